@@ -100,22 +100,25 @@ class ShuffleHook:
             self._resources.adopt_one(container, resource)
 
     async def _with_client(self, container: Container, context: bytes, terms: Terms) -> Prepared:
-        said = await self._settings.of(container, context)
+        """Without lines the driver is elsewhere, or the service was away: its submitter may name it himself."""
         if container.is_master and terms.has_lines:
-            return await self._master(container, context, terms, said)
-        if client_terms.is_without(context):
+            return await self._master(container, context, terms, await self._settings.of(container, context))
+        if client_terms.is_without(context) or (
+            container.is_master and not await self._names(container, context, terms)
+        ):
             return Prepared(context=context)
-        is_needed = terms.has_lines or client_terms.names_the_manager(terms, said)
-        if container.is_master and not is_needed:
-            return Prepared(context=context)
-        whole = client_terms.with_client(context, terms, ())
+        whole = client_terms.with_jar(context, terms)
         try:
             await self.jar_link(container, whole)
         except (YodelError, OSError) as error:
-            if is_needed:
+            if not container.is_master and (terms.has_lines or await self._names(container, context, terms)):
                 raise ShuffleAway(_no_jar(error)) from error
             return Prepared(context=context)
         return Prepared(context=whole)
+
+    async def _names(self, container: Container, context: bytes, terms: Terms) -> bool:
+        """Its submitter asks for the service.  Raises YodelError, OSError."""
+        return client_terms.names_the_manager(terms, await self._settings.of(container, context))
 
     async def _master(
         self, container: Container, context: bytes, terms: Terms, said: Mapping[bytes, bytes]

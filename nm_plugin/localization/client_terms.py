@@ -134,8 +134,13 @@ def kept_for_dynamic_allocation(
 def with_client(context: bytes, terms: Terms, kept: Collection[str]) -> bytes:
     """The launch context with the jar on its class path, and with ``kept`` alone of what is for dynamic allocation."""
     message = pb.ContainerLaunchContextProto.FromString(context)
-    removed = {one.key for one in _for_dynamic_allocation(terms)}.difference(kept)
-    _remove_options(message, removed)
+    _remove_options(message, {one.key for one in _for_dynamic_allocation(terms)}.difference(kept))
+    return with_jar(message.SerializeToString(), terms)
+
+
+def with_jar(context: bytes, terms: Terms) -> bytes:
+    """The launch context with the jar last on its class path."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
     scheme, _, path = terms.jar.partition(":")
     place = "/" + path.lstrip("/") if scheme == IN_IMAGE else f"{{{{PWD}}}}/{LINK}"
     before = next((entry for entry in message.environment if entry.key == "CLASSPATH"), None)

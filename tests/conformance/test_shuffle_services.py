@@ -6,129 +6,29 @@ that says that there are no workers.
 
 from __future__ import annotations
 
-import json
-import os
 import pathlib
-import pwd
+import shutil
+import socket
 import subprocess
-import threading
 from collections.abc import Iterator
-from typing import Any, Self
 
 import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
-from tests.conformance.spark_submit import Result, Spark
-from tests.conformance.test_remote_shuffle import WORD, queue_set, shown
-from tests.support.hadoop_jars import jars
-from tests.support.java import java_home
-
-ONCE = {"spark.yarn.maxAppAttempts": "1"}
-ROWS, KEYS, GROUPS = 4_000, 50, 3
-
-
-LISTENERS = pathlib.Path(__file__).parents[1] / "rigs" / "hadoop" / "shuffle"
-PROGRAMS = {"celeborn": "CelebornWithoutWorkers", "uniffle": "UniffleWithoutServers"}
-ME = pwd.getpwuid(os.geteuid()).pw_name
-
-
-class Listener:
-    """A service without workers, made of the classes of its client's jar, and what applications say to it."""
-
-    def __init__(self, service: str, spark: Spark, *arguments: str) -> None:
-        program = str(LISTENERS / f"{PROGRAMS[service]}.java")
-        path = f"{jar_of(service)}:{spark.jars}"
-        command = [f"{java_home()}/bin/java", "-Xmx256m", "-cp", path, program, *arguments]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self._lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def __enter__(self) -> Self:
-        port = wait_for("the listener's port", lambda: self.said("port"))[0]
-        self.endpoint = f"127.0.0.1:{port}"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait(60)
-        self._reader.join(60)
-
-    def said(self, kind: str) -> list[str]:
-        """What was said of a kind, without its name, each once."""
-        found = [line.partition(" ") for line in list(self._lines)]
-        return sorted({rest for first, _, rest in found if first == kind})
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                self._lines.append(line.rstrip("\n"))
-
-
-def jar_of(service: str) -> pathlib.Path:
-    (found,) = jars(service).glob("*.jar")
-    return found
+from tests.conformance.queue_words import YODEL, shown
+from tests.conformance.shuffle_services import ME, ONCE, Job, Listener, driver_log, jar_of, say, shown_queue
+from tests.conformance.spark_submit import Spark
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Cluster]:
-    with running(nodes=2, memory_mib=3072, settings={"YODEL_QUEUES": '["celeborn", "uniffle", "plain"]'}) as cluster:
+    with running(nodes=2, memory_mib=3072, settings={"YODEL_QUEUES": '["celeborn", "uniffle", "strict"]'}) as cluster:
         yield cluster
-
-
-class Job:
-    """A join and a group-by of a queue, and what its driver's own event log says."""
-
-    def __init__(self, cluster: Cluster, folder: pathlib.Path, queue: str, **conf: str) -> None:
-        self.folder = folder
-        self.events = folder / "events"
-        self.events.mkdir()
-        self.events.chmod(0o1777)
-        settings = {
-            "spark.yarn.queue": queue,
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": self.events.as_uri(),
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.rolling.enabled": "false",
-            **conf,
-        }
-        report = folder / "report.json"
-        self.result: Result = Spark("3.5.x", cluster).submit(
-            "cluster", "join_and_group.py", ROWS, KEYS, GROUPS, report, conf=settings
-        )
-
-    def is_right(self) -> bool:
-        found = json.loads((self.folder / "report.json").read_text())
-        return bool(found == _expected())
-
-    def settings(self) -> dict[str, str]:
-        (log,) = [path for path in self.events.iterdir() if path.is_file()]
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        (found,) = [event for event in events if event["Event"] == "SparkListenerEnvironmentUpdate"]
-        properties: dict[str, Any] = found["Spark Properties"]
-        return properties
-
-
-def _expected() -> list[list[object]]:
-    groups: dict[int, tuple[int, int]] = {}
-    for number in range(ROWS):
-        key = number % KEYS
-        count, total = groups.get(key % GROUPS, (0, 0))
-        groups[key % GROUPS] = count + 1, total + number * (key * key + 1)
-    return [[group, count, str(total)] for group, (count, total) in sorted(groups.items())]
 
 
 @pytest.fixture(scope="module")
 def spark(served: Cluster) -> Spark:
     return Spark("3.5.x", served)
-
-
-def say(cluster: Cluster, queue: str, **words: str) -> None:
-    """Replaces nothing that the queue says otherwise."""
-    texts = [f"{WORD}{name.replace('_', '-')}={text}" for name, text in words.items()]
-    told = queue_set(cluster, f"root.{queue}", *texts)
-    assert told.returncode == 0, told.stderr
 
 
 def test_celeborn_without_workers_is_asked_and_falls_back(
@@ -182,8 +82,121 @@ def test_uniffle_that_allows_it_is_asked_for_servers(served: Cluster, spark: Spa
         say(
             served, "uniffle", service="uniffle", endpoints=listener.endpoint, jar=f"local:{jar}", spark_version="3.5.9"
         )
-        job = Job(served, shared_dir, "uniffle", **retries, **ONCE)
+        job = Job(served, shared_dir, "uniffle", retries | ONCE)
         assert job.result.returncode != 0, "the client's own failure, shown as such"
         (assigned,) = listener.said("assignment")
     assert assigned.startswith(f"{job.result.application_id}_")
     assert job.settings()["spark.shuffle.manager"] == "org.apache.spark.shuffle.RssShuffleManager"
+
+
+def test_jar_is_fetched_and_what_may_not_fall_back_fails_as_the_client_says(
+    served: Cluster, spark: Spark, shared_dir: pathlib.Path
+) -> None:
+    """Which Spark it is, its jars say here."""
+    jar = shared_dir / "celeborn.jar"
+    shutil.copyfile(jar_of("celeborn"), jar)
+    with Listener("celeborn", spark) as listener:
+        say(served, "strict", service="celeborn", endpoints=listener.endpoint, jar=f"@{jar}", when_away="refuse")
+        found = shown_queue(served, "root.strict")
+        assert found["shuffle_endpoints"][0]["address"] == listener.endpoint
+        job = Job(served, shared_dir, "strict", {"spark.yarn.jars": f"file:{spark.jars}", **ONCE})
+        assert job.result.returncode != 0
+        assert listener.said("workers") == [""]
+    assert "Fallback to spark built-in shuffle implementation is prohibited" in driver_log(served, job)
+    assert job.settings()["spark.celeborn.client.spark.shuffle.fallback.policy"] == "NEVER"
+    assert "spark.shuffle.sort.io.plugin.class" not in job.settings(), "its allocation is not dynamic"
+
+
+def test_jar_that_was_changed_is_none_for_the_driver_and_for_its_executors(
+    served: Cluster, spark: Spark, shared_dir: pathlib.Path
+) -> None:
+    jar = shared_dir / "celeborn.jar"
+    shutil.copyfile(jar_of("celeborn"), jar)
+    with Listener("celeborn", spark) as listener:
+        say(served, "celeborn", service="celeborn", endpoints=listener.endpoint, jar=f"@{jar}", spark_version="3.5.9")
+        with jar.open("ab") as file:
+            file.write(b"and more")
+        job = Job(served, shared_dir, "celeborn")
+        assert job.result.returncode == 0, job.result.text[-6000:]
+        assert job.is_right()
+        assert listener.said("heartbeat") == []
+    assert "spark.shuffle.manager" not in job.settings()
+
+
+def test_dynamic_allocation_has_the_plug_in_where_nothing_falls_back(
+    served: Cluster, spark: Spark, shared_dir: pathlib.Path
+) -> None:
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.executor.instances": ""}
+    jar = jar_of("uniffle")
+    with Listener("uniffle", spark) as listener:
+        words = {"service": "uniffle", "jar": f"local:{jar}", "jar_sha256": "", "spark_version": "3.5.9"}
+        say(served, "strict", endpoints=listener.endpoint, when_away="refuse", **words)
+        retries = {"spark.rss.client.assignment.retry.times": "1", "spark.rss.client.assignment.retry.interval": "100"}
+        job = Job(served, shared_dir, "strict", dynamic | retries | ONCE)
+        assert job.result.returncode != 0
+        assert listener.said("assignment"), "its driver started, with executors as it wants them"
+        assert listener.said("access") == [], "nobody is asked whether it may"
+    settings = job.settings()
+    assert settings["spark.shuffle.sort.io.plugin.class"] == "org.apache.spark.shuffle.RssShuffleDataIo"
+    assert settings["spark.dynamicAllocation.shuffleTracking.enabled"] == "false"
+
+
+def test_driver_outside_has_the_lines_of_its_users_own_file_and_its_executors_the_jar(
+    served: Cluster, spark: Spark, shared_dir: pathlib.Path
+) -> None:
+    jar = shared_dir / "celeborn.jar"
+    shutil.copyfile(jar_of("celeborn"), jar)
+    with Listener("celeborn", spark) as listener:
+        say(served, "celeborn", service="celeborn", endpoints=listener.endpoint, jar=f"@{jar}")
+        command = [YODEL, "client-config", "--queue", "root.celeborn", "--server", served.ready.rest_url]
+        lines = subprocess.run(command, check=True, timeout=600, capture_output=True, text=True).stdout.splitlines()
+        own = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
+        assert own["spark.driver.extraClassPath"] == str(jar)
+        job = Job(served, shared_dir, "celeborn", own, "client")
+        assert job.result.returncode == 0, job.result.text[-6000:]
+        assert job.is_right()
+        assert listener.said("quota") == [f"root.celeborn {ME}"]
+    assert "Spark's client mode cannot be completed" in shown(served, job.result.application_id)["diagnostics"]
+
+
+def test_endpoints_down_and_the_leader_killed(served: Cluster, spark: Spark, shared_dir: pathlib.Path) -> None:
+    jar, port = jar_of("celeborn"), free_port()
+    for queue, when_away in (("celeborn", "spark"), ("strict", "refuse")):
+        words = {"service": "celeborn", "jar": f"local:{jar}", "jar_sha256": "", "spark_version": "3.5.9"}
+        say(served, queue, endpoints=f"127.0.0.1:{port}", when_away=when_away, **words)
+
+    def is_down() -> bool:
+        return bool(shown_queue(served, "root.strict")["shuffle_endpoints"][0]["state"] == "down")
+
+    wait_for("the endpoint to be known as down", is_down)
+    killed = served.kill_rm()
+    wait_for("the next ResourceManager", lambda: served.ready.pids["rm"] != killed)
+    wait_for("its pages", lambda: is_served(served))
+    assert is_down(), "it knew before it served anybody"
+    job = Job(served, shared_dir, "celeborn")
+    assert job.result.returncode == 0, job.result.text[-6000:]
+    assert job.is_right()
+    assert "spark.shuffle.manager" not in job.settings()
+    away = f"none of yodel.remote-shuffle.endpoints of the queue answers (127.0.0.1:{port})"
+    assert (
+        f"Without celeborn, which root.celeborn says: {away}" in shown(served, job.result.application_id)["diagnostics"]
+    )
+    refused = spark.submit("cluster", "pi.py", "1", conf={"spark.yarn.queue": "strict"})
+    found = shown(served, refused.application_id)
+    assert found["state"] == "FAILED"
+    assert f"celeborn, which root.strict says, cannot be had: {away}" in found["diagnostics"]
+
+
+def is_served(cluster: Cluster) -> bool:
+    try:
+        cluster.rest("/info")
+    except OSError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """One on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port

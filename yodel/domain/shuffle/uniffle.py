@@ -41,6 +41,12 @@ UNIFFLE = Service(
             when_away="spark",
         ),
         Setting(
+            key="spark.rss.quota.user",
+            value="{user}",
+            why="who the servers say it belongs to; the manager that asks says it itself",
+            when_away="refuse",
+        ),
+        Setting(
             key="spark.serializer",
             value="org.apache.spark.serializer.KryoSerializer",
             why="records of Java's serializer cannot be put elsewhere one by one",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -73,8 +74,11 @@ def jar(rig: Rig) -> Path:
 
 
 @pytest.fixture
-def closed(jar: Path) -> Path:
+def closed(rig: Rig, jar: Path) -> Path:
+    """That the container's user may read."""
     jar.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(jar, rig.users.users["alice"].uid, -1)
     return jar
 
 
@@ -130,7 +134,9 @@ async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
 async def test_executor_of_a_master_without_it_has_no_jar(rig: Rig, jar: Path) -> None:
     executor = Spoken(rig, EXECUTOR)
     executor.context.environment.add(key=WITHOUT, value="none")
-    assert LINK not in await executor.start(told(jar, jar="file:/nowhere/x.jar"))
+    said = await executor.start(told(jar, jar="file:/nowhere/x.jar"))
+    assert said.rstrip().endswith("none")
+    assert LINK not in said
 
 
 @pytest.mark.parametrize("container", [MASTER, EXECUTOR])
@@ -138,6 +144,7 @@ async def test_jar_that_not_all_may_read_is_none(rig: Rig, closed: Path, contain
     one = Spoken(rig, container)
     text = await one.start(told(closed, "refuse"))
     assert "yodel.remote-shuffle.jar of the queue cannot be had" in text
+    assert "is not publicly accessible" in text
     assert one.status.exit_status == ContainerExitStatus.INVALID
 
 
@@ -170,9 +177,13 @@ async def test_tracking_may_be_off_where_the_queue_has_a_plug_in(rig: Rig, jar: 
 async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_service(rig: Rig, jar: Path) -> None:
     manager = "spark.shuffle.manager=org.apache.spark.shuffle.celeborn.SparkShuffleManager\n"
     assert CONTENT.decode() in await Spoken(rig, EXECUTOR, manager).start(told(jar, lines="none"))
+    assert CONTENT.decode() in await Spoken(rig, container_id(5)).start(told(jar, lines="none"))
     gone = told(jar, lines="none", jar="file:/nowhere/x.jar")
     assert LINK not in await Spoken(rig, container_id(3)).start(gone)
     assert "remote-shuffle.jar of the queue cannot" in await Spoken(rig, container_id(4), manager).start(gone)
+    master = Spoken(rig, MASTER, manager)
+    assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
+    assert "cannot be had" not in master.status.diagnostics
 
 
 async def test_jar_in_the_image_is_named_and_not_fetched(rig: Rig) -> None:
