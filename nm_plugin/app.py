@@ -22,7 +22,7 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
+from nm_plugin.capacity.bounds import Bounds, RunningBatch
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.container.applications import Applications, EndOf
@@ -300,10 +300,7 @@ class NodeAgent:
         settings = self._settings
         writable = Path(settings.cgroup_writable) if settings.cgroup_writable else None
         mount = Path(settings.cgroup_mount)
-
-        async def running() -> list[Batch]:
-            return await running_batch(manager.all(), accounts)
-
+        running = RunningBatch(manager.all, accounts)
         return Bounds(
             writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
         )
