@@ -16,16 +16,18 @@ from pathlib import Path
 import structlog
 
 from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.kills import Kills
 from nm_plugin.capacity.own_pods import Owner, is_own
 from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.plan import NONE, kubelets, limit_bytes, planned, quota_us
 from nm_plugin.cgroups.writer import ROOT, BestEffort
+from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.users import Accounts, FileThreads
 from nm_plugin.launch.survivors import Marks
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.report import ENDED_AT_LIMITS, OTHERS_PODS, Bound, Figure
 from yodel.domain.colocation.suppression import Room, quota_of
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -65,8 +67,7 @@ class _Pod:
     name: str
     is_master: bool
     memory_mib: int
-    oom_kills: int
-    at_limit: int
+    kills: Kills
     values: dict[str, Value] = field(default_factory=dict)
     rests_at: tuple[tuple[int, int], list[int | None]] | None = None
     """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
@@ -142,6 +143,8 @@ class Bounds:
         self._quota: Value | None = None
         self._period_us = 0
         self._shown: tuple[Bound, ...] = ()
+        self._counts: tuple[Figure, ...] = ()
+        self._ended_at_limits = 0
         self._record: Record | None = None
         self._groups: BestEffort | None = None
         self._problem = ""
@@ -170,9 +173,12 @@ class Bounds:
     def problem(self) -> str:
         return self._problem
 
-    async def killed_at_limit(self, container_id: ContainerId) -> str:
-        """Say that the kernel ended a process of the container at its limit; empty: not as far as is known."""
-        return await self._threads.run(self._killed, container_id)
+    def counts(self) -> tuple[Figure, ...]:
+        return self._counts
+
+    async def at_limit(self, container_id: ContainerId) -> AtLimit:
+        """Return what the kernel has done to a container of which the script has just ended."""
+        return await self._threads.run(self._at_limit, container_id) if container_id in self._pods else NOTHING
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -223,6 +229,14 @@ class Bounds:
             self._hold_quota(groups, record, room)
         else:
             self._undo_quota(groups, record)
+        if not said.is_nothing:
+            others = max(0, groups.pods() - len(self._pods))
+            self._counts = (
+                Figure(name=OTHERS_PODS, amount=others),
+                Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
+            )
+        else:
+            self._counts = ()
         quota = () if self._quota is None else (self._quota.bound,)
         self._shown = (*quota, *(value.bound for pod in self._pods.values() for value in pod.values.values()))
         if said.is_nothing and record.written.is_nothing:
@@ -249,11 +263,10 @@ class Bounds:
                 groups.forget(pod.name)
         return pods
 
-    @staticmethod
-    def _is_there(groups: BestEffort, pod: _Pod) -> bool:
+    def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
         """Its group is the one that was proved: it is read through what was opened then."""
         try:
-            groups.number(pod.name, groups.knobs.at_limit)
+            self._ended_at_limits += pod.kills.look(groups)
         except (OSError, LostReading):
             return False
         return True
@@ -267,8 +280,7 @@ class Bounds:
                 name=name,
                 is_master=batch.is_master,
                 memory_mib=batch.memory_mib,
-                oom_kills=groups.total(name, groups.knobs.oom_kills),
-                at_limit=groups.number(name, groups.knobs.at_limit),
+                kills=Kills(groups, name),
             )
         except (OSError, LostReading):
             return None
@@ -353,22 +365,22 @@ class Bounds:
             if groups.read_quota() == NONE:
                 record.quota_milli(None)
 
-    def _killed(self, container_id: ContainerId) -> str:
+    def _at_limit(self, container_id: ContainerId) -> AtLimit:
         pod, groups = self._pods.get(container_id), self._groups
-        if pod is None or groups is None:
-            return ""
-        try:
-            kills = groups.total(pod.name, groups.knobs.oom_kills) - pod.oom_kills
-            met = groups.number(pod.name, groups.knobs.at_limit) - pod.at_limit
-        except (OSError, LostReading):
-            return ""
-        if kills <= 0 or met <= 0:
-            return ""
-        return (
+        if pod is None:
+            return NOTHING
+        has_just_killed = groups is not None and pod.kills.has_just_killed(groups)
+        limit_mib, count = limit_bytes(pod.memory_mib) >> 20, pod.kills.count
+        ended = (
             f"Container [containerID={container_id}] is running beyond the 'PHYSICAL' memory limit. "
             f"{pod.memory_mib} MB were granted, and the kernel has ended a process at the limit of "
-            f"{limit_bytes(pod.memory_mib) >> 20} MB. Killing container.\n"
+            f"{limit_mib} MB. Killing container.\n"
         )
+        told = (
+            f"The kernel has ended {count} of the container's processes at the memory limit of {limit_mib} MB; "
+            f"{pod.memory_mib} MB were granted.\n"
+        )
+        return AtLimit(ended=ended if has_just_killed else "", told=told if count else "")
 
 
 def _not_mounted(said: Said, record: Record) -> str:

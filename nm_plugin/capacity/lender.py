@@ -22,11 +22,13 @@ from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan
+from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
 from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
+PRESSURE_INTERVAL_MS = 5000
+"""The kernel says what was in the last ten seconds, and anew each two."""
 
 
 class Source(Protocol):
@@ -49,9 +51,11 @@ class Lender:
         threads: FileThreads,
         changed: Callable[[], None],
         bounds: Bounds | None = None,
+        pressure: Callable[[], Pressure | None] = lambda: None,
     ) -> None:
-        """``bounds`` is told what the policy says of batch pods."""
-        self._bounds = bounds
+        """``bounds`` is told what the policy says of batch pods; ``pressure`` is of online pods, and may block."""
+        self._bounds, self._read_pressure = bounds, pressure
+        self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
         self._has_policy = asyncio.Event()
@@ -113,7 +117,7 @@ class Lender:
 
     async def _measure(self) -> None:
         """As long as there is a policy."""
-        next_ms = self._clock.now_ms()
+        next_ms = pressure_ms = self._clock.now_ms()
         state = Measured(started_ms=next_ms)
         while (policy := self._policy) is not None:
             read = await self._threads.run(self._read)
@@ -124,19 +128,24 @@ class Lender:
                 self._log.warning("reading_lost", reason=state.lost)
             if loans is not None and self._policy is policy:
                 self._take(report_of(state, loans, self._source.source, policy), now_ms)
+            if now_ms >= pressure_ms:
+                self._pressure = await self._threads.run(self._read_pressure)
+                pressure_ms = now_ms + PRESSURE_INTERVAL_MS
             if self._bounds is not None:
                 await self._bounds.hold(room_of(state, now_ms, policy, self._most))
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
             await self._clock.sleep(next_ms - now_ms)
 
     def _bounded(self) -> CapacityReport | None:
-        report, bounds = self._report, self._bounds
-        if report is None or bounds is None:
+        if self._report is None:
+            return None
+        report, bounds = replace(self._report, pressure=self._pressure), self._bounds
+        if bounds is None:
             return report
         problem = bounds.problem()
         problems = (*report.problems, problem) if problem else report.problems
         loans = _with_quota(report.loans, bounds.quota_milli())
-        return replace(report, loans=loans, problems=problems, bounds=bounds.shown())
+        return replace(report, loans=loans, problems=problems, bounds=bounds.shown(), counts=bounds.counts())
 
     def _take(self, report: CapacityReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms

@@ -110,6 +110,11 @@ class BestEffort:
                 continue  # it has ended meanwhile
         return total
 
+    def pods(self) -> int:
+        """Return how many groups are in this one, by its links: each group in it is a link to it."""
+        root = next(iter(self._roots.values()))
+        return max(0, os.fstat(root).st_nlink - 2)
+
     def pids(self, pod: str) -> list[frozenset[int]]:
         """Return the processes of a pod, for each hierarchy that is written."""
         found = []

@@ -369,20 +369,32 @@ class YodelLoanProto(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
 
 class YodelCapacityProto(_message.Message):
-    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds")
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds", "pressure", "counts")
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     LOANS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
     policy_version: str
     source: str
     age_ms: int
     loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
     problems: _containers.RepeatedScalarFieldContainer[str]
     bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
-    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ...) -> None: ...
+    pressure: YodelPressureProto
+    counts: _containers.RepeatedCompositeFieldContainer[YodelFigureProto]
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., pressure: _Optional[_Union[YodelPressureProto, _Mapping]] = ..., counts: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ...) -> None: ...
+
+class YodelPressureProto(_message.Message):
+    __slots__ = ("source", "some_basis_points")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOME_BASIS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    some_basis_points: int
+    def __init__(self, source: _Optional[str] = ..., some_basis_points: _Optional[int] = ...) -> None: ...
 
 class YodelBoundProto(_message.Message):
     __slots__ = ("container", "file", "decided", "written", "read", "put_back", "why")
