@@ -14,9 +14,11 @@ import pytest
 
 from nm_plugin.capacity.bounds import Batch, Bounds
 from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.kills import LOOKS
 from nm_plugin.capacity.own_pods import Owner
 from nm_plugin.capacity.values import FILE_NAME
 from nm_plugin.cgroups.layout import BEST_EFFORT
+from nm_plugin.container.at_limit import NOTHING
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.survivors import Marks
 from tests.support.agent_process import agent_process
@@ -24,7 +26,7 @@ from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula
-from yodel.domain.colocation.report import CPU_MILLI, Bound
+from yodel.domain.colocation.report import CPU_MILLI, ENDED_AT_LIMITS, OTHERS_PODS, Bound
 from yodel.domain.colocation.shaping import numbers_of
 from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -327,19 +329,49 @@ def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) 
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
 
 
-async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
-    agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
-    agent.look(node.batch())
-    assert await agent.killed_at_limit(CONTAINER) == ""
+def leak(node: Node) -> None:
+    """A process of the container's grows until the kernel ends it; the container goes on."""
     assert node.process.stdin is not None
     assert node.process.stdout is not None
     node.process.stdin.write(b"leak\n")
     node.process.stdin.flush()
     assert node.process.stdout.readline() == b"-9\n"
-    text = await agent.killed_at_limit(CONTAINER)
-    assert "running beyond the 'PHYSICAL' memory limit. 100 MB were granted" in text
-    assert "the limit of 164 MB" in text
+
+
+def ended(agent: Bounds) -> dict[str, int]:
+    return {one.name: one.amount for one in agent.counts()}
+
+
+async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    assert await agent.at_limit(CONTAINER) == NOTHING
+    leak(node)
+    found = await agent.at_limit(CONTAINER)
+    assert "running beyond the 'PHYSICAL' memory limit. 100 MB were granted" in found.ended
+    assert "the limit of 164 MB" in found.ended
+    assert await agent.at_limit(container_id(9)) == NOTHING
+
+
+async def test_a_container_that_goes_on_after_a_kill_is_told_of_it_and_does_not_end_by_it(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    assert ended(agent) == {OTHERS_PODS: 1, ENDED_AT_LIMITS: 0}
+    for count in (1, 2):
+        leak(node)
+        agent.look(node.batch())
+        assert (await agent.at_limit(CONTAINER)).ended != "", "it may be about to end"
+        for _ in range(LOOKS):
+            agent.look(node.batch())
+        found = await agent.at_limit(CONTAINER)
+        told = f"has ended {count} of the container's processes at the memory limit of 164 MB; 100 MB were granted"
+        assert (found.ended, told in found.told) == ("", True)
+        assert ended(agent) == {OTHERS_PODS: 1, ENDED_AT_LIMITS: count}
+    agent.obey(False, {}, [])
+    agent.look([])
+    assert agent.counts() == ()
 
 
 async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(node: Node) -> None:

@@ -161,9 +161,13 @@ def explained(found: JsonObject) -> list[str]:
     lines += [f"problem: {problem}" for problem in found["problems"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
+    if found["pressure"] is not None:
+        share, source = found["pressure"]["some_percent"], found["pressure"]["source"]
+        lines += ["", f"online pods wait for a processor in {share:.2f} % of the last 10 s ({source})"]
     if found["bounds"]:
         lines += ["", "batch pods are held to (-1: no limit)"]
         lines += [_bound_line(one) for one in found["bounds"]]
+    lines += [f"{one['name']}: {one['amount']}" for one in found["counts"]]
     return lines
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.requests import Request
 
+from yodel.domain.colocation.report import Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.errors import NodeNotFound
@@ -75,7 +76,15 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         problems=[*report.problems] if report is not None else [],
         resources=[_resource(one) for one in found.resources],
         bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
+        pressure=_pressure(report.pressure) if report is not None else None,
+        counts=[models.CapacityFigure(**asdict(one)) for one in report.counts] if report is not None else [],
     )
+
+
+def _pressure(found: Pressure | None) -> models.CapacityPressure | None:
+    if found is None:
+        return None
+    return models.CapacityPressure(source=found.source, some_percent=found.some_basis_points / 100)
 
 
 def _resource(found: ResourceCapacity) -> models.ResourceCapacity:

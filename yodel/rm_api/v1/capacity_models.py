@@ -59,6 +59,13 @@ class CapacityBound(Model):
     why: str = Field(description="Why it is not as decided; empty where it is.")
 
 
+class CapacityPressure(Model):
+    """How long online pods wait for a processor: the kernel's `some avg10` of `cpu.pressure`."""
+
+    source: str = Field(description="The control group that waits longest.")
+    some_percent: float = Field(description="Of the last ten seconds.")
+
+
 class NodeCapacity(Model):
     """What a node lends of its measured capacity, and why it is that much."""
 
@@ -70,7 +77,9 @@ class NodeCapacity(Model):
     age_ms: int | None = Field(description="Since the figures were read; null: no report counts.")
     problems: list[str] = Field(description="What the agent could not read.")
     resources: list[ResourceCapacity]
-    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits are on.")
+    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits or a quota are on.")
+    pressure: CapacityPressure | None = Field(description="Null: the node's kernel does not tell it.")
+    counts: list[CapacityFigure] = Field(description="What the agent counts where limits or a quota are on.")
 
 
 class WaitingNode(Model):
