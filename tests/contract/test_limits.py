@@ -347,7 +347,7 @@ def mount_in(node: Node, writable: Path) -> None:
 
 def umount_in(node: Node, writable: Path) -> None:
     for point in points_in(node, writable):
-        subprocess.run(["umount", point], check=True)
+        subprocess.run(["umount", "--lazy", point], check=True)  # a failed test holds files in it
 
 
 def test_a_mount_whose_group_was_made_anew_is_told_and_ends_the_agent(node: Node, mounted: Path) -> None:
