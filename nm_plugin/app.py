@@ -22,7 +22,7 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.capacity.bounds import Bounds, RunningBatch
+from nm_plugin.capacity.bounds import Bounds, RunningBatch, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.container.applications import Applications, EndOf
@@ -123,6 +123,7 @@ class NodeAgent:
 
         Raises:
             tracker.ShutdownOrdered: the RM does not want this node.
+            StaleMount: the agent is to be started again.
             OSError: a port is taken or a directory cannot be made.
         """
         try:
@@ -131,7 +132,7 @@ class NodeAgent:
                     started(running)
                 await asyncio.Event().wait()
         except BaseExceptionGroup as group:
-            ordered, _ = group.split(tracker.ShutdownOrdered)
+            ordered, _ = group.split((tracker.ShutdownOrdered, StaleMount))
             if ordered is not None:
                 raise ordered.exceptions[0] from None
             raise

@@ -37,6 +37,15 @@ NOT_MOUNTED = "{} on, and the agent has no best-effort group to write to"
 NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
 
 
+STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+STALE_LOOKS_MAX = 3
+"""A heartbeat tells the problem before the agent ends."""
+
+
+class StaleMount(YodelError):
+    """Only a new start of the agent's container mounts the group that is there now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """A running container as it is bounded."""
@@ -149,6 +158,8 @@ class Bounds:
         self._groups: BestEffort | None = None
         self._best_effort = ""
         self._looked: tuple[Said, int] | None = None
+        self._was_current = False
+        self._stale_looks = 0
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
@@ -205,7 +216,10 @@ class Bounds:
             await self._threads.run(self.look, await self._running(), room)
 
     def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
-        """One second's work.  Blocks."""
+        """One second's work.  Blocks.
+
+        Raises StaleMount: what could be written in this life of the agent is gone for good.
+        """
         said = self._said
         if said is None:
             return  # nobody has said yet what is to be held: what stands there stays
@@ -217,10 +231,11 @@ class Bounds:
             if self._writable is None:
                 problem = _not_mounted(said, record)
             elif not said.is_nothing or not record.written.is_nothing:
-                if self._groups is None:
-                    layout = find_layout(self._mount, self._cgroup_root)
-                    self._groups, self._best_effort = BestEffort(self._writable, layout), str(layout.best_effort)
-                self._look(self._groups, record, said, running, room)
+                groups = self._current(self._writable)
+                if groups is None:
+                    problem = STALE
+                else:
+                    self._look(groups, record, said, running, room)
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
@@ -229,6 +244,26 @@ class Bounds:
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
+        if self._stale_looks >= STALE_LOOKS_MAX and self._was_current:
+            raise StaleMount(STALE)
+
+    def _current(self, writable: Path) -> BestEffort | None:
+        """Return the best-effort group that the kubelet uses now, None where another one is mounted to be written.
+
+        Raises OSError, LostReading.
+        """
+        if self._groups is not None and self._groups.is_stale():
+            self._let_go()
+        if self._groups is None:
+            layout = find_layout(self._mount, self._cgroup_root)
+            groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
+            if groups.is_stale():
+                groups.close()
+                self._stale_looks += 1
+                return None
+            self._groups = groups
+        self._was_current, self._stale_looks = True, 0
+        return self._groups
 
     def _look(
         self, groups: BestEffort, record: Record, said: Said, running: Iterable[Batch], room: Room | None
@@ -262,9 +297,11 @@ class Bounds:
         return self._record is not None and self._record.written.is_nothing
 
     def _let_go(self) -> None:
+        """Whose the groups are that are opened next has to be proved again."""
         if self._groups is not None:
             self._groups.close()
-            self._groups = None
+        self._groups, self._pods, self._quota = None, {}, None
+        self._shown, self._counts = (), ()
 
     def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
         pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}

@@ -42,9 +42,10 @@ class BestEffort:
         self.of_pods = self.knobs.of_pods
         self._roots: dict[str, int] = {}
         self._files: dict[str, dict[str, int]] = {}
-        for knob in (self.knobs.weight, self.knobs.limit):
-            if knob.controller not in self._roots:
-                self._roots[knob.controller] = os.open(mount / knob.controller / layout.best_effort, _FOLDER)
+        self._opened: dict[str, os.stat_result] = {}
+        for controller in {knob.controller: None for knob in (self.knobs.weight, self.knobs.limit)}:
+            root = self._roots[controller] = os.open(mount / controller / layout.best_effort, _FOLDER)
+            self._opened[str(layout.mount / controller / layout.best_effort)] = os.fstat(root)
 
     def close(self) -> None:
         for pod in [*self._files]:
@@ -52,6 +53,10 @@ class BestEffort:
         for descriptor in self._roots.values():
             os.close(descriptor)
         self._roots.clear()
+
+    def is_stale(self) -> bool:
+        """The layout's own mount shows another group: it was made anew, and this one is gone."""
+        return not all(os.path.samestat(os.stat(path), opened) for path, opened in self._opened.items())
 
     def name(self, pod_uid: str, cgroup_root: str) -> str | None:
         """Return what the group of a pod is called; None where this is no uid."""
