@@ -107,7 +107,9 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
         "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
         "best-effort-pods-of-others: 3",
     ]
+    assert "share the quota" not in served.invoke("colocation", "status").stdout, "there is none"
     assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
+    assert re.search(r"^Pods of others +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
     assert (policy.limits, policy.quota) == (False, True)

@@ -121,6 +121,8 @@ def _colocation(found: ColocationView) -> models.Colocation:
         limits=models.Limits(
             node_counts={state.value: count for state, count in found.limits_counts.items()},
             node_list=[_limits(node) for node in found.limits],
+            others_pods=sum(found.others_pods.values()),
+            others_nodes=len(found.others_pods),
         ),
     )
 

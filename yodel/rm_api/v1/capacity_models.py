@@ -112,6 +112,8 @@ class Limits(Model):
 
     node_counts: dict[str, int] = Field(description="By state, of all nodes.")
     node_list: list[NodeLimits] = Field(description="Those that have not confirmed first; at most 200.")
+    others_pods: int = Field(description="Best-effort pods of others, which share the quota of batch pods.")
+    others_nodes: int = Field(description="On how many nodes they are; none where there is no quota.")
 
 
 class RefusedAgent(Model):
