@@ -430,9 +430,11 @@ async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
     async for finding in checks.run_checks(settings):
         yield finding
     url = os.environ.get("YODEL_SERVER") or f"http://localhost:{settings.webapp_port}"
-    nodes = await colocation.nodes_with_limits_left(url)
-    if nodes is not None:
-        yield checks.limits_finding(nodes)
+    limits = await colocation.limits_of(url)
+    if limits is not None:
+        yield checks.limits_finding([one["kubernetes_node"] for one in limits["node_list"] if one["undo_lines"]])
+    if limits is not None and limits["others_pods"]:
+        yield checks.others_finding(limits["others_pods"], limits["others_nodes"])
 
 
 async def _print_findings(findings: AsyncIterator[Finding]) -> bool:

@@ -8,7 +8,6 @@ so that an agent that starts again can take it up or undo it.  The end of the ag
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,16 +16,18 @@ from pathlib import Path
 import structlog
 
 from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.kills import Kills
 from nm_plugin.capacity.own_pods import Owner, is_own
 from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.plan import NONE, kubelets, limit_bytes, planned, quota_us
-from nm_plugin.cgroups.writer import BestEffort
+from nm_plugin.cgroups.writer import ROOT, BestEffort
+from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.users import Accounts, FileThreads
 from nm_plugin.launch.survivors import Marks
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.report import ENDED_AT_LIMITS, OTHERS_PODS, Bound, Figure
 from yodel.domain.colocation.suppression import Room, quota_of
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -34,8 +35,15 @@ from yodel.errors import YodelError
 INTERVAL_MS = 1000
 NOT_MOUNTED = "{} on, and the agent has no best-effort group to write to"
 NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
-ROOT = ""
-"""Stands for the best-effort group itself where a container is named."""
+
+
+STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+STALE_LOOKS_MAX = 3
+"""A heartbeat tells the problem before the agent ends."""
+
+
+class StaleMount(YodelError):
+    """Only a new start of the agent's container mounts the group that is there now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,31 +76,54 @@ class _Pod:
     name: str
     is_master: bool
     memory_mib: int
-    oom_kills: int
-    at_limit: int
+    kills: Kills
     values: dict[str, Value] = field(default_factory=dict)
+    rests_at: tuple[tuple[int, int], list[int | None]] | None = None
+    """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
 
 
-async def running_batch(containers: Iterable[Container], accounts: Accounts) -> list[Batch]:
-    """Return the containers that run, each with its user; one whose user is gone is left out."""
-    running = [one for one in containers if one.state is State.RUNNING and one.local_dir]
-    uids: dict[str, int] = {}
-    for name in {container.user for container in running}:
-        with contextlib.suppress(YodelError):
-            uids[name] = (await accounts.lookup(name)).uid
-    return [
-        Batch(
-            container_id=container.container_id,
-            owner=Owner(
-                marks=Marks(container.container_id, Path(container.local_dir).parent), user_uid=uids[container.user]
-            ),
-            memory_mib=container.resource.memory_mib,
-            vcores=container.resource.vcores,
-            is_master=container.is_master,
-        )
-        for container in running
-        if container.user in uids
-    ]
+class RunningBatch:
+    """Lists the containers that run, each with its user; one whose user is gone is left out.
+
+    A container that has not changed is not looked up again.
+    """
+
+    def __init__(self, containers: Callable[[], Iterable[Container]], accounts: Accounts) -> None:
+        self._containers, self._accounts = containers, accounts
+        self._known: dict[ContainerId, tuple[Container, Batch]] = {}
+
+    async def __call__(self) -> list[Batch]:
+        running = [one for one in self._containers() if one.state is State.RUNNING and one.local_dir]
+        before, self._known = self._known, {}
+        uids: dict[str, int | None] = {}
+        for container in running:
+            known = before.get(container.container_id)
+            if known is None or known[0] is not container:
+                if container.user not in uids:
+                    uids[container.user] = await self._uid(container.user)
+                uid = uids[container.user]
+                if uid is None:
+                    continue
+                known = container, _batch(container, uid)
+            self._known[container.container_id] = known
+        return [batch for _, batch in self._known.values()]
+
+    async def _uid(self, user: str) -> int | None:
+        try:
+            return (await self._accounts.lookup(user)).uid
+        except YodelError:
+            return None
+
+
+def _batch(container: Container, uid: int) -> Batch:
+    marks = Marks(container.container_id, Path(container.local_dir).parent)
+    return Batch(
+        container_id=container.container_id,
+        owner=Owner(marks=marks, user_uid=uid),
+        memory_mib=container.resource.memory_mib,
+        vcores=container.resource.vcores,
+        is_master=container.is_master,
+    )
 
 
 class Bounds:
@@ -120,10 +151,15 @@ class Bounds:
         self._pods: dict[ContainerId, _Pod] = {}
         self._quota: Value | None = None
         self._period_us = 0
+        self._shown: tuple[Bound, ...] = ()
+        self._counts: tuple[Figure, ...] = ()
+        self._ended_at_limits = 0
         self._record: Record | None = None
         self._groups: BestEffort | None = None
         self._best_effort = ""
         self._looked: tuple[Said, int] | None = None
+        self._was_current = False
+        self._stale_looks = 0
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
@@ -140,17 +176,11 @@ class Bounds:
 
     def shown(self) -> tuple[Bound, ...]:
         """Return what is bounded now; of the best-effort group first."""
-        quota, groups = self._quota, self._groups
-        root = (quota.bound(ROOT, groups.knobs.quota.file),) if quota is not None and groups is not None else ()
-        return root + tuple(
-            value.bound(str(container_id), file)
-            for container_id, pod in self._pods.copy().items()
-            for file, value in pod.values.copy().items()
-        )
+        return self._shown
 
     def quota_milli(self) -> int | None:
         """Return the quota that stands there now; None where there is none."""
-        read = self._quota.read if self._quota is not None else None
+        read = next((one.read for one in self._shown[:1] if one.container == ROOT), None)
         return None if read is None or read == NONE else read * 1000 // self._period_us
 
     def problem(self) -> str:
@@ -165,9 +195,12 @@ class Bounds:
         """Return the path of the group that they are in, below the mount; empty where it was not looked for."""
         return self._best_effort
 
-    async def killed_at_limit(self, container_id: ContainerId) -> str:
-        """Say that the kernel ended a process of the container at its limit; empty: not as far as is known."""
-        return await self._threads.run(self._killed, container_id)
+    def counts(self) -> tuple[Figure, ...]:
+        return self._counts
+
+    async def at_limit(self, container_id: ContainerId) -> AtLimit:
+        """Return what the kernel has done to a container of which the script has just ended."""
+        return await self._threads.run(self._at_limit, container_id) if container_id in self._pods else NOTHING
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -183,7 +216,10 @@ class Bounds:
             await self._threads.run(self.look, await self._running(), room)
 
     def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
-        """One second's work.  Blocks."""
+        """One second's work.  Blocks.
+
+        Raises StaleMount: what could be written in this life of the agent is gone for good.
+        """
         said = self._said
         if said is None:
             return  # nobody has said yet what is to be held: what stands there stays
@@ -195,10 +231,11 @@ class Bounds:
             if self._writable is None:
                 problem = _not_mounted(said, record)
             elif not said.is_nothing or not record.written.is_nothing:
-                if self._groups is None:
-                    layout = find_layout(self._mount, self._cgroup_root)
-                    self._groups, self._best_effort = BestEffort(self._writable, layout), str(layout.best_effort)
-                self._look(self._groups, record, said, running, room)
+                groups = self._current(self._writable)
+                if groups is None:
+                    problem = STALE
+                else:
+                    self._look(groups, record, said, running, room)
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
@@ -207,6 +244,26 @@ class Bounds:
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
+        if self._stale_looks >= STALE_LOOKS_MAX and self._was_current:
+            raise StaleMount(STALE)
+
+    def _current(self, writable: Path) -> BestEffort | None:
+        """Return the best-effort group that the kubelet uses now, None where another one is mounted to be written.
+
+        Raises OSError, LostReading.
+        """
+        if self._groups is not None and self._groups.is_stale():
+            self._let_go()
+        if self._groups is None:
+            layout = find_layout(self._mount, self._cgroup_root)
+            groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
+            if groups.is_stale():
+                groups.close()
+                self._stale_looks += 1
+                return None
+            self._groups = groups
+        self._was_current, self._stale_looks = True, 0
+        return self._groups
 
     def _look(
         self, groups: BestEffort, record: Record, said: Said, running: Iterable[Batch], room: Room | None
@@ -222,6 +279,16 @@ class Bounds:
             self._hold_quota(groups, record, room)
         else:
             self._undo_quota(groups, record)
+        if not said.is_nothing:
+            others = max(0, groups.pods() - len(self._pods))
+            self._counts = (
+                Figure(name=OTHERS_PODS, amount=others),
+                Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
+            )
+        else:
+            self._counts = ()
+        quota = () if self._quota is None else (self._quota.bound,)
+        self._shown = (*quota, *(value.bound for pod in self._pods.values() for value in pod.values.values()))
         if said.is_nothing and record.written.is_nothing:
             self._let_go()
             self._log.info("limits_undone")
@@ -230,18 +297,31 @@ class Bounds:
         return self._record is not None and self._record.written.is_nothing
 
     def _let_go(self) -> None:
+        """Whose the groups are that are opened next has to be proved again."""
         if self._groups is not None:
             self._groups.close()
-            self._groups = None
+        self._groups, self._pods, self._quota = None, {}, None
+        self._shown, self._counts = (), ()
 
     def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
-        uids = {one: uid for one, uid in self._uids.items() if one in batches}
-        pods = {one: pod for one, pod in self._pods.items() if one in batches and groups.has(pod.name)}
-        for container_id in uids.keys() - pods.keys():
-            found = self._found(groups, batches[container_id], uids[container_id])
-            if found is not None:
-                pods[container_id] = found
+        pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
+        for container_id, uid in self._uids.copy().items():
+            if container_id in batches and container_id not in pods:
+                found = self._found(groups, batches[container_id], uid)
+                if found is not None:
+                    pods[container_id] = found
+        for container_id, pod in self._pods.items():
+            if container_id not in pods:
+                groups.forget(pod.name)
         return pods
+
+    def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
+        """Its group is the one that was proved: it is read through what was opened then."""
+        try:
+            self._ended_at_limits += pod.kills.look(groups)
+        except (OSError, LostReading):
+            return False
+        return True
 
     def _found(self, groups: BestEffort, batch: Batch, uid: str) -> _Pod | None:
         name = groups.name(uid, self._cgroup_root)
@@ -252,36 +332,52 @@ class Bounds:
                 name=name,
                 is_master=batch.is_master,
                 memory_mib=batch.memory_mib,
-                oom_kills=groups.total(name, groups.knobs.oom_kills),
-                at_limit=groups.number(name, groups.knobs.at_limit),
+                kills=Kills(groups, name),
             )
         except (OSError, LostReading):
             return None
 
     def _hold_pods(self, groups: BestEffort, record: Record, batches: Mapping[ContainerId, Batch]) -> None:
-        there = frozenset(name for name in record.written.pods if groups.has(name))
-        record.pods(there | {pod.name for pod in self._pods.values()})
+        own = frozenset(pod.name for pod in self._pods.values())
+        record.pods(own | {name for name in record.written.pods - own if groups.has(name)})
+        gone: list[ContainerId] = []
         for container_id, pod in self._pods.items():
             try:
                 self._bound(groups, batches[container_id], pod)
             except (OSError, LostReading) as error:
                 self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
+                gone.append(container_id)
+        for container_id in gone:  # whose a group is that comes in its place has to be proved again
+            groups.forget(self._pods.pop(container_id).name)
 
     def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:
         knobs = groups.knobs
-        used = groups.number(pod.name, knobs.used)
-        if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
-            used -= groups.number(pod.name, knobs.inactive_file)
+        grant = batch.memory_mib, batch.vcores
+        found = [groups.read(pod.name, knob) for knob in groups.of_pods]
+        if pod.rests_at == (grant, found):
+            return  # its limit stands, so what it uses cannot be above that
+        before = {file: value.bound.decided for file, value in pod.values.items()}
+        decided = self._planned(groups, batch, pod, before)
+        is_final = decided[knobs.limit.file] == limit_bytes(batch.memory_mib)
+        pod.rests_at = (grant, [decided[knob.file] for knob in groups.of_pods]) if is_final else None
         pod.memory_mib = batch.memory_mib
-        before = {file: value.decided for file, value in pod.values.items()}
-        decided = planned(
-            knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=before
-        )
-        for knob in knobs.of_pods:
+        for knob, now in zip(groups.of_pods, found, strict=True):
             amount = decided[knob.file]
-            value = pod.values.setdefault(knob.file, Value(decided=amount))
-            if value.hold(amount, partial(groups.read, pod.name, knob), partial(groups.write, pod.name, knob)):
+            value = pod.values.get(knob.file)
+            if value is None:
+                value = pod.values[knob.file] = Value(str(batch.container_id), knob.file, amount)
+            write, read = partial(groups.write, pod.name, knob), partial(groups.read, pod.name, knob)
+            if value.hold(amount, now, write, read):
                 self._log.info("limit_put_back", pod=pod.name, file=knob.file, value=amount)
+
+    @staticmethod
+    def _planned(groups: BestEffort, batch: Batch, pod: _Pod, before: Mapping[str, int]) -> dict[str, int]:
+        used = groups.number(pod.name, groups.knobs.used)
+        if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
+            used -= groups.number(pod.name, groups.knobs.inactive_file)
+        return planned(
+            groups.knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=before
+        )
 
     def _hold_quota(self, groups: BestEffort, record: Record, room: Room | None) -> None:
         milli = last = record.written.quota_milli
@@ -291,9 +387,10 @@ class Bounds:
             return  # nothing is measured yet, and nothing was decided in an earlier life
         record.quota_milli(milli)
         self._period_us = groups.period_us()
-        amount = quota_us(milli, self._period_us)
-        value = self._quota = self._quota or Value(decided=amount)
-        if value.hold(amount, groups.read_quota, groups.write_quota):
+        amount, found = quota_us(milli, self._period_us), groups.read_quota()
+        if self._quota is None:
+            self._quota = Value(ROOT, groups.knobs.quota.file, amount)
+        if self._quota.hold(amount, found, groups.write_quota, groups.read_quota):
             self._log.info("quota_put_back", value=amount)
 
     def _undo_pods(self, groups: BestEffort, record: Record) -> None:
@@ -306,6 +403,7 @@ class Bounds:
                     left.add(name)
             except OSError as error:
                 left, failed = left | {name}, error
+            groups.forget(name)
         record.pods(frozenset(left))
         for pod in self._pods.values():
             pod.values.clear()
@@ -319,22 +417,22 @@ class Bounds:
             if groups.read_quota() == NONE:
                 record.quota_milli(None)
 
-    def _killed(self, container_id: ContainerId) -> str:
+    def _at_limit(self, container_id: ContainerId) -> AtLimit:
         pod, groups = self._pods.get(container_id), self._groups
-        if pod is None or groups is None:
-            return ""
-        try:
-            kills = groups.total(pod.name, groups.knobs.oom_kills) - pod.oom_kills
-            met = groups.number(pod.name, groups.knobs.at_limit) - pod.at_limit
-        except (OSError, LostReading):
-            return ""
-        if kills <= 0 or met <= 0:
-            return ""
-        return (
+        if pod is None:
+            return NOTHING
+        has_just_killed = groups is not None and pod.kills.has_just_killed(groups)
+        limit_mib, count = limit_bytes(pod.memory_mib) >> 20, pod.kills.count
+        ended = (
             f"Container [containerID={container_id}] is running beyond the 'PHYSICAL' memory limit. "
             f"{pod.memory_mib} MB were granted, and the kernel has ended a process at the limit of "
-            f"{limit_bytes(pod.memory_mib) >> 20} MB. Killing container.\n"
+            f"{limit_mib} MB. Killing container.\n"
         )
+        told = (
+            f"The kernel has ended {count} of the container's processes at the memory limit of {limit_mib} MB; "
+            f"{pod.memory_mib} MB were granted.\n"
+        )
+        return AtLimit(ended=ended if has_just_killed else "", told=told if count else "")
 
 
 def _not_mounted(said: Said, record: Record) -> str:
@@ -347,7 +445,7 @@ def _not_mounted(said: Said, record: Record) -> str:
 
 def _is_undone(groups: BestEffort, name: str) -> bool:
     values = kubelets(groups.knobs)
-    for knob in groups.knobs.of_pods:
+    for knob in groups.of_pods:
         if groups.read(name, knob) != values[knob.file]:
             groups.write(name, knob, values[knob.file])
-    return all(groups.read(name, knob) == values[knob.file] for knob in groups.knobs.of_pods)
+    return all(groups.read(name, knob) == values[knob.file] for knob in groups.of_pods)

@@ -25,11 +25,13 @@ from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan
+from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
 from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
+PRESSURE_INTERVAL_MS = 5000
+"""The kernel says what was in the last ten seconds, and anew each two."""
 
 
 class Source(Protocol):
@@ -53,10 +55,12 @@ class Lender:
         changed: Callable[[], None],
         bounds: Bounds | None = None,
         emergency: EmergencyWatch | None = None,
+        pressure: Callable[[], Pressure | None] = lambda: None,
     ) -> None:
-        """``bounds`` is told what the policy says of batch pods, ``emergency`` what was read; None where that is not to
-        be known."""
-        self._bounds, self._emergency = bounds, emergency
+        """``bounds`` is told what the policy says of batch pods, ``emergency`` what was read, None where that is not to
+        be known; ``pressure`` is of online pods, and may block."""
+        self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
+        self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
         self._has_policy = asyncio.Event()
@@ -130,7 +134,7 @@ class Lender:
 
     async def _measure(self) -> None:
         """As long as there is a policy."""
-        next_ms = self._clock.now_ms()
+        next_ms = pressure_ms = self._clock.now_ms()
         state = Measured(started_ms=next_ms)
         while (policy := self._policy) is not None:
             read = await self._threads.run(self._read)
@@ -143,6 +147,9 @@ class Lender:
                 self._log.warning("reading_lost", reason=state.lost)
             if loans is not None and self._policy is policy:
                 self._take(report_of(state, loans, self._source.source, policy), now_ms)
+            if now_ms >= pressure_ms:
+                self._pressure = await self._threads.run(self._read_pressure)
+                pressure_ms = now_ms + PRESSURE_INTERVAL_MS
             if self._bounds is not None:
                 await self._bounds.hold(room_of(state, now_ms, policy, self._most))
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
@@ -150,6 +157,8 @@ class Lender:
 
     def _bounded(self) -> CapacityReport | None:
         report, bounds = self._report, self._bounds
+        if report is not None:
+            report = replace(report, pressure=self._pressure)
         if bounds is None:
             return report
         written = bounds.written_groups()
@@ -164,6 +173,7 @@ class Lender:
             loans=_with_quota(report.loans, bounds.quota_milli()),
             problems=problems,
             bounds=bounds.shown(),
+            counts=bounds.counts(),
             written_groups=written,
             best_effort=bounds.best_effort(),
         )

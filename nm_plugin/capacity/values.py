@@ -13,48 +13,38 @@ from yodel.domain.colocation.report import Bound
 FILE_NAME = "limits.json"
 
 
-@dataclass(slots=True, kw_only=True)
 class Value:
-    """What is to stand in a file, what was written to it last, and what was read from it after that.
+    """What is to stand in a file, what was written to it last, and what was read from it after that: ``bound``.
 
-    ``put_back`` counts how often somebody else had changed it.
+    That is the same object as long as nothing of it changes.
     """
 
-    decided: int
-    written: int | None = None
-    read: int | None = None
-    put_back: int = 0
-    why: str = ""
+    def __init__(self, container: str, file: str, decided: int) -> None:
+        self.bound = Bound(container=container, file=file, decided=decided, written=None, read=None)
 
-    def hold(self, decided: int, read: Callable[[], int | None], write: Callable[[int], None]) -> bool:
+    def hold(
+        self, decided: int, found: int | None, write: Callable[[int], None], read: Callable[[], int | None]
+    ) -> bool:
         """Write what does not stand there, and read back; return True if somebody else had changed it.
 
-        Raises OSError: it cannot be read.
+        ``found`` is what was just read.  Raises OSError: it cannot be read any more.
         """
-        self.decided, self.read, self.why = decided, read(), ""
-        if self.read == decided:
-            self.written = decided
-            return False
-        is_foreign = self.written is not None and self.read != self.written
-        try:
-            write(decided)
-            self.written = decided
-        except OSError as error:
-            self.why = f"not written: {error.strerror}"
-        self.read = read()
-        self.put_back += is_foreign
+        last = self.bound
+        written, why, put_back = last.written, "", last.put_back
+        is_foreign = found != decided and written is not None and found != written
+        if found == decided:
+            written = decided
+        else:
+            try:
+                write(decided)
+                written = decided
+            except OSError as error:
+                why = f"not written: {error.strerror}"
+            found = read()
+            put_back += is_foreign
+        if (decided, written, found, put_back, why) != (last.decided, last.written, last.read, last.put_back, last.why):
+            self.bound = replace(last, decided=decided, written=written, read=found, put_back=put_back, why=why)
         return is_foreign
-
-    def bound(self, container: str, file: str) -> Bound:
-        return Bound(
-            container=container,
-            file=file,
-            decided=self.decided,
-            written=self.written,
-            read=self.read,
-            put_back=self.put_back,
-            why=self.why,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

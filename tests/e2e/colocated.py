@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.conformance.clients.target import ENDED
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import USER, KubeCluster
+from tests.e2e.kube_cluster import PREFIX, USER, KubeCluster
 from tests.rigs.kubernetes.layout import CGROUP
 from tests.rigs.kubernetes.node import CGROUPS
 
@@ -32,6 +32,7 @@ SERVICE_MILLI = 900
 """With a batch pod of a core beside it, and the node's own pods, all of the node's two."""
 RATE, CLIENTS = 150, 8
 BATCH_MIB = 512
+PERIOD_US = 100_000
 PORT = 5432
 QUERY = "SELECT sum(hashtext(i::text)) FROM generate_series(1, 8000) AS i;\n"
 CALL_TIMEOUT_S = 10
@@ -71,10 +72,13 @@ with multiprocessing.Pool(4) as pool:
 """
 
 LEAK = """
+import time
+time.sleep(5)
 held = []
 while True:
-    held.append(b"x" * (1 << 20))
+    held.append(bytes([1]) * (1 << 20))
 """
+SLEEP = "import time; time.sleep(3600)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,18 @@ class ServiceNode:
             paths += (CGROUPS / controller / self.best_effort).glob(f"pod*/{file}")
         return {str(path): path.read_text().strip() for path in paths}
 
+    def kill_agent(self) -> None:
+        """As the machine would: it cannot say good-bye.  Its kubelet starts another."""
+        namespace = ("--namespace", self.cluster.container_namespace)
+        chosen = ("--selector=app.kubernetes.io/component=node-agent", f"--field-selector=spec.nodeName={self.name}")
+        (pod,) = self.cluster.get("pods", *namespace, *chosen)["items"]
+        group = CGROUPS / "cpu" / self.root / "kubepods" / "burstable" / f"pod{pod['metadata']['uid']}"
+        pids = {int(pid) for path in group.glob("*/cgroup.procs") for pid in path.read_text().split()}
+        agents = [pid for pid in pids if b"yodel" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert agents
+        for pid in agents:
+            os.kill(pid, signal.SIGKILL)
+
     def explained(self) -> Any:
         """What `yodel node explain` shows."""
         known = next(one["id"] for one in self.cluster.api("/nodes")["items"] if one["kubernetes_node"] == self.name)
@@ -202,7 +218,9 @@ class ServiceNode:
     def running(self, queue: str, program: str) -> Iterator[Batch]:
         """An application whose only container runs a Python program here."""
         others = [one for one in self.cluster.node_names() if one != self.name]
-        self.cluster.kubectl("cordon", *others)
+        self.cluster.kubectl(
+            "taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule"
+        )  # a cordon ends their agents
         try:
             script = f"exec python3 -c '{program}' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
             status, text, application_id = self.cluster.submit(
@@ -219,7 +237,7 @@ class ServiceNode:
             assert status == 202, text
             (pod,) = self.cluster.running_pods(application_id, "am", 1)
         finally:
-            self.cluster.kubectl("uncordon", *others)
+            self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e-")
         assert pod.node == self.name
         log = Path(self.cluster.state.conf_dir).parent / "logs" / self.name / application_id / pod.container / "stdout"
         try:
@@ -261,7 +279,9 @@ def idle_spinner() -> Iterator[None]:
 @contextlib.contextmanager
 def service_on(cluster: KubeCluster, folder: Path) -> Iterator[ServiceNode]:
     """PostgreSQL on a node without the ResourceManager or its database."""
-    taken = {pod["spec"].get("nodeName") for pod in cluster.get("pods", "--namespace", cluster.namespace)["items"]}
+    lasting = "--selector=app.kubernetes.io/component in (resourcemanager,postgres)"
+    pods = cluster.get("pods", "--namespace", cluster.namespace, lasting)["items"]
+    taken = {pod["spec"].get("nodeName") for pod in pods}
     node = next(name for name in cluster.node_names() if name not in taken)
     (database,) = cluster.get("statefulset", "--namespace", cluster.namespace)["items"]
     image = database["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -318,12 +338,14 @@ class Trace:
     def followed_s(self, since: float) -> float:
         """How long after online pods used half of what they then used more, the quota had fallen by half of its fall.
 
-        ``since`` is just before they did.
+        ``since`` is just before they did.  AssertionError: it did not fall by what they used more.
         """
         before = [one for one in self.seconds if one[0] < since][-10:]
         after = [one for one in self.seconds if one[0] >= since]
         used, quota = (sum(one[index] for one in before) / len(before) for index in (1, 2))
-        more, less = (used + max(one[1] for one in after)) / 2, (quota + min(one[2] for one in after)) / 2
+        most, least = max(one[1] for one in after), min(one[2] for one in after)
+        assert (quota - least) / PERIOD_US > (most - used) / 2 > 0.1, (used, most, quota, least)
+        more, less = (used + most) / 2, (quota + least) / 2
         rose = next(one[0] for one in after if one[1] >= more)
         fell = next(one[0] for one in after if one[2] <= less)
         return fell - rose

@@ -8,9 +8,12 @@ is ``bench``'s, on a machine that does nothing else.
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +23,9 @@ from tests.e2e import colocated
 from tests.e2e.colocated import Figures, ServiceNode, Trace
 from tests.e2e.kube_cluster import KubeCluster
 from tests.rigs.kubernetes import cores, rig
+from tests.rigs.kubernetes.cluster import binaries
+from tests.rigs.kubernetes.install import RELEASE
+from tests.rigs.kubernetes.node import CGROUPS
 from yodel.domain.states import ContainerExitStatus
 
 MEASURED_S = 20
@@ -86,6 +92,42 @@ def test_a_leak_ends_by_its_own_limit_and_the_service_goes_on(node: ServiceNode)
     assert len(answered) > 10 * colocated.RATE * 0.8, "requests are answered"
     status = node.cluster.get("pod", "service", "--namespace=default")["status"]
     assert [one["restartCount"] for one in status["containerStatuses"]] == [0]
+
+
+def test_a_killed_agent_finds_what_somebody_changed(node: ServiceNode) -> None:
+    node.cluster.yodel(*ON, "limits=true", "quota=true")
+    with node.running("root.default", colocated.SLEEP):
+        wait_for("bounds as decided", lambda: _standing(node))
+        held = _of_pods(node)
+        node.kill_agent()
+        for path, value in held.items():
+            Path(path).write_text("1000" if path.endswith("cpu.shares") else "-1")
+            assert Path(path).read_text().strip() != value
+        (CGROUPS / "cpu" / node.best_effort / "cpu.cfs_quota_us").write_text("-1")
+        wait_for("what was decided", lambda: _of_pods(node) == held and node.quota_us() > 0)
+        said = _before_an_uninstall(node.cluster)
+        left = node.files()
+        assert f"{node.name}: its agent has confirmed" in said, said
+        assert node.quota_us() == -1
+        assert {left[path] for path in held} == {"2", str((1 << 63) - 4096)}, "as the kubelet makes a pod"
+
+
+def _before_an_uninstall(cluster: KubeCluster) -> str:
+    """What the chart's hook prints, run as helm runs it."""
+    command = [binaries("helm") / "helm", "get", "hooks", RELEASE, "--namespace", cluster.namespace]
+    environment = {**os.environ, "KUBECONFIG": str(cluster.state.kubeconfig)}
+    hooks = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, env=environment).stdout
+    place = ("--namespace", cluster.namespace)
+    cluster.kubectl("apply", *place, "--filename=-", given=hooks)
+    try:
+        cluster.kubectl("wait", *place, "job/yodel-colocation-off", "--for=condition=complete", "--timeout=100s")
+        return cluster.kubectl("logs", *place, "job/yodel-colocation-off")
+    finally:
+        cluster.kubectl("delete", *place, "job/yodel-colocation-off", "--wait=false")
+
+
+def _of_pods(node: ServiceNode) -> dict[str, str]:
+    return {path: value for path, value in node.files().items() if "/besteffort/pod" in path}
 
 
 def _standing(node: ServiceNode) -> list[dict[str, Any]] | None:

@@ -182,7 +182,8 @@ def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPa
         yield Finding(name="java", verdict=Verdict.OK, text="there")
 
     nodes = [{"kubernetes_node": name, "undo_lines": lines} for name, lines in (("n1", ["x"]), ("n2", []))]
-    answer = httpx2.Response(200, json={"limits": {"node_list": nodes}})
+    others = {"others_pods": 3, "others_nodes": 2}
+    answer = httpx2.Response(200, json={"limits": {"node_list": nodes, **others}})
     transport = httpx2.MockTransport(lambda request: answer)
     monkeypatch.setattr(checks, "run_checks", found)
     monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
@@ -190,9 +191,12 @@ def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPa
     assert (
         "limits of batch pods may still stand on nodes (1) without an agent that answers for them: n1; yodel" in output
     )
+    assert "3 best-effort pods of others, on nodes (2), share the quota" in output
     nodes[0]["undo_lines"] = []
-    answer = httpx2.Response(200, json={"limits": {"node_list": nodes}})
-    assert "agents answer for every node" in RUNNER.invoke(cli.app, ["check"]).output
+    answer = httpx2.Response(200, json={"limits": {"node_list": nodes, "others_pods": 0, "others_nodes": 0}})
+    output = RUNNER.invoke(cli.app, ["check"]).output
+    assert "agents answer for every node" in output
+    assert "quota" not in output
 
 
 def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:

@@ -199,9 +199,13 @@ def explained(found: JsonObject) -> list[str]:
         lines += [f"  {container} was ended for it" for container in found["emergency"]["containers"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
+    if found["pressure"] is not None:
+        share, source = found["pressure"]["some_percent"], found["pressure"]["source"]
+        lines += ["", f"online pods wait for a processor in {share:.2f} % of the last 10 s ({source})"]
     if found["bounds"]:
         lines += ["", "batch pods are held to (-1: no limit)"]
         lines += [_bound_line(one) for one in found["bounds"]]
+    lines += [f"{one['name']}: {one['amount']}" for one in found["counts"]]
     return lines
 
 
@@ -246,17 +250,17 @@ async def _change(
     queue_edits.tell(screen, found, as_json=as_json)
 
 
-async def nodes_with_limits_left(server: str) -> list[str] | None:
-    """Nodes where limits may stand for which no agent answers; None: no ResourceManager tells of them there."""
+async def limits_of(server: str) -> JsonObject | None:
+    """What is known of limits; None: no ResourceManager tells of them there."""
     from yodel.client.api import RmClient, caller
     from yodel.errors import YodelError
 
     try:
         async with RmClient(server, caller()) as client:
-            found = await client.get("/colocation")
+            limits: JsonObject = (await client.get("/colocation"))["limits"]
     except YodelError:
         return None
-    return [node["kubernetes_node"] for node in found["limits"]["node_list"] if node["undo_lines"]]
+    return limits
 
 
 async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int, *, as_json: bool) -> None:
@@ -373,6 +377,8 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         facts["Limits"] = ", ".join(
             f"{count} {state}" for state, count in sorted(found["limits"]["node_counts"].items())
         )
+    if found["limits"]["others_pods"]:
+        facts["Pods of others"] = f"{found['limits']['others_pods']} share the quota"
     screen.facts(facts)
     if found["enabled"] and not found["names"]:
         show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")

@@ -93,8 +93,14 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "loans", "YodelLoanProto", True),
         (5, "problems", STRING, True),
         (6, "bounds", "YodelBoundProto", True),
+        (7, "pressure", "YodelPressureProto", False),
+        (8, "counts", "YodelFigureProto", True),
         (10, "written_groups", INT64, False),
         (11, "best_effort", STRING, False),
+    ),
+    "YodelPressureProto": (
+        (1, "source", STRING, False),
+        (2, "some_basis_points", INT64, False),
     ),
     "YodelBoundProto": (
         (1, "container", STRING, False),

@@ -373,13 +373,15 @@ class YodelLoanProto(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
 
 class YodelCapacityProto(_message.Message):
-    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds", "written_groups", "best_effort")
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds", "pressure", "counts", "written_groups", "best_effort")
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     LOANS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
     WRITTEN_GROUPS_FIELD_NUMBER: _ClassVar[int]
     BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
     policy_version: str
@@ -388,9 +390,19 @@ class YodelCapacityProto(_message.Message):
     loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
     problems: _containers.RepeatedScalarFieldContainer[str]
     bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
+    pressure: YodelPressureProto
+    counts: _containers.RepeatedCompositeFieldContainer[YodelFigureProto]
     written_groups: int
     best_effort: str
-    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., pressure: _Optional[_Union[YodelPressureProto, _Mapping]] = ..., counts: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
+
+class YodelPressureProto(_message.Message):
+    __slots__ = ("source", "some_basis_points")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOME_BASIS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    some_basis_points: int
+    def __init__(self, source: _Optional[str] = ..., some_basis_points: _Optional[int] = ...) -> None: ...
 
 class YodelBoundProto(_message.Message):
     __slots__ = ("container", "file", "decided", "written", "read", "put_back", "why")

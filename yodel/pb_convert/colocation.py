@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
-from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Pressure, Step, Term
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert import ids
@@ -27,6 +27,8 @@ COOL_DOWN_S_MAX = 3_600
 BOUNDS_MAX = 1_024
 """Files of batch pods in one report; more are not told."""
 BOUND_RANGE = (-1, (1 << 63) - 1)
+PRESSURE_MAX = 10_000
+"""Hundredths of a percent."""
 REPORTED_MAX = AMOUNT_MAX << 8
 """Of any amount in a report: a sum may go further than each of its numbers."""
 
@@ -45,6 +47,7 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
     _bounded("capacity.loans", message.loans, len(RESOURCES))
     _bounded("capacity.problems", message.problems, ENTRIES_MAX)
     _bounded("capacity.bounds", message.bounds, BOUNDS_MAX)
+    _bounded("capacity.counts", message.counts, ENTRIES_MAX)
     return _built(
         "capacity",
         lambda: CapacityReport(
@@ -54,6 +57,11 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
             loans=tuple(_loan(loan) for loan in message.loans),
             problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
             bounds=tuple(_bound(one) for one in message.bounds),
+            pressure=_pressure(message.pressure) if message.HasField("pressure") else None,
+            counts=tuple(
+                Figure(name=_name(one.name), amount=_within("capacity.counts", one.amount, 0, REPORTED_MAX))
+                for one in message.counts
+            ),
             written_groups=_written_groups(message),
             best_effort=_path(message.best_effort),
         ),
@@ -61,13 +69,21 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
 
 
 def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
+    """What is more than a report may hold is left out, and said among the problems."""
+    problems = report.problems
+    if len(report.bounds) > BOUNDS_MAX:
+        left_out = f"{len(report.bounds)} values are held, of which {BOUNDS_MAX} are told"
+        problems = (*problems[: ENTRIES_MAX - 1], left_out)
+    pressure = report.pressure
     return pb.YodelCapacityProto(
         policy_version=report.policy_version,
         source=report.source,
         age_ms=min(report.age_ms, AGE_MS_MAX),
         loans=[_loan_pb(loan) for loan in report.loans],
-        problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
+        problems=[problem[:WHY_LENGTH_MAX] for problem in problems[:ENTRIES_MAX]],
         bounds=[_bound_pb(bound) for bound in report.bounds[:BOUNDS_MAX]],
+        pressure=None if pressure is None else _pressure_pb(pressure),
+        counts=[pb.YodelFigureProto(name=one.name, amount=one.amount) for one in report.counts[:ENTRIES_MAX]],
         written_groups=report.written_groups,
         best_effort=report.best_effort or None,
     )
@@ -132,6 +148,19 @@ def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
         shaping=pb.YodelShapingProto(**shaping),
         limits=value.limits or None,
         quota=value.quota or None,
+    )
+
+
+def _pressure(message: pb.YodelPressureProto) -> Pressure:
+    return Pressure(
+        source=_line("capacity.pressure.source", message.source, WHY_LENGTH_MAX),
+        some_basis_points=_within("capacity.pressure", message.some_basis_points, 0, PRESSURE_MAX),
+    )
+
+
+def _pressure_pb(pressure: Pressure) -> pb.YodelPressureProto:
+    return pb.YodelPressureProto(
+        source=pressure.source[:WHY_LENGTH_MAX], some_basis_points=min(pressure.some_basis_points, PRESSURE_MAX)
     )
 
 

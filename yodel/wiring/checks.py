@@ -295,6 +295,15 @@ def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered:
     return Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)
 
 
+def others_finding(pods: int, nodes: int) -> Finding:
+    """Of pods that nobody meant to bound."""
+    text = (
+        f"{pods} best-effort pods of others, on nodes ({nodes}), share the quota of batch pods; a pod that requests "
+        "cpu does not (yodel node explain NODE counts them)"
+    )
+    return Finding(name="quota", verdict=Verdict.WARNING, text=text)
+
+
 def _profiles(settings: Settings) -> PodProfiles:
     """Raises InvalidValue: a setting of a queue cannot be."""
     own = PodSettings(

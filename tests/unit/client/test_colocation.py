@@ -18,7 +18,7 @@ from tests.support.served_world import Served, serving_world
 from yodel import cli
 from yodel.client import api
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import Bound, CapacityReport
+from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.ports.kube_nodes import NodeObservation
@@ -96,15 +96,23 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
         Bound(container="c1", file="cpu.shares", decided=6, written=6, read=6),
         Bound(container="c1", file="memory.max", decided=7, written=None, read=-1, put_back=2, why="not written: no"),
     )
-    report = replace(measured_report(3_000, 4_000, policy.version), bounds=bounds)
+    report = replace(
+        measured_report(3_000, 4_000, policy.version), bounds=bounds, counts=(Figure(name=OTHERS_PODS, amount=3),)
+    )
+    report = replace(report, pressure=Pressure(source="kubepods/burstable", some_basis_points=1562))
     served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
-    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-4:] == [
+    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-7:] == [
+        "online pods wait for a processor in 15.62 % of the last 10 s (kubepods/burstable)",
+        "",
         "batch pods are held to (-1: no limit)",
         "  all of them cpu.max: decided 4, written 4, read 5, put back 1 times",
         "  c1 cpu.shares: decided 6, written 6, read 6",
         "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
+        "best-effort-pods-of-others: 3",
     ]
+    assert "share the quota" not in served.invoke("colocation", "status").stdout, "there is none"
     assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
+    assert re.search(r"^Pods of others +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
     assert (policy.limits, policy.quota) == (False, True)

@@ -1,10 +1,21 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Bound, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import (
+    CPU_MILLI,
+    MEMORY_MIB,
+    Bound,
+    CapacityReport,
+    Figure,
+    Loan,
+    Pressure,
+    Step,
+    Term,
+)
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
@@ -38,6 +49,8 @@ REPORT = CapacityReport(
     ),
     written_groups=0,
     best_effort="kubepods.slice/kubepods-besteffort.slice",
+    pressure=Pressure(source="kubepods/burstable", some_basis_points=301),
+    counts=(Figure(name="best-effort-pods-of-others", amount=3),),
 )
 POLICY = Policy(
     version="7",
@@ -53,6 +66,13 @@ POLICY = Policy(
 def test_a_report_survives_the_wire() -> None:
     message = pb.YodelCapacityProto.FromString(colocation.capacity_report_pb(REPORT).SerializeToString())
     assert colocation.capacity_report(message) == REPORT
+
+
+def test_more_bounds_than_a_report_holds_are_left_out_and_said() -> None:
+    many = replace(REPORT, bounds=REPORT.bounds[:1] * 1025, problems=("one",) * 20)
+    found = colocation.capacity_report(colocation.capacity_report_pb(many))
+    assert (len(found.bounds), len(found.problems)) == (1024, 16)
+    assert found.problems[-2:] == ("one", "1025 values are held, of which 1024 are told")
 
 
 def test_a_policy_survives_the_wire_and_a_static_zero_is_not_an_absent_one() -> None:
@@ -84,6 +104,10 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
         (lambda m: setattr(m, "best_effort", "kubepods\n"), "capacity.best_effort"),
         (lambda m: m.loans.add(), "capacity.loans"),
+        (lambda m: m.counts.extend([pb.YodelFigureProto(name="x")] * 16), "capacity.counts"),
+        (lambda m: setattr(m.counts[0], "amount", -1), "capacity.counts"),
+        (lambda m: setattr(m.pressure, "some_basis_points", 10_001), "capacity.pressure"),
+        (lambda m: setattr(m.pressure, "source", "\n"), "capacity.pressure.source"),
         (lambda m: m.loans[0].measured.extend([pb.YodelFigureProto(name="x")] * 15), "capacity.measured"),
         (lambda m: m.loans[0].terms.extend([pb.YodelTermProto(name="x")] * 15), "capacity.terms"),
         (lambda m: m.loans[0].steps.extend([pb.YodelStepProto(name="x")] * 16), "capacity.steps"),

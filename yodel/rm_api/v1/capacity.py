@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
 from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.errors import NodeNotFound
@@ -112,6 +113,8 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         emergency=_emergency(found.emergency) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
         bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
+        pressure=_pressure(report.pressure) if report is not None else None,
+        counts=[models.CapacityFigure(**asdict(one)) for one in report.counts] if report is not None else [],
     )
 
 
@@ -121,6 +124,12 @@ def _emergency(found: Emergency) -> models.Emergency:
         cool_down_s=found.cool_down_s,
         containers=[str(container_id) for container_id in found.containers],
     )
+
+
+def _pressure(found: Pressure | None) -> models.CapacityPressure | None:
+    if found is None:
+        return None
+    return models.CapacityPressure(source=found.source, some_percent=found.some_basis_points / 100)
 
 
 def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
@@ -157,6 +166,8 @@ def _colocation(found: ColocationView) -> models.Colocation:
         limits=models.Limits(
             node_counts={state.value: count for state, count in found.limits_counts.items()},
             node_list=[_limits(node) for node in found.limits],
+            others_pods=sum(found.others_pods.values()),
+            others_nodes=len(found.others_pods),
         ),
     )
 

@@ -68,6 +68,13 @@ class Emergency(Model):
     containers: list[str] = Field(description="The last that were ended for it (PREEMPTED).")
 
 
+class CapacityPressure(Model):
+    """How long online pods wait for a processor: the kernel's `some avg10` of `cpu.pressure`."""
+
+    source: str = Field(description="The control group that waits longest.")
+    some_percent: float = Field(description="Of the last ten seconds.")
+
+
 class NodeCapacity(Model):
     """What a node lends of its measured capacity, and why it is that much."""
 
@@ -80,7 +87,9 @@ class NodeCapacity(Model):
     problems: list[str] = Field(description="What the agent could not read.")
     emergency: Emergency | None = Field(description="null: its memory does not run short.")
     resources: list[ResourceCapacity]
-    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits are on.")
+    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits or a quota are on.")
+    pressure: CapacityPressure | None = Field(description="Null: the node's kernel does not tell it.")
+    counts: list[CapacityFigure] = Field(description="What the agent counts where limits or a quota are on.")
 
 
 class WaitingNode(Model):
@@ -113,6 +122,8 @@ class Limits(Model):
 
     node_counts: dict[str, int] = Field(description="By state, of all nodes.")
     node_list: list[NodeLimits] = Field(description="Those that have not confirmed first; at most 200.")
+    others_pods: int = Field(description="Best-effort pods of others, which share the quota of batch pods.")
+    others_nodes: int = Field(description="On how many nodes they are; none where there is no quota.")
 
 
 class RefusedAgent(Model):

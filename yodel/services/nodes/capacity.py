@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Step
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.published_node import CapacityState, PublishedNode
@@ -75,6 +75,8 @@ class ColocationView:
     """Of nodes where batch pods are bounded, were, or may be."""
     limits_counts: Mapping[LimitsState, int]
     """Of all of them, shown or not."""
+    others_pods: Mapping[str, int]
+    """By node, how many best-effort pods of others share the quota of batch pods; none where there is no quota."""
 
 
 class Capacities:
@@ -107,7 +109,16 @@ class Capacities:
             put_backs=publishing.put_backs,
             limits=limits[:nodes_max],
             limits_counts=Counter(one.state for one in limits),
+            others_pods=self._others_pods(),
         )
+
+    def _others_pods(self) -> dict[str, int]:
+        policy = self._publishing.colocation.policy
+        if policy is None or not policy.quota:
+            return {}
+        said = self._state.loans.said.items()
+        counts = {name: {one.name: one.amount for one in one_said.report.counts} for name, one_said in said}
+        return {name: found[OTHERS_PODS] for name, found in counts.items() if found.get(OTHERS_PODS)}
 
     @property
     def is_used(self) -> bool:

@@ -18,7 +18,7 @@ from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CapacityReport, Figure
+from yodel.domain.colocation.report import CapacityReport, Figure, Pressure
 
 PLAIN = Formula(counts_system=False)
 
@@ -237,6 +237,32 @@ async def test_a_quota_follows_each_reading_and_is_news_only_where_it_does_not_s
         report = world.beat()
         assert report is not None
         assert (quota.read_text(), report.bounds[0].put_back) == ("750000", 1)
+    finally:
+        task.cancel()
+        threads.close()
+
+
+async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news() -> None:
+    clock, threads, found = HandClock(), FileThreads(1), list[int]()
+
+    def read() -> Pressure:
+        found.append(clock.now)
+        return Pressure(source="kubepods/burstable", some_basis_points=len(found))
+
+    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, pressure=read)
+    task, world = asyncio.create_task(lender.run()), World(clock, HandSource(clock), [], lender)
+    try:
+        lender.obey(_policy("1"))
+        await world.seconds(2)
+        report = world.beat()
+        assert report is not None
+        assert (report.pressure, found) == (Pressure(source="kubepods/burstable", some_basis_points=1), [0])
+        await world.seconds(9)
+        assert (world.beat(), found) == (None, [0, 5000, 10_000])
+        await world.seconds(1)
+        report = world.beat()
+        assert report is not None
+        assert report.pressure == Pressure(source="kubepods/burstable", some_basis_points=3)
     finally:
         task.cancel()
         threads.close()

@@ -10,7 +10,7 @@ from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.report import Bound, Figure, Pressure
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.ports.kube_nodes import NodeObservation
@@ -65,10 +65,15 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
 
 async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(lending: RestWorld) -> None:
     bound = Bound(container="container_1_1_1_2", file="memory.max", decided=7, written=7, read=None, put_back=2)
-    report = replace(measured_report(3_000, 4_000), bounds=(bound,))
+    beside = Figure(name="best-effort-pods-of-others", amount=2)
+    pressure = Pressure(source="kubepods/burstable", some_basis_points=301)
+    report = replace(measured_report(3_000, 4_000), bounds=(bound,), counts=(beside,), pressure=pressure)
     lending.rm.publishing.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
-    assert found["bounds"] == [asdict(bound)]
+    assert (found["bounds"], found["counts"]) == ([asdict(bound)], [asdict(beside)])
+    assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
 
 
 async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
