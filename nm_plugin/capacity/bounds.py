@@ -385,6 +385,8 @@ class Bounds:
             milli = quota_of(room, masters=sum(pod.is_master for pod in self._pods.values()), last=last)
         if milli is None:
             return  # nothing is measured yet, and nothing was decided in an earlier life
+        if room is not None and milli != last:
+            self._log_quota(room, milli, last)
         record.quota_milli(milli)
         self._period_us = groups.period_us()
         amount, found = quota_us(milli, self._period_us), groups.read_quota()
@@ -392,6 +394,12 @@ class Bounds:
             self._quota = Value(ROOT, groups.knobs.quota.file, amount)
         if self._quota.hold(amount, found, groups.write_quota, groups.read_quota):
             self._log.info("quota_put_back", value=amount)
+
+    def _log_quota(self, room: Room, milli: int, last: int | None) -> None:
+        """A spike of online pods is told, and not each step that follows."""
+        is_spike = last is None or last - milli >= room.capacity * room.numbers.step_up_percent // 100
+        log = self._log.info if is_spike else self._log.debug
+        log("quota_decided", quota_milli=milli, last_milli=last, online_milli=max(use.online for use in room.recent))
 
     def _undo_pods(self, groups: BestEffort, record: Record) -> None:
         """What cannot be undone now is tried again, and stays in the file until then.  Raises OSError: of the last."""
