@@ -46,6 +46,8 @@ spec:
       resources: {requests: {cpu: 10m}, limits: {cpu: 700m}}
 """
 
+SLOWLY = "notice-s=3600"
+"""What does not fit a loan any more stays for as long as a scenario takes."""
 MIB = 1 << 20
 NODE_MIB = 2048
 TASK_MIB = 420
@@ -143,7 +145,7 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
 
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
-    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
+    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096", SLOWLY)
     lender.yodel(*static, "cpu.static-milli=2000")
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
