@@ -26,7 +26,6 @@ from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
-from nm_plugin.cgroups.detect import mounted_version
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
@@ -190,14 +189,21 @@ class NodeAgent:
             lambda over: made.cache.forget_application(str(over.application_id)),
             ending.end_application,
         )
+        resources = Resources(made.cache, accounts)
         return ContainerManager(
             book=book,
             applications=Applications(made.records, accounts.threads, ends),
             work_for=partial(
                 ContainerWork,
                 accounts=accounts,
-                resources=Resources(made.cache, accounts),
-                shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
+                resources=resources,
+                shuffle=ShuffleHook(
+                    accounts,
+                    SparkSettings(accounts, made.cache),
+                    resources,
+                    made.makers,
+                    frozenset(self._settings.aux_services),
+                ),
                 launcher=launcher,
                 ending=ending,
                 killed_at_limit=late.killed_at_limit,
@@ -315,15 +321,20 @@ class NodeAgent:
     ) -> EmergencyWatch | None:
         """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
         settings = self._settings
-        mount = Path(settings.cgroup_mount)
-        if not settings.cgroup_mount or mounted_version(mount) is None:
+        if not from_settings.sees_cgroups(settings):
             return None
 
         async def alive() -> list[Living]:
             return await living(manager.all(), accounts)
 
         return EmergencyWatch(
-            mount, settings.cgroup_root, MonotonicClock(), self._measuring, alive, manager.kill, changed
+            Path(settings.cgroup_mount),
+            settings.cgroup_root,
+            MonotonicClock(),
+            self._measuring,
+            alive,
+            manager.kill,
+            changed,
         )
 
     def _lender(

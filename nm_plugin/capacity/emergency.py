@@ -99,29 +99,30 @@ class EmergencyWatch:
     async def take(self, read: Reading | LostReading) -> None:
         """Judge a reading, and end a container where one is to go."""
         memory = await self._memory(read)
-        alive = await self._living() if self._course.is_on or (memory is not None and memory.is_high) else ()
         now_ms, before = self._clock.now_ms(), self._course
-        is_one_going = any(one.container.state is State.KILLING for one in alive)
-        self._course = judged(before, memory, now_ms, is_one_going=is_one_going)
+        self._course = judged(before, memory, now_ms)
         if self._course.is_on is not before.is_on:
             event = "emergency" if self._course.is_on else "emergency_over"
             self._log.warning(event, reason=self._course.reason, now=str(memory))
             self._changed()
-        if is_one_to_end(self._course, now_ms):
-            await self._end_one(alive or await self._living(), now_ms)
+        if self._course.is_on:
+            alive = await self._living()
+            if is_one_to_end(self._course, now_ms, {one.container.container_id for one in alive}):
+                await self._end_one(alive, now_ms)
 
     async def _end_one(self, alive: Sequence[Living], now_ms: int) -> None:
         candidates = await self._threads.run(self._candidates, alive)
         chosen = first_to_go(candidates, self._ranks)
         if chosen is None:
             return
-        self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
         text = f"Container preempted by its node: {self._course.reason}; {_why(chosen, self._ranks)}."
         self._log.warning("container_ended_in_emergency", container=str(chosen.container_id), reason=text)
         try:
             await self._end(chosen.container_id, ContainerExitStatus.PREEMPTED, text)
-        except (YodelError, OSError) as error:  # the next reading is judged all the same
+        except (YodelError, OSError) as error:  # tried again at the next reading
             self._log.error("container_not_ended", container=str(chosen.container_id), reason=str(error))
+            return
+        self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
     def _candidates(self, alive: Sequence[Living]) -> list[Candidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
@@ -129,7 +130,7 @@ class EmergencyWatch:
         try:
             layout = find_layout(self._mount, self._cgroup_root)
             used = used_mib(layout, {one.container.container_id: one.uid for one in listed}, self._proc)
-        except LostReading as error:
+        except (OSError, LostReading) as error:
             self._log.warning("lent_pods_not_found", reason=str(error))
             used = {}
         ranked = set(self._ranks)

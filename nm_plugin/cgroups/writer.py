@@ -1,4 +1,4 @@
-"""The only place that writes to cgroups: a few files of pods below the kubelet's best-effort group.
+"""The only place that writes to cgroups: the quota of the kubelet's best-effort group, and a few files of its pods.
 
 Everything is opened relative to a descriptor of that group, one name at a time, and no link is followed: what is
 written cannot be anywhere else.  A value goes with a single ``write``, for the kernel takes each as a value of its own,
@@ -15,7 +15,7 @@ from pathlib import Path
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.files import FILE_BYTES_MAX, LostReading, number_in
 from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, Number, levels
-from nm_plugin.cgroups.plan import FILES, KNOBS, Knob, as_text, as_value
+from nm_plugin.cgroups.plan import KNOBS, POD_FILES, Knob, as_text, as_value
 
 GROUPS_MAX = 64
 """Groups below one pod's: a container each, and what its runtime adds."""
@@ -58,21 +58,26 @@ class BestEffort:
         return True
 
     def write(self, pod: str, knob: Knob, value: int) -> None:
-        if knob.file not in FILES:
+        if knob.file not in POD_FILES:
             raise PermissionError(f"{knob.file} is not written")
-        folder = self._folder(knob.controller, pod)
-        try:
-            file = os.open(knob.file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            try:
-                os.write(file, as_text(self.knobs, value).encode())
-            finally:
-                os.close(file)
-        finally:
-            os.close(folder)
+        self._write((pod,), knob, value)
 
     def read(self, pod: str, knob: Knob) -> int | None:
         """Return what stands there now; None: no number."""
         return as_value(self.knobs, self._content(knob.controller, (pod,), knob.file))
+
+    def write_quota(self, value_us: int) -> None:
+        """Of the best-effort group itself, in microseconds of ``period_us``."""
+        self._write((), self.knobs.quota, value_us)
+
+    def read_quota(self) -> int | None:
+        knob = self.knobs.quota
+        return as_value(self.knobs, self._content(knob.controller, (), knob.file))
+
+    def period_us(self) -> int:
+        """Raises LostReading."""
+        number = self.knobs.period
+        return number_in(number.file, self._content(number.controller, (), number.file), number.key, number.word)
 
     def number(self, pod: str, number: Number) -> int:
         """Return a counter of the pod's own group.  Raises LostReading."""
@@ -96,6 +101,17 @@ class BestEffort:
             texts = [self._content(controller, group, "cgroup.procs") for group in self._groups(controller, pod)]
             found.append(frozenset(int(word) for text in texts for word in text.split() if word.isdigit()))
         return found
+
+    def _write(self, group: tuple[str, ...], knob: Knob, value: int) -> None:
+        folder = self._folder(knob.controller, *group)
+        try:
+            file = os.open(knob.file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                os.write(file, as_text(self.knobs, value).encode())
+            finally:
+                os.close(file)
+        finally:
+            os.close(folder)
 
     def _groups(self, controller: str, pod: str) -> Iterator[tuple[str, ...]]:
         """Those of its containers, and the pod's own."""

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.cgroups.detect import find_layout
+from nm_plugin.cgroups.files import Files
 from nm_plugin.cgroups.layout import BEST_EFFORT
+from nm_plugin.cgroups.memory_pressure import UNIFIED, full_percent
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
@@ -168,3 +171,16 @@ async def test_who_uses_more_than_it_was_granted_goes_first_whatever_the_ranks(n
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(hidden)
+
+
+def test_the_kernel_tells_how_long_all_waited_for_memory(groups: str) -> None:
+    layout = find_layout(MOUNT, f"/{groups}")
+    assert full_percent(layout, Files()) is None, "its group is in no hierarchy of version 2"
+    unified = MOUNT / UNIFIED / groups
+    unified.mkdir()
+    try:
+        percent = full_percent(layout, Files())
+    finally:
+        unified.rmdir()
+    assert percent is not None
+    assert 0 <= percent <= 100

@@ -12,17 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.capacity.bounds import FILE_NAME, Batch, Bounds
+from nm_plugin.capacity.bounds import Batch, Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.own_pods import Owner
+from nm_plugin.capacity.values import FILE_NAME
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.survivors import Marks
 from tests.support.agent_process import agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
+from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.policy import Formula
+from yodel.domain.colocation.report import CPU_MILLI, Bound
+from yodel.domain.colocation.shaping import numbers_of
+from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.states import ContainerExitStatus
+from yodel.translator.undo_lines import undo_lines
 
 WAIT_S = 60.0
 MOUNT = Path("/sys/fs/cgroup")
@@ -30,6 +37,7 @@ CONTROLLERS = ("cpu", "cpuacct", "memory")
 CONTAINER = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
 UID, OTHER = "0a-1", "0a-2"
 FILES = ("cpu.shares", "memory.limit_in_bytes")
+NUMBERS = numbers_of(replace(POLICY, cpu=Formula()), CPU_MILLI)
 MIB = 1 << 20
 LEAK = """
 import sys, time
@@ -65,12 +73,25 @@ class Node:
     def values(self) -> dict[str, str]:
         return {f"{uid}/{file}": self.pod(uid, file).read_text() for uid in (UID, OTHER) for file in FILES}
 
+    @property
+    def quota(self) -> Path:
+        return MOUNT / "cpu" / Path(self.root, *BEST_EFFORT, "cpu.cfs_quota_us")
+
+    def quota_us(self) -> int:
+        return int(self.quota.read_text())
+
     def agent(self) -> Bounds:
         return Bounds(MOUNT, MOUNT, f"/{self.root}", self.state, MonotonicClock(), self.threads, _nobody)
 
-    def batch(self, user_uid: int = 0) -> list[Batch]:
+    def batch(self, user_uid: int = 0, *, is_master: bool = False) -> list[Batch]:
         owner = Owner(marks=Marks(CONTAINER, Path("/local/application")), user_uid=user_uid)
-        return [Batch(container_id=CONTAINER, owner=owner, memory_mib=100, vcores=3)]
+        return [Batch(container_id=CONTAINER, owner=owner, memory_mib=100, vcores=3, is_master=is_master)]
+
+
+def room(online: int, *, is_watched: bool = True) -> Room:
+    """Of two cores, all of which may be lent."""
+    recent = [Use(node=online, pods=online, best_effort=0)]
+    return Room(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
 
 
 async def _nobody() -> list[Batch]:
@@ -171,6 +192,32 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     assert node.values() == before
 
 
+def test_nothing_left_is_said_only_after_the_word_that_holds_was_acted_upon(node: Node) -> None:
+    agent = node.agent()
+    assert agent.written_groups() is None
+    agent.obey(True, {}, [CONTAINER])
+    agent.look(node.batch())
+    assert agent.written_groups() == 0
+    agent.obey(False, {}, [CONTAINER])
+    assert agent.written_groups() is None, "a look of before may still be writing"
+    agent.look([])
+    assert agent.written_groups() == 0
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    assert (agent.written_groups(), agent.best_effort()) == (1, f"{node.root}/kubepods/besteffort")
+
+
+def test_lines_for_a_node_whose_agent_is_gone_leave_no_trace(node: Node) -> None:
+    before, agent = node.values(), node.agent()
+    quota = node.pod(UID, "cpu.shares").parents[1] / "cpu.cfs_quota_us"
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    quota.write_text("50000")
+    assert node.values() != before
+    done = subprocess.run(["sh", "-eux"], input="\n".join(undo_lines(agent.best_effort())), text=True, check=False)
+    assert (done.returncode, node.values(), quota.read_text()) == (0, before, "-1\n")
+
+
 def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
     agent = node.agent()
     agent.obey(True, {CONTAINER: UID}, [CONTAINER])
@@ -179,11 +226,97 @@ def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> No
     without.obey(False, {}, [CONTAINER])
     without.look([])
     assert "no best-effort group any more to undo them in" in without.problem()
-    assert (node.state / FILE_NAME).exists()
+    assert ((node.state / FILE_NAME).exists(), without.written_groups()) == (True, 1)
     later = node.agent()
     later.obey(False, {}, [CONTAINER])
     later.look([])
     assert (later.problem(), (node.state / FILE_NAME).exists()) == ("", False)
+
+
+def test_a_quota_follows_what_was_measured_and_is_undone_without_a_trace(node: Node) -> None:
+    before, agent = node.values(), node.agent()
+    agent.obey(False, {}, [], quota=True)
+    agent.look([])
+    assert (node.quota_us(), agent.shown(), agent.quota_milli()) == (-1, (), None), "nothing is measured"
+    found = []
+    for online in (500, 1500, 500, 500):
+        agent.look([], room(online))
+        found.append(node.quota_us())
+    assert found == [150_000, 50_000, 70_000, 90_000], "down at once, and up by a tenth of the node"
+    assert agent.shown() == (Bound(container="", file="cpu.cfs_quota_us", decided=90_000, written=90_000, read=90_000),)
+    assert agent.quota_milli() == 900
+    agent.look([])
+    assert node.quota_us() == 90_000, "without a reading it stays"
+    agent.obey(False, {}, [])
+    agent.look([])
+    assert (node.quota_us(), agent.shown(), [*node.state.iterdir()]) == (-1, (), [])
+    assert node.values() == before, "pods were not touched"
+
+
+def test_a_quota_that_somebody_changed_is_put_back_without_growing_to_it_again(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(False, {}, [], quota=True)
+    agent.look([], room(0))
+    for changed in ("-1", "1000"):
+        node.quota.write_text(changed)
+        agent.look([], room(0))
+        assert node.quota_us() == 200_000
+    node.quota.write_text("-1")
+    agent.look([], room(1000))
+    assert node.quota_us() == 100_000
+    assert [one.put_back for one in agent.shown()] == [3]
+
+
+def test_a_quota_is_of_the_group_s_own_period(node: Node) -> None:
+    node.quota.with_name("cpu.cfs_period_us").write_text("20000")
+    agent = node.agent()
+    agent.obey(False, {}, [], quota=True)
+    agent.look([], room(1500))
+    assert (node.quota_us(), agent.quota_milli()) == (10_000, 500)
+
+
+def test_masters_among_own_pods_keep_their_share_of_a_full_node(node: Node) -> None:
+    full = replace(room(5000), capacity=1000)
+    for is_master, quota_us in ((False, 5_000), (True, 10_000)):
+        agent = node.agent()
+        agent.obey(False, {CONTAINER: UID}, [CONTAINER], quota=True)
+        agent.look(node.batch(is_master=is_master), full)
+        assert node.quota_us() == quota_us
+        assert [one.file for one in agent.shown()] == ["cpu.cfs_quota_us"], "limits are off"
+
+
+def test_a_new_life_takes_a_quota_up_before_it_has_measured_or_undoes_it(node: Node) -> None:
+    killed = node.agent()
+    killed.obey(False, {}, [], quota=True)
+    killed.look([], room(1500))
+    second = node.agent()
+    node.quota.write_text("-1")
+    second.look([], room(0))
+    assert node.quota_us() == -1, "nothing changes before the ResourceManager has answered"
+    second.obey(False, {}, [], quota=True)
+    second.look([])
+    assert node.quota_us() == 50_000
+    second.look([], room(0, is_watched=False))
+    assert node.quota_us() == 50_000
+    second.look([], room(0))
+    assert node.quota_us() == 70_000
+    third = node.agent()
+    third.obey(True, {}, [])
+    third.look([])
+    assert (node.quota_us(), [*node.state.iterdir()]) == (-1, [])
+
+
+def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(False, {}, [], quota=True)
+    agent.look([], room(1500))
+    without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
+    without.obey(False, {}, [], quota=True)
+    without.look([])
+    assert without.problem() == "a quota is on, and the agent has no best-effort group to write to"
+    without.obey(False, {}, [])
+    without.look([])
+    assert "quotas were written in an earlier life" in without.problem()
 
 
 @pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
@@ -216,24 +349,30 @@ async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(nod
     container = container_id(2)
     group = [node.pod(UID, file).parent / "container" / "cgroup.procs" for file in FILES]
     async with agent_process(**changes) as agent:
-        agent.tracker.policy, agent.tracker.pods = replace(POLICY, limits=True), {container: UID}
+        agent.tracker.policy = replace(POLICY, limits=True, quota=True)
+        agent.tracker.pods = {container: UID}
         await agent.start()
         await agent.pod(container)
         joins = "".join(f"echo $$ > {path}; " for path in group)
         await agent.launch(container, context_of(f"{joins}exec sleep 600"))
         held = {**before, f"{UID}/memory.limit_in_bytes": f"{(512 + 64) * MIB}\n"}
-        await eventually(lambda: node.values() == held, WAIT_S)
+        await eventually(lambda: node.values() == held and node.quota_us() > 0, WAIT_S)
         await agent.kill()
         assert node.values() == held
+        quota_us = node.quota_us()
+        node.quota.write_text("-1")
         node.pod(UID, "cpu.shares").write_text("1000")
         node.pod(UID, "memory.limit_in_bytes").write_text("-1")
         await agent.start()
-        await eventually(lambda: node.values() == held, WAIT_S)
+        await eventually(lambda: node.values() == held and 0 < node.quota_us() <= quota_us, WAIT_S)
         await agent.tracker.until(lambda: any(beat.capacity.bounds for beat in agent.tracker.heartbeats))
         await agent.kill()
         agent.tracker.policy = None
         await agent.start()
-        await eventually(lambda: node.values() == before, WAIT_S)
+        await eventually(lambda: node.values() == before and node.quota_us() == -1, WAIT_S)
+        await agent.tracker.until(lambda: agent.tracker.heartbeats[-1].capacity.HasField("written_groups"))
+        said = agent.tracker.heartbeats[-1].capacity
+        assert (said.policy_version, said.written_groups, len(said.bounds)) == ("", 0, 0)
 
 
 async def test_a_container_that_leaks_is_told_that_it_was_beyond_its_memory(node: Node) -> None:

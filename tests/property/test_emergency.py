@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.domain.colocation.emergency import APART_MS, READINGS, Course, Memory, is_one_to_end, judged, with_ended
+from yodel.domain.colocation.emergency import (
+    APART_MS,
+    GOING_MS,
+    READINGS,
+    Course,
+    Memory,
+    is_one_to_end,
+    judged,
+    with_ended,
+)
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 
 CONTAINER = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
@@ -30,15 +39,15 @@ def is_over(memory: Memory | None) -> bool:
 def test_each_end_has_its_reading_its_pause_and_its_beginning(steps: list[tuple[Memory | None, int, bool]]) -> None:
     course, now_ms, ended_ms = Course(), 0, -APART_MS
     in_a_row, has_begun = 0, False
-    for memory, passed_ms, is_one_going in steps:
+    for memory, passed_ms, is_there in steps:
         now_ms += passed_ms
-        course = judged(course, memory, now_ms, is_one_going=is_one_going)
+        course = judged(course, memory, now_ms)
         in_a_row = in_a_row + 1 if is_over(memory) else 0
         has_begun = has_begun or in_a_row >= READINGS
-        if is_one_to_end(course, now_ms):
+        if is_one_to_end(course, now_ms, {CONTAINER} if is_there else ()):
             assert has_begun
             assert counts(memory)
-            assert now_ms - ended_ms >= APART_MS
+            assert now_ms - ended_ms >= (GOING_MS if is_there and ended_ms >= 0 and course.ended else APART_MS)
             ended_ms, course = now_ms, with_ended(course, CONTAINER, now_ms, 16)
         if memory is not None and counts(memory) and memory.is_low:
             has_begun = False
@@ -51,8 +60,8 @@ def test_each_end_has_its_reading_its_pause_and_its_beginning(steps: list[tuple[
 @given(STEPS)
 def test_a_minute_without_shortage_ends_it(steps: list[tuple[Memory | None, int, bool]]) -> None:
     course, now_ms = Course(), 0
-    for memory, passed_ms, is_one_going in steps:
+    for memory, passed_ms, _ in steps:
         now_ms += passed_ms
-        course = judged(course, memory, now_ms, is_one_going=is_one_going)
+        course = judged(course, memory, now_ms)
     course = judged(course, Memory(used_mib=100, size_mib=2048), now_ms + 60_000)
     assert (course.is_on, course.told(now_ms + 60_000)) == (False, None)

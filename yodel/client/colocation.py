@@ -8,8 +8,8 @@ import typer
 
 from yodel.client.change_queues import DryRun, Reason, Since
 from yodel.client.commands import nodes
-from yodel.client.invoking import AsJson, Server, run
-from yodel.errors import InvalidValue
+from yodel.client.invoking import AsJson, NotDone, Server, run
+from yodel.errors import InvalidValue, Unavailable
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
@@ -25,6 +25,10 @@ colocation = typer.Typer(
 PREFIX = "yodel.colocation."
 VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")
 NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "ASKED FOR", "WHY")
+LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CONFIRMED", "WHY")
+LOOK_S = 1.0
+WAIT_MAX_S = 3600
+CONFIRMED, HELD = "UNDONE", "HELD"
 
 
 @colocation.command("status")
@@ -74,6 +78,17 @@ def switch_on(
 @colocation.command("off")
 def switch_off(
     now: Annotated[bool, typer.Option("--now", help="End what runs on lent capacity, too.")] = False,
+    wait: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            max=WAIT_MAX_S,
+            help="Wait until the agents have confirmed that limits are undone; print what to run on nodes whose agent "
+            "has not (exit status 1).",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
@@ -81,15 +96,20 @@ def switch_off(
     as_json: AsJson = False,
 ) -> None:
     """Lend nothing new.  What is published follows the pods down, and goes with the last of them; with --now they are
-    ended first (PREEMPTED).
+    ended first (PREEMPTED).  Limits of batch pods are undone by the agents of their nodes.
 
-    Example: yodel colocation off --reason "quarter's end"
+    Example: yodel colocation off --wait 60 --reason "quarter's end"
     """
 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        try:
+            await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        except Unavailable:
+            if wait is not None and not as_json:
+                _tell_lines_for_any_node(screen)
+            raise
         if dry_run:
             return
         if now:
@@ -99,6 +119,8 @@ def switch_off(
         if not as_json and found["node_list"]:
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+        if wait is not None:
+            await _wait(client, screen, found, wait, as_json=as_json)
 
     run(server, work)
 
@@ -185,7 +207,8 @@ def explained(found: JsonObject) -> list[str]:
 
 def _bound_line(one: JsonObject) -> str:
     written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
-    line = f"  {one['container']} {one['file']}: decided {one['decided']}, written {written}, read {read}"
+    whose = one["container"] or "all of them"
+    line = f"  {whose} {one['file']}: decided {one['decided']}, written {written}, read {read}"
     back = f", put back {one['put_back']} times" if one["put_back"] else ""
     return line + back + (f" ({one['why']})" if one["why"] else "")
 
@@ -221,6 +244,70 @@ async def _change(
     body = {"scheduler": {PREFIX + name: value for name, value in said.items()}, "reason": reason}
     found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
     queue_edits.tell(screen, found, as_json=as_json)
+
+
+async def nodes_with_limits_left(server: str) -> list[str] | None:
+    """Nodes where limits may stand for which no agent answers; None: no ResourceManager tells of them there."""
+    from yodel.client.api import RmClient, caller
+    from yodel.errors import YodelError
+
+    try:
+        async with RmClient(server, caller()) as client:
+            found = await client.get("/colocation")
+    except YodelError:
+        return None
+    return [node["kubernetes_node"] for node in found["limits"]["node_list"] if node["undo_lines"]]
+
+
+async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int, *, as_json: bool) -> None:
+    """Node by node, as they confirm.  Raises NotDone: not all have."""
+    import asyncio
+    import contextlib
+    import time
+
+    end_s, told = time.monotonic() + wait_s, set[str]()
+    while True:
+        limits = found["limits"]
+        for node in limits["node_list"]:
+            if node["state"] == CONFIRMED and node["kubernetes_node"] not in told and not as_json:
+                told.add(node["kubernetes_node"])
+                screen.line(f"{node['kubernetes_node']}: {node['why']}, at {_confirmed(node)}.")
+        missing = sum(count for state, count in limits["node_counts"].items() if state != CONFIRMED)
+        left_s = end_s - time.monotonic()
+        if not missing or left_s <= 0:
+            break
+        await asyncio.sleep(min(LOOK_S, left_s))
+        with contextlib.suppress(Unavailable):  # another one may take over meanwhile
+            found = await client.get("/colocation")
+    if not missing:
+        return
+    if not as_json:
+        for line in undoing([node for node in limits["node_list"] if node["state"] != CONFIRMED]):
+            screen.line(line)
+        if (more := missing - len([node for node in limits["node_list"] if node["state"] != CONFIRMED])) > 0:
+            screen.line(f"{more} more nodes have not confirmed either.")
+    raise NotDone
+
+
+def _tell_lines_for_any_node(screen: Screen) -> None:
+    """Nobody can say which nodes they are for."""
+    from yodel.translator.undo_lines import undo_lines
+
+    screen.line("No ResourceManager answers. As root on each node where batch pods may have been bounded:")
+    for line in undo_lines(""):
+        screen.line(f"  {line}")
+
+
+def undoing(limits: list[JsonObject]) -> list[str]:
+    """What to run on nodes that have not confirmed: the same lines once, for all nodes that they are for."""
+    lines = [f"{node['kubernetes_node']}: {node['why']}." for node in limits]
+    nodes: dict[tuple[str, ...], list[str]] = {}
+    for node in limits:
+        if node["undo_lines"]:
+            nodes.setdefault(tuple(node["undo_lines"]), []).append(node["kubernetes_node"])
+    for undo_lines, names in nodes.items():
+        lines += [f"As root on {', '.join(names)}:", *(f"  {line}" for line in undo_lines)]
+    return lines
 
 
 def _left(text: str) -> JsonObject:
@@ -282,12 +369,20 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Patches": str(found["patches"]),
         "Put back": str(found["put_backs"]),
     }
+    if found["limits"]["node_counts"]:
+        facts["Limits"] = ", ".join(
+            f"{count} {state}" for state, count in sorted(found["limits"]["node_counts"].items())
+        )
     screen.facts(facts)
     if found["enabled"] and not found["names"]:
         show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")
     if found["node_list"]:
         screen.line("")
         screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+    limits = [node for node in found["limits"]["node_list"] if node["state"] != HELD]
+    if limits:
+        screen.line("")
+        screen.table(LIMITS_HEADS, [_limits_row(node) for node in limits])
     for agent in found["refused_agents"]:
         show.hint(f"Reports of {agent['id']} do not count: {agent['why']}.")
 
@@ -296,6 +391,18 @@ def _node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     name, state, why = node["kubernetes_node"], node["state"], node["why"]
     return [name, state, _amounts(node["published"]), _amounts(node["held"]), why]
+
+
+def _limits_row(node: JsonObject) -> list[str]:
+    """Under LIMITS_HEADS."""
+    groups = "-" if node["groups"] is None else str(node["groups"])
+    return [node["kubernetes_node"], node["state"], groups, _confirmed(node), node["why"]]
+
+
+def _confirmed(node: JsonObject) -> str:
+    from yodel.client import show
+
+    return show.time(node["confirmed_ms"])
 
 
 def _amounts(found: JsonObject) -> str:

@@ -93,6 +93,8 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "loans", "YodelLoanProto", True),
         (5, "problems", STRING, True),
         (6, "bounds", "YodelBoundProto", True),
+        (10, "written_groups", INT64, False),
+        (11, "best_effort", STRING, False),
     ),
     "YodelBoundProto": (
         (1, "container", STRING, False),
@@ -138,6 +140,7 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "memory", "YodelFormulaProto", False),
         (5, "shaping", "YodelShapingProto", False),
         (6, "limits", BOOL, False),
+        (7, "quota", BOOL, False),
     ),
 }
 

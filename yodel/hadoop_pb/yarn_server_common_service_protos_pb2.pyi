@@ -373,20 +373,24 @@ class YodelLoanProto(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
 
 class YodelCapacityProto(_message.Message):
-    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds")
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds", "written_groups", "best_effort")
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     LOANS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
     policy_version: str
     source: str
     age_ms: int
     loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
     problems: _containers.RepeatedScalarFieldContainer[str]
     bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
-    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ...) -> None: ...
+    written_groups: int
+    best_effort: str
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
 
 class YodelBoundProto(_message.Message):
     __slots__ = ("container", "file", "decided", "written", "read", "put_back", "why")
@@ -463,17 +467,19 @@ class YodelShapingProto(_message.Message):
     def __init__(self, window_s: _Optional[int] = ..., step_up_percent: _Optional[int] = ..., dead_band_percent: _Optional[int] = ..., dead_band_cpu_milli: _Optional[int] = ..., dead_band_memory_mib: _Optional[int] = ..., round_cpu_milli: _Optional[int] = ..., round_memory_mib: _Optional[int] = ...) -> None: ...
 
 class YodelPolicyProto(_message.Message):
-    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits")
+    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits", "quota")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SHAPING_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
     version: str
     preset: str
     cpu: YodelFormulaProto
     memory: YodelFormulaProto
     shaping: YodelShapingProto
     limits: bool
-    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ...) -> None: ...
+    quota: bool
+    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ..., quota: _Optional[bool] = ...) -> None: ...

@@ -6,6 +6,7 @@ than any agent has to say, is refused with ``InvalidValue`` and has changed noth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sized
 from typing import TypeVar
 
@@ -29,6 +30,8 @@ BOUND_RANGE = (-1, (1 << 63) - 1)
 REPORTED_MAX = AMOUNT_MAX << 8
 """Of any amount in a report: a sum may go further than each of its numbers."""
 
+_PATH = re.compile(r"/?[A-Za-z0-9_.]([A-Za-z0-9_./-]*[A-Za-z0-9_-])?")
+
 T = TypeVar("T")
 
 
@@ -51,6 +54,8 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
             loans=tuple(_loan(loan) for loan in message.loans),
             problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
             bounds=tuple(_bound(one) for one in message.bounds),
+            written_groups=_written_groups(message),
+            best_effort=_path(message.best_effort),
         ),
     )
 
@@ -63,6 +68,8 @@ def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
         loans=[_loan_pb(loan) for loan in report.loans],
         problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
         bounds=[_bound_pb(bound) for bound in report.bounds[:BOUNDS_MAX]],
+        written_groups=report.written_groups,
+        best_effort=report.best_effort or None,
     )
 
 
@@ -108,6 +115,7 @@ def policy(message: pb.YodelPolicyProto) -> Policy | None:
         memory=_formula("colocation_policy.memory", message.memory),
         shaping=_shaping(message.shaping),
         limits=message.limits,
+        quota=message.quota,
     )
 
 
@@ -123,7 +131,21 @@ def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
         memory=_formula_pb(value.memory),
         shaping=pb.YodelShapingProto(**shaping),
         limits=value.limits or None,
+        quota=value.quota or None,
     )
+
+
+def _written_groups(message: pb.YodelCapacityProto) -> int | None:
+    if not message.HasField("written_groups"):
+        return None
+    return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
+
+
+def _path(value: str) -> str:
+    """A path that may stand in a line of a shell as it is."""
+    if value and not (_PATH.fullmatch(value) and len(value) <= WHY_LENGTH_MAX and ".." not in value):
+        raise InvalidValue("capacity.best_effort", value[:WHY_LENGTH_MAX], "a path of letters, digits and ._-")
+    return value
 
 
 def _bound(message: pb.YodelBoundProto) -> Bound:
@@ -133,7 +155,7 @@ def _bound(message: pb.YodelBoundProto) -> Bound:
         )
 
     return Bound(
-        container=_name(message.container),
+        container=_line("capacity.bounds.container", message.container, NAME_LENGTH_MAX),
         file=_name(message.file),
         decided=_within("capacity.bounds.decided", message.decided, *BOUND_RANGE),
         written=value("written"),

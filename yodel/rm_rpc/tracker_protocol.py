@@ -118,7 +118,7 @@ class TrackerProtocol:
         status = request.node_status
         health = status.nodeHealthStatus
         capacity, problem = _capacity(request)
-        said, emergency_problem = _emergency(request)
+        said_emergency, emergency_problem = _emergency(request)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
             response_id=status.response_id,
@@ -128,9 +128,9 @@ class TrackerProtocol:
             load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
             proved_name=_proved_name(context),
             capacity=capacity,
-            capacity_problem=problem or emergency_problem,
-            emergency=said,
-            is_emergency_refused=bool(emergency_problem),
+            capacity_problem=problem,
+            emergency=said_emergency,
+            emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:

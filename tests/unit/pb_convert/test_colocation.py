@@ -33,8 +33,11 @@ REPORT = CapacityReport(
     loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
     problems=("memory.stat: no number",),
     bounds=(
+        Bound(container="", file="cpu.cfs_quota_us", decided=60_000, written=60_000, read=60_000),
         Bound(container="container_1_1_1_2", file="memory.max", decided=-1, written=None, read=7, put_back=3, why="no"),
     ),
+    written_groups=0,
+    best_effort="kubepods.slice/kubepods-besteffort.slice",
 )
 POLICY = Policy(
     version="7",
@@ -43,6 +46,7 @@ POLICY = Policy(
     memory=Formula(share_percent=65, counts_system=False, kept=5120, static_amount=0),
     shaping=Shaping(window_s=300, round_memory_mib=128),
     limits=True,
+    quota=True,
 )
 
 
@@ -75,6 +79,10 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m, "age_ms", -1), "capacity.age_ms"),
         (lambda m: setattr(m, "policy_version", "x" * 65), "capacity.policy_version"),
         (lambda m: m.problems.extend(["x"] * 16), "capacity.problems"),
+        (lambda m: setattr(m, "written_groups", -1), "capacity.written_groups"),
+        (lambda m: setattr(m, "best_effort", "kubepods/$(reboot)"), "capacity.best_effort"),
+        (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
+        (lambda m: setattr(m, "best_effort", "kubepods\n"), "capacity.best_effort"),
         (lambda m: m.loans.add(), "capacity.loans"),
         (lambda m: m.loans[0].measured.extend([pb.YodelFigureProto(name="x")] * 15), "capacity.measured"),
         (lambda m: m.loans[0].terms.extend([pb.YodelTermProto(name="x")] * 15), "capacity.terms"),

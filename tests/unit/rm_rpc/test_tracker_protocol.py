@@ -348,6 +348,12 @@ async def test_pods_are_named_to_agents_that_bound_them_once(world: World, proto
     world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await named(one) == []
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [(one, observed.uid)], "a quota counts the masters among them"
     assert await named() == []
     assert await named(one) == [(one, observed.uid)], "it runs there again"
     await call(protocol, "registerNodeManager", context(), able)

@@ -108,6 +108,7 @@ BOOKS = [
         {
             STATE: "charge publish forget",
             "scheduling/scheduler.py": "take_changed",
+            "scheduling/demands.py": "let_run",
             "scheduling/holder.py": "touch",
         },
     ),
@@ -142,6 +143,13 @@ BOOKS = [
         "LoanBook",
         "writer/loan_book.py",
         {"nodes/publishing.py": "hear forget declare lend judge drop"},
+        owners=frozenset({"state"}),
+    ),
+    Book(
+        "endpoints",
+        "EndpointBook",
+        "writer/endpoint_book.py",
+        {"applications/shuffle_endpoints.py": "tell forget_others"},
         owners=frozenset({"state"}),
     ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),

@@ -11,7 +11,7 @@ no other pod's end would give it more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yodel.domain.ids import ContainerId
@@ -27,7 +27,7 @@ APART_MS = 4_000
 STALLS_FOR_MS = 10_000
 """The mean of stalls is of so long: until then it tells of what was before."""
 GOING_MS = 30_000
-"""Nobody else is ended while a container is on its way out; one that takes longer is not waited for."""
+"""Nobody else is ended while the last one is on its way out, unless it takes longer."""
 COOL_DOWN_MS = 60_000
 """Nothing new starts on the node for so long after its emergency."""
 
@@ -81,7 +81,7 @@ class Course:
     """What is remembered from one reading to the next.
 
     ``over`` counts readings in a row; ``is_full``: it is for what is used; ``until_ms``: the end of the cool-down, as
-    things are; ``ended_ms``: when a container was last ended for it; ``going_ms``: since when one is on its way out.
+    things are; ``ended_ms``: when a container was last ended for it; ``ended``: the last ones.
     """
 
     over: int = 0
@@ -90,7 +90,6 @@ class Course:
     reason: str = ""
     until_ms: int | None = None
     ended_ms: int | None = None
-    going_ms: int | None = None
     ended: tuple[ContainerId, ...] = ()
 
     def told(self, now_ms: int) -> Emergency | None:
@@ -101,12 +100,10 @@ class Course:
         return Emergency(reason=self.reason, cool_down_s=left_s, containers=self.ended)
 
 
-def judged(course: Course, memory: Memory | None, now_ms: int, *, is_one_going: bool = False) -> Course:
-    """Take a reading in; None: it was lost.  ``is_one_going``: some batch container is on its way out."""
-    since_ms = course.going_ms if course.going_ms is not None else now_ms
-    course = replace(course, going_ms=since_ms if is_one_going else None)
+def judged(course: Course, memory: Memory | None, now_ms: int) -> Course:
+    """Take a reading in; None: it was lost."""
     if course.until_ms is not None and now_ms >= course.until_ms:
-        course = Course(going_ms=course.going_ms)
+        course = Course()
     if memory is None or memory.is_absurd:
         return replace(course, over=0)
     is_full = memory.is_high or (course.is_on and course.is_full and not memory.is_low)
@@ -117,14 +114,16 @@ def judged(course: Course, memory: Memory | None, now_ms: int, *, is_one_going: 
     return replace(course, over=over, is_on=True, is_full=is_full, reason=str(memory), until_ms=now_ms + COOL_DOWN_MS)
 
 
-def is_one_to_end(course: Course, now_ms: int) -> bool:
-    """Whether a container is to be ended upon the reading that was judged just now."""
+def is_one_to_end(course: Course, now_ms: int, living: Container[ContainerId] = ()) -> bool:
+    """Whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended yet."""
     if not course.is_on or not course.over:
         return False
-    if course.going_ms is not None and now_ms - course.going_ms < GOING_MS:
-        return False
+    if course.ended_ms is None:
+        return True
     apart_ms = APART_MS if course.is_full else STALLS_FOR_MS
-    return course.ended_ms is None or now_ms - course.ended_ms >= apart_ms
+    if course.ended[-1] in living:
+        apart_ms = GOING_MS
+    return now_ms - course.ended_ms >= apart_ms
 
 
 def with_ended(course: Course, container_id: ContainerId, now_ms: int, kept: int) -> Course:

@@ -73,7 +73,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """One file of a batch pod's group; -1 is no limit.
+    """One file of a batch pod's group, or without a ``container`` of the group of all best-effort pods; -1 is no limit.
 
     ``decided`` is what is to stand there, ``written`` what the kernel last took, ``read`` what was read after that;
     None where that failed.  ``put_back`` counts how often somebody else had changed it.
@@ -95,7 +95,9 @@ class CapacityReport:
     ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
     clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
-    ``bounds``: what batch pods are held to.
+    ``bounds``: what batch pods are held to.  ``written_groups``: how many groups have values that the agent wrote and
+    did not undo, None while it has not looked; ``best_effort``: the path of the group that they are in, where it knows.
+    An agent without a policy says these two and no more.
     """
 
     policy_version: str
@@ -104,6 +106,8 @@ class CapacityReport:
     loans: tuple[Loan, ...]
     problems: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    written_groups: int | None = None
+    best_effort: str = ""
 
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]

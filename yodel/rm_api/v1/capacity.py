@@ -23,6 +23,7 @@ from yodel.rm_api.v1 import capacity_models as models
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 from yodel.services.nodes.taking_back import Eviction
+from yodel.services.nodes.written_limits import NodeLimits
 from yodel.translator.publishing import Lent
 
 NODES_SHOWN_MAX = 200
@@ -153,6 +154,10 @@ def _colocation(found: ColocationView) -> models.Colocation:
         refused_agents=_refused(found.refused),
         patches=found.patches,
         put_backs=found.put_backs,
+        limits=models.Limits(
+            node_counts={state.value: count for state, count in found.limits_counts.items()},
+            node_list=[_limits(node) for node in found.limits],
+        ),
     )
 
 
@@ -163,6 +168,17 @@ def _waiting(node: NodeCapacity) -> models.WaitingNode:
         why=node.why,
         published={one.name: one.published for one in node.resources if one.published is not None},
         held={one.name: one.held for one in node.resources},
+    )
+
+
+def _limits(node: NodeLimits) -> models.NodeLimits:
+    return models.NodeLimits(
+        kubernetes_node=node.kubernetes_node,
+        state=node.state,
+        why=node.why,
+        groups=node.groups,
+        confirmed_ms=node.confirmed_ms,
+        undo_lines=[*node.undo_lines],
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from yodel.domain.colocation.policy import AMOUNT_MAX
 from yodel.rm_api.v1.models import Amount, Model
 from yodel.services.nodes.published_node import CapacityState
+from yodel.services.nodes.written_limits import LimitsState
 
 
 class CapacityFigure(Model):
@@ -48,9 +49,9 @@ class ResourceCapacity(Model):
 
 
 class CapacityBound(Model):
-    """One file of the control group of a batch pod; -1 is no limit."""
+    """One file of the control group of a batch pod, or of all best-effort pods; -1 is no limit."""
 
-    container: str
+    container: str = Field(description="Empty: of all best-effort pods of the node, whoever's they are.")
     file: str = Field(examples=["memory.limit_in_bytes"])
     decided: int = Field(description="What is to stand there.")
     written: int | None = Field(description="What the kernel last took; null: nothing yet.")
@@ -92,6 +93,28 @@ class WaitingNode(Model):
     held: dict[str, int] = Field(description="By name, what its pods ask for.")
 
 
+class NodeLimits(Model):
+    """A node where batch pods are bounded, were, or may be."""
+
+    kubernetes_node: str
+    state: LimitsState
+    why: str
+    groups: int | None = Field(
+        description="How many groups had what its agent wrote, when that spoke last; null: not known."
+    )
+    confirmed_ms: int | None = Field(description="When its agent confirmed that none is left; null: it has not.")
+    undo_lines: list[str] = Field(
+        description="For a shell on the node, as root, where its agent does not confirm; else empty."
+    )
+
+
+class Limits(Model):
+    """What agents have written to bound batch pods, and have not undone."""
+
+    node_counts: dict[str, int] = Field(description="By state, of all nodes.")
+    node_list: list[NodeLimits] = Field(description="Those that have not confirmed first; at most 200.")
+
+
 class RefusedAgent(Model):
     """A node agent whose reports do not count."""
 
@@ -114,6 +137,7 @@ class Colocation(Model):
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
     patches: int = Field(description="Of node statuses, since the start.")
     put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")
+    limits: Limits
 
 
 class EvictRequest(Model):

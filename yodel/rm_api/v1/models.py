@@ -276,6 +276,28 @@ class ShuffleWord(Model):
     queue: str = Field(description="Which queue says it: this or one above.")
 
 
+class Removal(Model):
+    """The version of the queues that does not name one any more, and whose it was."""
+
+    version: int
+    author: str
+
+
+class EndpointState(StrEnum):
+    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: it was not looked at often enough."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    DOWN = "down"
+
+
+class ShuffleEndpoint(Model):
+    """An endpoint of a queue's shuffle service."""
+
+    address: str = Field(description="host:port")
+    state: EndpointState
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -284,6 +306,7 @@ class Queue(Model):
     parent: str | None
     is_leaf: bool
     state: QueueStatus
+    to_be_removed: Removal | None = Field(description="It goes when the last application has left; null: it stays.")
     capacity: str = Field(description="As it was said: `30`, `3w` or `[memory=10240,vcores=12]`.")
     maximum_capacity: str = Field(description="Likewise.")
     capacity_percent: float = Field(description="Of the parent; of a share that is said by resource, its largest part.")
@@ -323,6 +346,10 @@ class Queue(Model):
     maximum_lifetime_seconds: int | None
     default_lifetime_seconds: int | None
     shuffle: list[ShuffleWord] = Field(description="What it says of remote shuffle, and what queues above it say.")
+    shuffle_endpoints: list[ShuffleEndpoint] = Field(
+        description="Of its shuffle service, as looked at every ten seconds: down after two failures, up after one "
+        "success."
+    )
 
 
 class Load(Model):

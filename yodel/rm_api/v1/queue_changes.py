@@ -228,16 +228,16 @@ async def changed(
     *,
     is_whole: bool = False,
 ) -> models.QueuesChanged:
-    """``is_whole``: what is wanted is all there is to be, so empty queues that it does not name go with it."""
+    """``is_whole``: what is wanted is all there is to be, so queues that it does not name go, or are marked to go."""
     api, (expected, is_dry_run) = api_of(request), since
     user, service = writer(request, api), api.services.scheduler_conf
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
-        plan = await service.planned(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
+        plan = await service.planned(user, wanted, expected=expected, reason=reason, is_whole=is_whole)
         response.status_code = HTTPStatus.OK
     else:
-        plan = await service.change(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
+        plan = await service.change(user, wanted, expected=expected, reason=reason, is_whole=is_whole)
     response.headers["ETag"] = etag(service.version)
     return await _answer(api, plan, user, is_dry_run=is_dry_run)
 

@@ -13,6 +13,7 @@ from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
 from yodel.domain.queues.properties import capacity_text, maximum_text
 from yodel.domain.queues.queue import applications_max, shown_state
+from yodel.domain.queues.removal import mark_of
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.words import MARKER
@@ -222,12 +223,14 @@ def _pod(row: Container, observed: PodObservation | None, namespace: str) -> mod
 
 def queue(view: QueueView) -> models.Queue:
     row, metrics = view.share.queue, view.metrics
+    mark = mark_of(row)
     return models.Queue(
         path=row.path,
         name=row.name,
         parent=row.parent_path,
         is_leaf=row.is_leaf,
         state=models.QueueStatus(shown_state(row, is_used=bool(metrics.pending + metrics.running)).name),
+        to_be_removed=models.Removal(version=mark.version, author=mark.author) if mark is not None else None,
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
         weight=row.weight,
@@ -260,6 +263,10 @@ def queue(view: QueueView) -> models.Queue:
         default_lifetime_seconds=row.usual_lifetime_s if row.usual_lifetime_s > 0 else None,
         shuffle=[
             models.ShuffleWord(property=MARKER + word.name, value=word.text, queue=word.path) for word in row.shuffle
+        ],
+        shuffle_endpoints=[
+            models.ShuffleEndpoint(address=address, state=models.EndpointState(presence.value))
+            for address, presence in view.endpoints
         ],
     )
 

@@ -40,6 +40,7 @@ from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
@@ -96,11 +97,11 @@ class Heartbeat:
     """The node that the token of the connection names; empty: it has none."""
     capacity: CapacityReport | None = None
     capacity_problem: str = ""
-    """Why the report or emergency that came with it does not count; a node that tells nonsense goes on all the same."""
+    """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
     emergency: Emergency | None = None
     """None: the node is in none, nor in the cool-down of one."""
-    is_emergency_refused: bool = False
-    """It came, and does not count: what was said before does, until its time is over."""
+    emergency_problem: str = ""
+    """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
 
@@ -163,13 +164,15 @@ class NodeService:
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
         publishing: Publishing,
+        written_limits: WrittenLimits,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
         pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
         ranks_of: Callable[[NodeId], tuple[ContainerId, ...]] = lambda _: (),
     ) -> None:
         """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows.
         ``ranks_of`` lists the containers of a node that run on lent capacity, the first to go first."""
-        self._engine, self._clock, self._publishing = engine, clock, publishing
+        self._engine, self._clock = engine, clock
+        self._publishing, self._written_limits = publishing, written_limits
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self._ranks_of = ranks_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
@@ -244,10 +247,13 @@ class NodeService:
         if beat.load is not None:
             runtime.load = beat.load
         if beat.capacity is not None:
+            self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._publishing.refuse(beat.node_id, beat.capacity_problem)
-        if not beat.is_emergency_refused:
+        if beat.emergency_problem:
+            self._publishing.refuse(beat.node_id, beat.emergency_problem)
+        else:
             self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
@@ -445,7 +451,7 @@ class NodeService:
     ) -> tuple[tuple[ContainerId, str], ...]:
         """Which pods are ours: an agent bounds no other."""
         policy = self._publishing.colocation.policy
-        if policy is None or not policy.limits:
+        if policy is None or not policy.bounds:
             runtime.named_pods = {}
             return ()
         uids: dict[ContainerId, str] = {}

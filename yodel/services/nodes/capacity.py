@@ -6,6 +6,7 @@ each begins with what the one before it left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -13,8 +14,10 @@ from heapq import nsmallest
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
+from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.published_node import CapacityState, PublishedNode
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import LimitsState, NodeLimits, WrittenLimits
 from yodel.services.writer.state import ClusterState
 from yodel.translator.publishing import last_steps
 
@@ -68,13 +71,20 @@ class ColocationView:
     published: Mapping[str, int]
     patches: int
     put_backs: int
+    limits: Sequence[NodeLimits]
+    """Of nodes where batch pods are bounded, were, or may be."""
+    limits_counts: Mapping[LimitsState, int]
+    """Of all of them, shown or not."""
 
 
 class Capacities:
     """Of the nodes that ``publishing`` knows."""
 
-    def __init__(self, state: ClusterState, publishing: Publishing) -> None:
+    def __init__(
+        self, state: ClusterState, publishing: Publishing, written_limits: WrittenLimits, nodes: NodeService
+    ) -> None:
         self._state, self._publishing = state, publishing
+        self._written_limits, self._nodes = written_limits, nodes
 
     def of(self, kubernetes_name: str) -> NodeCapacity | None:
         """None: there is no such Kubernetes node, as far as is known."""
@@ -84,6 +94,7 @@ class Capacities:
     def view(self, nodes_max: int) -> ColocationView:
         publishing, tally = self._publishing, self._publishing.tally
         shown = nsmallest(nodes_max, tally.remarkable)
+        limits = self._written_limits.nodes(self._nodes.runtimes)
         return ColocationView(
             colocation=publishing.colocation,
             names=publishing.names,
@@ -94,6 +105,8 @@ class Capacities:
             published={name: amount for name, amount in tally.published.items() if amount},
             patches=publishing.patches,
             put_backs=publishing.put_backs,
+            limits=limits[:nodes_max],
+            limits_counts=Counter(one.state for one in limits),
         )
 
     @property

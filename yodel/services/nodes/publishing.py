@@ -136,7 +136,7 @@ class Publishing:
         before = self._state.loans.emergencies.get(name)
         if self.measures is None or (emergency is None and before is None):
             return
-        if (reason := self._may_not_speak(node_id, proved_name, name)) or not name:
+        if reason := self._may_not_speak(node_id, proved_name, name):
             if emergency is not None:
                 self.refuse(node_id, reason)
             return

@@ -21,6 +21,7 @@ from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.endpoint_book import EndpointBook
 from yodel.services.writer.hold_book import HoldBook
 from yodel.services.writer.loan_book import LoanBook, Taking
 from yodel.services.writer.masters import Masters
@@ -86,6 +87,7 @@ class ClusterState:
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues)
         self.notices = NoticeBook()
+        self.endpoints = EndpointBook()
         self.loans = LoanBook()
         self.holds = HoldBook()
         self.reasons = Reasons(self.containers, self.standing.changed)

@@ -93,16 +93,14 @@ def test_after_one_that_was_ended_for_stalls_their_mean_has_to_forget_them() -> 
     assert ended == [11, 12]
 
 
-def test_nobody_else_goes_while_one_is_on_its_way_out_but_not_for_ever() -> None:
-    course = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 16)
-    seen = []
-    for at_s in range(2, 40):
-        course = judged(course, memory(HIGH), at_s * 1000, is_one_going=at_s != 20)
-        if is_one_to_end(course, at_s * 1000):
+def test_nobody_else_goes_while_the_last_one_is_on_its_way_out_but_not_for_ever() -> None:
+    course, seen = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 16), []
+    for at_s in range(2, 33):
+        course = judged(course, memory(HIGH), at_s * 1000)
+        if is_one_to_end(course, at_s * 1000, {container(2), container(3)}):
             seen.append(at_s)
-    assert seen == [20], "at 20 nobody was on the way; the next one is waited for anew"
-    course = judged(course, memory(HIGH), 51_000, is_one_going=True)
-    assert is_one_to_end(course, 51_000)
+    assert seen == [31, 32]
+    assert is_one_to_end(course_of(memory(HIGH), memory(HIGH)), 1000, {container(2)}), "others are not waited for"
 
 
 def test_the_cool_down_is_told_until_it_is_over() -> None:

@@ -153,14 +153,17 @@ async def test_who_uses_more_than_granted_goes_first_and_a_master_last(world: Wo
     assert "it uses 24 MiB more than a container of its size may" in world.ended[0][2], "512 MiB, and 64 beside"
 
 
-async def test_one_on_its_way_out_is_waited_for(world: World) -> None:
+async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> None:
     world.add(11)
-    world.add(12, state=State.KILLING)
+    going = world.add(12)
+    world.add(13, state=State.KILLING)
+    await world.seconds(2, FULL)
+    world.alive.append(Living(container=Container(container_id=going, user="alice", resource=Resource(512, 1)), uid=1))
     await world.seconds(20, FULL)
-    assert world.ended == []
+    assert world.order() == [going], "who was on its way out already is neither ended nor waited for"
     world.alive.pop()
     await world.seconds(1, FULL)
-    assert len(world.ended) == 1
+    assert world.order() == [going, container_id(11)]
 
 
 async def test_a_lost_or_absurd_reading_ends_nobody(world: World) -> None:
@@ -190,7 +193,7 @@ async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forget
     await world.seconds(3, FULL)
     assert world.ended == []
     world.refuses = False
-    await world.seconds(4, FULL)
+    await world.seconds(1, FULL)
     assert len(world.ended) == 1
     world.watch.stop()
     assert world.watch.told() is None

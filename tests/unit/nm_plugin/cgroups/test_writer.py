@@ -12,7 +12,7 @@ import pytest
 
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.layout import V2 as V2_FILES
-from nm_plugin.cgroups.plan import KNOBS, NONE, Knob
+from nm_plugin.cgroups.plan import KNOBS, NONE, POD_FILES, Knob
 from nm_plugin.cgroups.writer import BestEffort
 
 V2 = KNOBS["cgroup v2"]
@@ -61,6 +61,7 @@ def mount(tmp_path: Path) -> Path:
     (tmp_path / "online").mkdir()
     (tmp_path / "online" / "memory.max").write_text("max\n")
     (tmp_path / "best" / "memory.max").write_text("max\n")
+    (tmp_path / "best" / "cpu.max").write_text("max 100000\n")
     return tmp_path / "best"
 
 
@@ -74,6 +75,23 @@ def test_a_value_is_written_and_read_back(mount: Path, opened: list[tuple[str, i
     writing = [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)]
     assert writing == ["memory.max", "memory.max"]
     assert (mount / "podbb" / "memory.max").read_text() == "max\n"
+
+
+def test_of_the_group_itself_the_quota_alone_is_written(mount: Path, opened: list[tuple[str, int]]) -> None:
+    groups = _groups(mount)
+    assert (groups.read_quota(), groups.period_us()) == (NONE, 100_000)
+    groups.write_quota(40_000)
+    assert groups.read_quota() == 40_000
+    groups.write_quota(NONE)
+    assert (mount / "cpu.max").read_text() == "max"
+    assert [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)] == ["cpu.max", "cpu.max"]
+    with pytest.raises(PermissionError, match="is not written"):
+        groups.write("podaa", V2.quota, 1)
+
+
+def test_seven_files_have_names_that_are_written() -> None:
+    assert {knobs.quota.file for knobs in KNOBS.values()} == {"cpu.cfs_quota_us", "cpu.max"}
+    assert sorted(POD_FILES) == ["cpu.shares", "cpu.weight", "memory.high", "memory.limit_in_bytes", "memory.max"]
 
 
 @pytest.mark.parametrize("pod", ["", ".", "..", "podaa/container", "../online", "/", "pod\0", "pod\n"])

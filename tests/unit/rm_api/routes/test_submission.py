@@ -139,6 +139,13 @@ async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> Non
     assert (await world.json(f"/apps/{application_id}"))["app"]["priority"] == -1
 
 
+async def test_priority_above_the_clusters_is_told_with_the_answer(world: RestWorld) -> None:
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=11))
+    assert answer.headers["warning"].startswith('299 - "Priority 11 was asked for, and it has 10: ')
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=10))
+    assert "warning" not in answer.headers
+
+
 async def test_queue_that_is_not_for_the_user_is_a_bad_request_that_names_javas_exception() -> None:
     root = Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" ")
     queues = (root, Queue(path="root.default", submit_acl="alice"))
