@@ -16,12 +16,10 @@ import pytest
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import UNTIL_ENDED, USER, KubeCluster
-from tests.rigs.kubernetes.install import COLOCATION
+from tests.e2e.lending import CPU, MEMORY, published
 from tests.rigs.kubernetes.layout import CGROUP
 from yodel.translator.names import PUBLISHED
-from yodel.translator.publishing import whole
 
-CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 OPEN = """
 import os, sys
 for path in sys.argv[1:]:
@@ -46,6 +44,8 @@ spec:
       resources: {requests: {cpu: 10m}, limits: {cpu: 700m}}
 """
 
+SLOWLY = "notice-s=3600"
+"""What does not fit a loan any more stays for as long as a scenario takes."""
 MIB = 1 << 20
 NODE_MIB = 2048
 TASK_MIB = 420
@@ -76,27 +76,6 @@ while True:
     time.sleep(0.25)
 """
 """In steps, forty mebibytes in a second."""
-
-
-@pytest.fixture
-def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
-    """Nobody publishes anything at first; in the end somebody publishes again what the other scenarios draw on."""
-    nobody = dict.fromkeys((CPU, MEMORY))
-    for node in cluster.node_names():
-        cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
-    before = cluster.yodel("queue", "export")
-    yield cluster
-    cluster.yodel("colocation", "off", "--now")
-    wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()))
-    cluster.yodel("queue", "import", "/dev/stdin", given=before)
-    cluster.lend(COLOCATION)
-
-
-def published(cluster: KubeCluster, node: str) -> int | None:
-    """Milli of a core, in capacity and allocatable alike."""
-    status = cluster.get("node", node)["status"]
-    found = status["capacity"].get(CPU)
-    return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
 
 
 def explained(cluster: KubeCluster, node: str) -> Any:
@@ -143,7 +122,7 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
 
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
-    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
+    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096", SLOWLY)
     lender.yodel(*static, "cpu.static-milli=2000")
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
