@@ -92,6 +92,12 @@ class Figures:
     pressure: float
     rounds: Sequence[float]
 
+    seconds: float
+
+    @property
+    def cpu_ms_a_request(self) -> float:
+        return self.service_cores * self.seconds * 1000 / len(self.latencies)
+
     def percentile(self, percent: float) -> float:
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
@@ -101,7 +107,8 @@ class Figures:
         times = " ".join(f"{self.percentile(percent):6.1f}" for percent in (50, 99, 99.9))
         return (
             f"{name:34} P50, P99, P99.9 {times} ms  node {self.node_cores:4.2f} service {self.service_cores:4.2f} "
-            f"cores  cpu.pressure {self.pressure:5.1%}  {jobs}  {len(self.latencies)} requests"
+            f"cores  cpu.pressure {self.pressure:5.1%}  {jobs}  {len(self.latencies)} requests of "
+            f"{self.cpu_ms_a_request:.2f} ms"
         )
 
 
@@ -190,6 +197,7 @@ class ServiceNode:
         used = {one: (self.cpu_s(path) - before[one]) / lasted for one, path in groups.items()}
         return Figures(
             latencies=latencies,
+            seconds=lasted,
             service_cores=used["service"],
             node_cores=used["node"],
             pressure=(self.stalled_s() - stalled) / lasted,
