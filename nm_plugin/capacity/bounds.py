@@ -33,7 +33,7 @@ from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 
 INTERVAL_MS = 1000
-NOT_MOUNTED = "{} on, and the agent has no best-effort group to write to"
+NOT_MOUNTED = "{} on, and the agent has no best-effort group to write {} to"
 NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
 
 
@@ -430,7 +430,7 @@ class Bounds:
 
 def _not_mounted(said: Said, record: Record) -> str:
     if not said.is_nothing:
-        return NOT_MOUNTED.format("limits are" if said.limits else "a quota is")
+        return NOT_MOUNTED.format(*(("limits are", "them") if said.limits else ("a quota is", "it")))
     if record.written.is_nothing:
         return ""
     return NOT_UNDONE.format("limits were" if record.written.pods else "quotas were")

@@ -302,7 +302,7 @@ def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
     without.obey(False, {}, [], quota=True)
     without.look([])
-    assert without.problem() == "a quota is on, and the agent has no best-effort group to write to"
+    assert without.problem() == "a quota is on, and the agent has no best-effort group to write it to"
     without.obey(False, {}, [])
     without.look([])
     assert "quotas were written in an earlier life" in without.problem()
