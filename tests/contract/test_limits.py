@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.__main__ import EXIT_STALE_MOUNT
-from nm_plugin.capacity.bounds import STALE, Batch, Bounds, StaleMount
+from nm_plugin.capacity.bounds import STALE, Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.kills import LOOKS
 from nm_plugin.capacity.own_pods import Owner
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import FILE_NAME
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.at_limit import NOTHING

@@ -1,4 +1,4 @@
-"""Which containers are bounded; tests/contract/test_limits.py bounds them in the kernel's groups."""
+"""Which containers are bounded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest_asyncio
 
-from nm_plugin.capacity.bounds import RunningBatch
+from nm_plugin.capacity.running import RunningBatch
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from tests.support.node_agent import container_id
