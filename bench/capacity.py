@@ -28,10 +28,11 @@ from pathlib import Path
 
 import uvloop
 
-from nm_plugin.capacity.bounds import Batch, Bounds, RunningBatch
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
+from nm_plugin.capacity.running import Batch, RunningBatch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT

@@ -22,10 +22,11 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.capacity.bounds import Bounds, RunningBatch, StaleMount
+from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.running import RunningBatch
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.container.book import ContainerBook

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from nm_plugin.capacity.bounds import Batch, Bounds
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
