@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.lending import held, lending_world, published, say
+from tests.support.lending import ON, held, lending_world, published, say
 from tests.support.loans import report
 from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
 from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.errors import AccessDenied, Refused
 from yodel.translator.publishing import Lent
@@ -196,3 +197,38 @@ async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_orde
     with pytest.raises(AccessDenied):
         await world.run(world.rm.taking_back.evict("alice", node_id, nothing, is_dry_run=True))
     assert world.rm.publishing.nodes[NODE.host].ordered is None
+
+
+@pytest.mark.parametrize("enforcement", list(Enforcement))
+async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(enforcement: Enforcement) -> None:
+    """Of ten cores ``batch`` is guaranteed one and holds five, ``night`` is guaranteed nine and holds five."""
+    queues = (
+        Queue(path="root", is_leaf=False, enforcement=enforcement),
+        Queue(path="root.day", capacity_percent=100.0, user_limit_factor=-1.0),
+        Queue(path="root.batch", capacity_percent=10.0, user_limit_factor=-1.0),
+        Queue(path="root.night", capacity_percent=90.0, user_limit_factor=-1.0),
+    )
+    async with lending_world(queues, ("root.batch", "root.night")) as world:
+        await say(world, 10)
+        batch = await world.running_am(queue="batch")
+        tasks = await batch.obtain(4)
+        await world.pass_time(5)
+        night = await world.running_am(queue="night")
+        newer = await night.obtain(4)
+        await say(world, 8)
+        first = tasks if enforcement is Enforcement.LIMIT else newer
+        assert on_notice(world) == first[-2:]
+
+
+async def test_notices_begin_anew_after_a_restart(world: World) -> None:
+    _, tasks = await a_job(world, 5)
+    await go_on(world, 25, 4)
+    assert on_notice(world) == tasks[-2:]
+    await world.restart()
+    world.rm.use_colocation(ON)
+    await world.register_node()
+    world.relist()
+    await go_on(world, 25, 4)
+    assert not ended(world, tasks), "nothing ends on the word of a life that is over"
+    await go_on(world, 10, 4)
+    assert ended(world, tasks) == tasks[-2:]

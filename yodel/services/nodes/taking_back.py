@@ -13,7 +13,6 @@ would start again.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,6 +49,9 @@ from yodel.services.writer.transaction import Transaction
 from yodel.translator.publishing import Lent, amounts_of
 
 LOOK_S = 1.0
+RANKED_S = 10.0
+NODES_SLICE = 50
+"""Nodes looked at in one turn of the loop."""
 SLICE = 500
 """Containers looked at in one turn of the loop, and ended in one transaction."""
 SWITCHED_OFF = "what its node lends was switched off"
@@ -75,6 +77,15 @@ class Victim:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """Containers of a node, and those on lent capacity in their order."""
+
+    there: tuple[ContainerId, ...]
+    at_s: float
+    ranks: tuple[ContainerId, ...]
+
+
 class TakingBack:
     """One task.  ``others_on`` tells what pods of others ask for on a node, thousandths by resource name; ``noticed``
     hears of notices that are new."""
@@ -95,18 +106,30 @@ class TakingBack:
         """Notices that were given since the start."""
         self.ended_count = 0
         """Containers that were ended."""
-        self._given_for_cpu: dict[str, deque[float]] = {}
+        self._given_for_cpu: dict[str, list[float]] = {}
         """By node, when notices for cores alone were given."""
         self._fits_since_s: dict[str, float | None] = {}
         """Of nodes that an administrator leaves less; None: not yet."""
         self._ledger: Ledger | None = None
         self._over: dict[str, int] = {}
+        self._ranked: dict[NodeId, _Ranked] = {}
+        self._turn = asyncio.Lock()
+        """Of looks: one after the other."""
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
     def ranks(self, node_id: NodeId) -> tuple[ContainerId, ...]:
-        """Containers of a node on lent capacity, the first to go first."""
-        return tuple(one.id for one in self._holdings(node_id))
+        """Containers of a node on lent capacity, the first to go first; where they are the same, as of up to
+        ``RANKED_S`` ago."""
+        there, now_s = tuple(self._engine.state.container_index.on_node(node_id)), self._clock.monotonic_s()
+        known = self._ranked.get(node_id)
+        if not there:
+            self._ranked.pop(node_id, None)
+            return ()
+        if known is None or known.there != there or now_s - known.at_s >= RANKED_S:
+            ranks = tuple(one.id for one in self._holdings(node_id))
+            known = self._ranked[node_id] = _Ranked(there=there, at_s=now_s, ranks=ranks)
+        return known.ranks
 
     # --- what runs -------------------------------------------------------------------------------------------------
 
@@ -121,21 +144,31 @@ class TakingBack:
                 log.error("taking back failed by a bug, again soon", exc_info=error)
 
     async def look(self) -> None:
-        """Who is on notice from now on, and the end of those whose time is over."""
-        self._over.clear()
-        self._ledger = None
+        """Who is on notice from now on, and the end of those whose time is over.  Raises Unavailable."""
+        async with self._turn:
+            await self._look()
+
+    async def _look(self) -> None:
+        now_s, state = self._clock.monotonic_s(), self._engine.state
+        self._over, self._ledger = {}, None
+        given = self._given_for_cpu.items()
+        self._given_for_cpu = {name: times for name, times in given if now_s - times[-1] < CPU_VICTIMS_WITHIN_S}
+        for node_id in self._ranked.keys() - state.nodes.keys():
+            del self._ranked[node_id]
         self._tell_of_emergencies()
         self._end_orders()
-        now_s, state = self._clock.monotonic_s(), self._engine.state
         before = state.notices.of_teller(Teller.LOANS)
         notices: dict[ContainerId, Notice] = {}
         due: list[ContainerId] = []
-        for name in self._closed():
+        for number, name in enumerate(self._closed(), 1):
+            if number % NODES_SLICE == 0:
+                await asyncio.sleep(0)
             node = self._publishing.nodes.get(name)
             if node is not None and node.lent is not None:
                 found, over = self._judged(name, node.lent.by_type, now_s)
                 notices |= found
                 due += over
+        notices = {one: notice for one, notice in notices.items() if one in state.container_index.live}
         state.notices.tell(Teller.LOANS, notices)
         fresh = {one: notice for one, notice in notices.items() if one not in before}
         if fresh:
@@ -145,7 +178,7 @@ class TakingBack:
             for container_id, notice in fresh.items():
                 log.info("container on notice", container_id=str(container_id), reason=notice.reason, why=notice.why)
         if due:
-            await self._end({container_id: notices[container_id].why for container_id in due})
+            await self._end({one: notices[one].why for one in due if one in notices})
 
     def _closed(self) -> list[str]:
         """Nodes that take nothing new of the pool that is lent."""
@@ -168,7 +201,9 @@ class TakingBack:
         short = deficit(held, lent, [*going, *kept])
         rest = [one for one in ordered if one.id not in before and one not in going]
         fresh = victims(rest, short, CPU_VICTIMS_MAX - self._count_for_cpu(name, now_s))
-        self._given_for_cpu.setdefault(name, deque()).extend([now_s] * len(for_cores_alone(fresh, short)))
+        for_cpu = len(for_cores_alone(fresh, short))
+        if for_cpu:
+            self._given_for_cpu.setdefault(name, []).extend([now_s] * for_cpu)
         notices = {one.id: before[one.id] for one in kept}
         why = self._why(name, held, lent)
         for one in fresh:
@@ -191,12 +226,7 @@ class TakingBack:
         return any(notice.reason is not NoticeReason.LOAN and notice.deadline_s <= deadline_s for notice in notices)
 
     def _count_for_cpu(self, name: str, now_s: float) -> int:
-        given = self._given_for_cpu.get(name)
-        while given and now_s - given[0] >= CPU_VICTIMS_WITHIN_S:
-            given.popleft()
-        if not given:
-            self._given_for_cpu.pop(name, None)
-        return len(given) if given else 0
+        return sum(now_s - given_s < CPU_VICTIMS_WITHIN_S for given_s in self._given_for_cpu.get(name, ()))
 
     def _why(self, name: str, held: Amounts, lent: Amounts) -> str:
         short = ", ".join(f"{lent[kind]} of {held[kind]} {kind}" for kind in RESOURCES if held[kind] > lent[kind])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,10 @@ from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.notices import NoticeReason
+from yodel.domain.pod import PodHolding
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.names import PUBLISHED
@@ -130,3 +134,46 @@ async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> 
     filled.rm.node_sinks.node_seen(NodeObservation(name="kube-1", uid="u", resource_version="1"))
     assert (await api_get(filled, f"/api/v1/nodes/{NODE.id}/capacity"))["state"] == "OFF"
     assert (await api_get(filled, "/api/v1/colocation"))["node_counts"] == {"OFF": 1}
+
+
+async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_nothing(lending: RestWorld) -> None:
+    async def evict(user: str, body: dict[str, int], node: object = NODE.id, dry_run: str = "true") -> Any:
+        lending.client.cookies.clear()
+        params = {"user.name": user, "dry_run": dry_run}
+        return await lending.client.post(f"/api/v1/nodes/{node}/evict", params=params, json=body)
+
+    assert (await evict("admin", {})).status_code == 409, "it lends nothing yet"
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    for one in list(lending.rm.state.live_containers()):
+        lending.rm.binder.holding_seen(_pod(one, lending.rm.maker.profiles.default.namespace))
+    assert (await evict("alice", {})).status_code == 403
+    assert (await evict("admin", {}, "node-9:1")).status_code == 404
+    assert (await evict("admin", {"cpu_milli": -1})).status_code == 400
+    found = (await evict("admin", {})).json()
+    assert [victim["is_am"] for victim in found["victims"]] == [False, True]
+    assert (found["fits"], found["notice_s"]) == (True, 30)
+    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 0
+    told = (await evict("admin", {}, dry_run="false")).json()["victims"]
+    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 2
+    application_id = told[0]["container"].replace("container", "application")[: -len("_01_000002")]
+    (shown,) = [
+        one["notice"]
+        for one in (await api_get(lending, f"/api/v1/applications/{application_id}/containers"))["items"]
+        if one["id"] == told[0]["container"]
+    ]
+    assert (shown["reason"], shown["containers"], shown["left_s"]) == ("loan", 1, 30.0)
+    why = await api_get(lending, f"/api/v1/applications/{application_id}/why")
+    assert [(one["reason"], one["containers"]) for one in why["notices"]] == [("loan", 2)]
+
+
+def _pod(container: Container, namespace: str) -> PodHolding:
+    """As it is seen on its node."""
+    return PodHolding(
+        namespace=namespace,
+        name=container.pod,
+        uid="u",
+        resource_version="1",
+        node_name="kube-1" if container.node_id == NODE.id else "",
+        amounts={CPU: container.reserved.vcores * 1_000_000, MEMORY: (container.reserved.memory_mib << 20) * 1000},
+        application=str(container.id.application_id),
+    )
