@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from nm_plugin.container import diagnostics, life
+from nm_plugin.container.at_limit import AtLimit
 from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import Container, State
@@ -52,22 +53,25 @@ class ContainerWork:
         shuffle: ShuffleHook,
         launcher: Launcher,
         ending: Ending,
-        killed_at_limit: Callable[[ContainerId], Awaitable[str]],
+        at_limit: Callable[[ContainerId], Awaitable[AtLimit]],
         now_ms: Callable[[], int],
     ) -> None:
-        """``killed_at_limit`` says that the kernel ended a process of it at its memory limit; else it is empty."""
+        """``at_limit`` says what the kernel has done to a container at its memory limit."""
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
-        self._killed_at_limit = killed_at_limit
+        self._at_limit = at_limit
         self._resources, self._shuffle, self._launcher, self._ending = resources, shuffle, launcher, ending
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
 
     async def localize(self, container_id: ContainerId) -> None:
         container = self._container(container_id)
         try:
-            self._links[container_id] = await self._bring_resources(container)
+            links, counters = await self._bring_resources(container)
             prepared = await self._shuffle.prepared(container, container.launch_context)
-            if prepared.note:
+            if prepared.context != container.launch_context:
                 await self._ledger.change(container_id, launch_context=prepared.context)
+                links = (*links, *await self._shuffle.jar_link(container, prepared.context))
+            self._links[container_id] = links, counters
+            if prepared.note:
                 await self._note(container_id, prepared.note)
         except UnfitForQueue as error:
             await self._ledger.apply(container_id, self._unfit(error))
@@ -124,8 +128,9 @@ class ContainerWork:
             resources = await wanted_in_turns(context.localResources)
             await self._resources.download(container_id, resources, user, context.tokens)
             prepared = await self._shuffle.prepared(container, container.upgrade)
-            if prepared.note:
+            if prepared.context != container.upgrade:
                 await self._ledger.change(container_id, upgrade=prepared.context)
+            if prepared.note:
                 await self._note(container_id, prepared.note)
         except UnfitForQueue as error:
             await self._ledger.apply(container_id, self._unfit(error))
@@ -194,6 +199,7 @@ class ContainerWork:
     def adopt_resources(self, container: Container) -> None:
         """At the agent's start, before anything is removed from the cache."""
         self._resources.adopt(container)
+        self._shuffle.adopt(container)
 
     async def adopt_pod(self, container: Container) -> None:
         """At the agent's start.  Raises YodelError, OSError."""
@@ -221,7 +227,8 @@ class ContainerWork:
         if made is not None:
             work_dir, log_dir = made
             await self._ledger.change(container_id, local_dir=str(work_dir), log_dir=str(log_dir))
-        return await self._resources.bring(container_id, resources, user, context.tokens)
+        links, counters = await self._resources.bring(container_id, resources, user, context.tokens)
+        return (*links, *await self._shuffle.jar_link(container, container.launch_context)), counters
 
     async def _launch_failed(self, container_id: ContainerId, reason: str, exit_status: int) -> None:
         text = diagnostics.failed_launch(self._now_ms(), container_id, reason, exit_status)
@@ -231,19 +238,21 @@ class ContainerWork:
     async def _await_exit(self, container_id: ContainerId) -> None:
         container = self._container(container_id)
         exit_status = await self._launcher.exit_status(container_id)
-        text, last_words, now_ms = "", "", self._now_ms()
+        text, last_words, now_ms, at_limit = "", "", self._now_ms(), await self._at_limit(container_id)
         current = self._ledger.get(container_id)
         state = current.state if current is not None else State.DONE
         if state is State.KILLING:
             text = diagnostics.killed_exit(now_ms, exit_status)
-        elif exit_status == ContainerExitStatus.FORCE_KILLED and (beyond := await self._killed_at_limit(container_id)):
-            text = diagnostics.stamped(now_ms, beyond) + diagnostics.killed_exit(now_ms, exit_status)
+        elif exit_status == ContainerExitStatus.FORCE_KILLED and at_limit.ended:
+            text = diagnostics.stamped(now_ms, at_limit.ended) + diagnostics.killed_exit(now_ms, exit_status)
             exit_status = ContainerExitStatus.KILLED_EXCEEDED_PMEM
         elif exit_status != 0 and state is not State.REINITIALIZING:
             tails = await self._launcher.tails(self._container(container_id))
             text, last_words = diagnostics.failed_exit(
                 now_ms, container_id, exit_status, tails, is_retried=container.retry is not None
             )
+        if at_limit.told and exit_status != ContainerExitStatus.KILLED_EXCEEDED_PMEM:
+            text = diagnostics.stamped(now_ms, at_limit.told) + text
         ended = life.Exited(
             exit_status=exit_status, diagnostics=text, last_words=last_words, at_ms=now_ms, run=container.run
         )

@@ -47,7 +47,10 @@ def parsed(words: Sequence[str]) -> Edits:
 
 
 def bodies(edits: Edits) -> list[JsonObject]:
-    return [{"path": path, "properties": properties} for path, properties in edits]
+    """Raises InvalidValue: a file that is named cannot be read."""
+    from yodel.client.chosen_jars import with_digests
+
+    return [{"path": path, "properties": with_digests(properties)} for path, properties in edits]
 
 
 async def looked_at(client: RmClient, since: int | None) -> dict[str, str]:

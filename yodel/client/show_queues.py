@@ -72,6 +72,9 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
         "Preemption": _preemption(queue),
         "Windows": "; ".join(map(_window, windows)),
         "Remote shuffle": "; ".join(map(_shuffle, queue.get("shuffle", ()))),
+        "Endpoints": ", ".join(
+            f"{endpoint['address']} {endpoint['state']}" for endpoint in queue.get("shuffle_endpoints", ())
+        ),
         "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
     }
 

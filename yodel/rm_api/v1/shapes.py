@@ -23,6 +23,7 @@ from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
+from yodel.services.views.noticed import NoticeView
 from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView
 from yodel.services.views.queue_views import QueueView
@@ -132,9 +133,14 @@ def killed(row: Application, *, had_ended: bool) -> models.Killed:
 
 
 def container(
-    row: Container, found: models.Logs | None, observed: PodObservation | None, namespace: str, wait: str
+    row: Container,
+    found: models.Logs | None,
+    observed: PodObservation | None,
+    namespace: str,
+    wait: str,
+    notice: NoticeView | None,
 ) -> models.Container:
-    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet."""
+    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet, ``notice`` that it is to go."""
     return models.Container(
         id=str(row.id),
         application_id=str(row.id.application_id),
@@ -150,9 +156,14 @@ def container(
         exit_status=None if row.is_live else row.exit_status,
         diagnostics=row.diagnostics,
         waits_for=wait or None,
+        notice=on_notice(notice) if notice is not None else None,
         pod=_pod(row, observed, namespace),
         logs=found,
     )
+
+
+def on_notice(view: NoticeView) -> models.Notice:
+    return models.Notice(reason=view.reason, text=view.text, containers=view.containers, left_s=view.left_s)
 
 
 def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:
@@ -252,6 +263,10 @@ def queue(view: QueueView) -> models.Queue:
         default_lifetime_seconds=row.usual_lifetime_s if row.usual_lifetime_s > 0 else None,
         shuffle=[
             models.ShuffleWord(property=MARKER + word.name, value=word.text, queue=word.path) for word in row.shuffle
+        ],
+        shuffle_endpoints=[
+            models.ShuffleEndpoint(address=address, state=models.EndpointState(presence.value))
+            for address, presence in view.endpoints
         ],
     )
 

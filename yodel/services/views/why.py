@@ -28,6 +28,7 @@ from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.submission import asked_priority
 from yodel.pb_convert.times import user_time
+from yodel.services.views.noticed import Noticed, NoticeView
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator import refusals
@@ -97,34 +98,38 @@ class WhyView:
     looked_at_ms: int
     asks: tuple[AskView, ...] = ()
     more_asks: int = 0
+    notices: tuple[NoticeView, ...] = ()
+    """Of its own containers, which are to go."""
 
 
 class Why:
     """Reads; one instance for the process."""
 
-    def __init__(self, state: ClusterState, quotas: Quotas) -> None:
-        self._state, self._quotas = state, quotas
+    def __init__(self, state: ClusterState, quotas: Quotas, noticed: Noticed) -> None:
+        self._state, self._quotas, self._noticed = state, quotas, noticed
         self.look: Callable[[], Awaitable[None]] = _nothing
         """Has the scheduler look where its last look is older than a second."""
-        self.on_notice: Callable[[str], Sequence[tuple[ContainerId, float]]] = lambda _: ()
-        """Containers that are to go for a queue, each with the seconds after which it is ended."""
         self.max_priority: Callable[[], int] = lambda: INT_MAX
         """The highest that an application may have."""
 
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
-        known to keep it.  Before it runs also what became of its priority, as its client looks here."""
+        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not, and which of its
+        containers are to go; empty when nothing is known to keep it.  Before it runs also what became of its priority,
+        as its client looks here."""
+        if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+            return ""
         found = self._of_waiting(app)
         note = _capped(app, self.max_priority()) if app.state is ApplicationState.ACCEPTED else ""
-        return f"{found} {note}" if found and note else found or note
+        waiting = f"{found} {note}" if found and note else found or note
+        lines = [waiting, *(notice.text for notice in self._noticed.of_application(app.id))]
+        return "\n".join(line for line in lines if line)
 
     def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
         is_held_up = app.id in self._state.queue_use.held_up
-        is_any = reasons.has_any or is_held_up
-        if not is_any or app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+        if not reasons.has_any and not is_held_up:
             return ""
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
@@ -207,6 +212,7 @@ class Why:
             looked_at_ms=waiting.looked_at_ms,
             asks=tuple(asks),
             more_asks=kept.more if kept is not None else 0,
+            notices=tuple(self._noticed.of_application(app.id)),
         )
 
     def _summary(self, app: Application, attempt: Attempt | None, asks: Sequence[AskView]) -> str:
@@ -371,16 +377,15 @@ class Why:
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
-        notices = self.on_notice(path)
+        notices, last_s = self._noticed.for_queue(path)
         held: dict[ApplicationId, Resource] = {}
-        for container_id, _ in notices:
+        for container_id in notices:
             container = self._state.containers.get(container_id)
             if container is not None:
                 own = container_id.application_id
                 held[own] = held.get(own, NONE) + container.reserved
         if not held:
             return
-        last_s = max(left_s for _, left_s in notices)
         holders = [
             Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
             for one, amount in held.items()
