@@ -48,6 +48,7 @@ def node(cluster: KubeCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield made
 
 
+@pytest.mark.long
 def test_a_service_beside_batch_work(node: ServiceNode, capsys: pytest.CaptureFixture[str]) -> None:
     found: dict[str, Figures] = {}
     with colocated.idle_spinner():
