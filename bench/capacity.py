@@ -28,10 +28,11 @@ from pathlib import Path
 
 import uvloop
 
-from nm_plugin.capacity.bounds import Bounds, RunningBatch
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
+from nm_plugin.capacity.running import Batch, RunningBatch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
@@ -195,16 +196,18 @@ async def _beats(lender: Lender, seconds: float) -> float:
     return time.process_time() - began
 
 
-async def reactions(name: str, turns: int) -> tuple[list[float], list[float]]:
-    """Seconds until the loan is down, and until it is up again, of each turn."""
+async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float], list[float], list[float]]:
+    """Seconds until the loan is down, until the quota is, and until the loan is up again, of each turn."""
     (MOUNT / "cpu" / name / "cpu.cfs_quota_us").write_text("100000")
     service = Path(name, "kubepods/burstable/pod1")
     (MOUNT / "cpu" / service / "cpu.cfs_quota_us").write_text("30000")
     threads, changed = FileThreads(1, "capacity"), asyncio.Event()
-    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set)
+    bounds = Bounds(MOUNT, MOUNT, f"/{name}", state_dir, MonotonicClock(), threads, _nothing)
+    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set, bounds)
     task = asyncio.create_task(lender.run())
-    lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping()))
-    down_s, up_s = list[float](), list[float]()
+    lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping(), quota=True))
+    lender.answered({}, ())
+    down_s, quota_s, up_s = list[float](), list[float](), list[float]()
     try:
         before = await _until(lender, changed, lambda milli: milli >= 900)
         for turn in range(turns):
@@ -216,18 +219,34 @@ async def reactions(name: str, turns: int) -> tuple[list[float], list[float]]:
                 "echo $$ > $0; echo $$ > $1; while :; do :; done",
                 *(str(MOUNT / controller / service / "cgroup.procs") for controller in ("cpu", "cpuacct")),
             )
+            falls = asyncio.create_task(_quota_falls(MOUNT / "cpu" / name))
             await _until(lender, changed, lambda milli: milli <= before - 200)
             down_s.append(time.monotonic() - began)
+            quota_s.append(await falls - began)
             await _until(lender, changed, lambda milli: milli <= before - 300)
             process.kill()
             await process.wait()
             began = time.monotonic()
             await _until(lender, changed, lambda milli: milli >= before)
             up_s.append(time.monotonic() - began)
-        return down_s, up_s
+        return down_s, quota_s, up_s
     finally:
         task.cancel()
         threads.close()
+
+
+async def _nothing() -> list[Batch]:
+    return []
+
+
+async def _quota_falls(group: Path) -> float:
+    """The moment at which the best-effort pods may use no more than 0.8 of the core; it is looked for for a minute."""
+    path = group / Path(*BEST_EFFORT, "cpu.cfs_quota_us")
+    for _ in range(12_000):
+        if int(path.read_text()) <= 80_000:
+            break
+        await asyncio.sleep(0.005)
+    return time.monotonic()
 
 
 async def _until(lender: Lender, changed: asyncio.Event, is_so: Callable[[int], bool]) -> int:
@@ -273,9 +292,10 @@ def main() -> None:
             f"{holds / options.seconds * 100:.3f} % held to limits and a quota, too",
             flush=True,
         )
-    with node_with_pods(name, options.pods):
-        down_s, up_s = uvloop.run(reactions(name, options.turns))
-        print(f"a service takes three tenths of the node: {_shown(down_s)}; it ends: {_shown(up_s)}")
+    with node_with_pods(name, options.pods), tempfile.TemporaryDirectory() as state_dir:
+        down_s, quota_s, up_s = uvloop.run(reactions(name, options.turns, Path(state_dir)))
+        print(f"a service takes three tenths of the node: {_shown(down_s)}, the quota: {_shown(quota_s)}")
+        print(f"it ends: {_shown(up_s)}")
 
 
 if __name__ == "__main__":

@@ -17,23 +17,23 @@ import structlog
 
 from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.kills import Kills
-from nm_plugin.capacity.own_pods import Owner, is_own
+from nm_plugin.capacity.own_pods import is_own
+from nm_plugin.capacity.root_quota import RootQuota
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.plan import NONE, kubelets, limit_bytes, planned, quota_us
-from nm_plugin.cgroups.writer import ROOT, BestEffort
+from nm_plugin.cgroups.plan import kubelets, limit_bytes, planned
+from nm_plugin.cgroups.writer import BestEffort
 from nm_plugin.container.at_limit import NOTHING, AtLimit
-from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads
-from nm_plugin.launch.survivors import Marks
+from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.report import ENDED_AT_LIMITS, OTHERS_PODS, Bound, Figure
-from yodel.domain.colocation.suppression import Room, quota_of
+from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 
 INTERVAL_MS = 1000
-NOT_MOUNTED = "{} on, and the agent has no best-effort group to write to"
+NOT_MOUNTED = "{} on, and the agent has no best-effort group to write {} to"
 NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
 
 
@@ -44,17 +44,6 @@ STALE_LOOKS_MAX = 3
 
 class StaleMount(YodelError):
     """Only a new start of the agent's container mounts the group that is there now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """A running container as it is bounded."""
-
-    container_id: ContainerId
-    owner: Owner
-    memory_mib: int
-    vcores: int
-    is_master: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,50 +71,6 @@ class _Pod:
     """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
 
 
-class RunningBatch:
-    """Lists the containers that run, each with its user; one whose user is gone is left out.
-
-    A container that has not changed is not looked up again.
-    """
-
-    def __init__(self, containers: Callable[[], Iterable[Container]], accounts: Accounts) -> None:
-        self._containers, self._accounts = containers, accounts
-        self._known: dict[ContainerId, tuple[Container, Batch]] = {}
-
-    async def __call__(self) -> list[Batch]:
-        running = [one for one in self._containers() if one.state is State.RUNNING and one.local_dir]
-        before, self._known = self._known, {}
-        uids: dict[str, int | None] = {}
-        for container in running:
-            known = before.get(container.container_id)
-            if known is None or known[0] is not container:
-                if container.user not in uids:
-                    uids[container.user] = await self._uid(container.user)
-                uid = uids[container.user]
-                if uid is None:
-                    continue
-                known = container, _batch(container, uid)
-            self._known[container.container_id] = known
-        return [batch for _, batch in self._known.values()]
-
-    async def _uid(self, user: str) -> int | None:
-        try:
-            return (await self._accounts.lookup(user)).uid
-        except YodelError:
-            return None
-
-
-def _batch(container: Container, uid: int) -> Batch:
-    marks = Marks(container.container_id, Path(container.local_dir).parent)
-    return Batch(
-        container_id=container.container_id,
-        owner=Owner(marks=marks, user_uid=uid),
-        memory_mib=container.resource.memory_mib,
-        vcores=container.resource.vcores,
-        is_master=container.is_master,
-    )
-
-
 class Bounds:
     """``writable`` is where the best-effort group of ``mount`` may be written; None: nowhere, and nothing ever is.
 
@@ -149,8 +94,8 @@ class Bounds:
         self._said: Said | None = None
         self._uids: dict[ContainerId, str] = {}
         self._pods: dict[ContainerId, _Pod] = {}
-        self._quota: Value | None = None
-        self._period_us = 0
+        self._quota = RootQuota()
+        self._quota_milli: int | None = None
         self._shown: tuple[Bound, ...] = ()
         self._counts: tuple[Figure, ...] = ()
         self._ended_at_limits = 0
@@ -180,8 +125,7 @@ class Bounds:
 
     def quota_milli(self) -> int | None:
         """Return the quota that stands there now; None where there is none."""
-        read = next((one.read for one in self._shown[:1] if one.container == ROOT), None)
-        return None if read is None or read == NONE else read * 1000 // self._period_us
+        return self._quota_milli
 
     def problem(self) -> str:
         return self._problem
@@ -256,12 +200,11 @@ class Bounds:
             self._let_go()
         if self._groups is None:
             layout = find_layout(self._mount, self._cgroup_root)
-            groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
-            if groups.is_stale():
-                groups.close()
+            self._groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
+            if self._groups.is_stale():
+                self._let_go()
                 self._stale_looks += 1
                 return None
-            self._groups = groups
         self._was_current, self._stale_looks = True, 0
         return self._groups
 
@@ -276,22 +219,22 @@ class Bounds:
         else:
             self._undo_pods(groups, record)
         if said.quota:
-            self._hold_quota(groups, record, room)
+            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
         else:
-            self._undo_quota(groups, record)
-        if not said.is_nothing:
-            others = max(0, groups.pods() - len(self._pods))
-            self._counts = (
-                Figure(name=OTHERS_PODS, amount=others),
-                Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
-            )
-        else:
-            self._counts = ()
-        quota = () if self._quota is None else (self._quota.bound,)
-        self._shown = (*quota, *(value.bound for pod in self._pods.values() for value in pod.values.values()))
+            self._quota.undo(groups, record)
+        self._show(groups)
         if said.is_nothing and record.written.is_nothing:
             self._let_go()
             self._log.info("limits_undone")
+
+    def _show(self, groups: BestEffort) -> None:
+        own = self._pods.values()
+        self._quota_milli = self._quota.read_milli()
+        self._shown = (*self._quota.shown(), *(value.bound for pod in own for value in pod.values.values()))
+        self._counts = (
+            Figure(name=OTHERS_PODS, amount=max(0, groups.pods() - len(own))),
+            Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
+        )
 
     def _is_undone(self) -> bool:
         return self._record is not None and self._record.written.is_nothing
@@ -300,8 +243,9 @@ class Bounds:
         """Whose the groups are that are opened next has to be proved again."""
         if self._groups is not None:
             self._groups.close()
-        self._groups, self._pods, self._quota = None, {}, None
-        self._shown, self._counts = (), ()
+        self._groups, self._pods = None, {}
+        self._quota.forget()
+        self._quota_milli, self._shown, self._counts = None, (), ()
 
     def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
         pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
@@ -379,20 +323,6 @@ class Bounds:
             groups.knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=before
         )
 
-    def _hold_quota(self, groups: BestEffort, record: Record, room: Room | None) -> None:
-        milli = last = record.written.quota_milli
-        if room is not None:
-            milli = quota_of(room, masters=sum(pod.is_master for pod in self._pods.values()), last=last)
-        if milli is None:
-            return  # nothing is measured yet, and nothing was decided in an earlier life
-        record.quota_milli(milli)
-        self._period_us = groups.period_us()
-        amount, found = quota_us(milli, self._period_us), groups.read_quota()
-        if self._quota is None:
-            self._quota = Value(ROOT, groups.knobs.quota.file, amount)
-        if self._quota.hold(amount, found, groups.write_quota, groups.read_quota):
-            self._log.info("quota_put_back", value=amount)
-
     def _undo_pods(self, groups: BestEffort, record: Record) -> None:
         """What cannot be undone now is tried again, and stays in the file until then.  Raises OSError: of the last."""
         left: set[str] = set()
@@ -409,13 +339,6 @@ class Bounds:
             pod.values.clear()
         if failed is not None:
             raise failed
-
-    def _undo_quota(self, groups: BestEffort, record: Record) -> None:
-        self._quota = None
-        if record.written.quota_milli is not None:
-            groups.write_quota(NONE)
-            if groups.read_quota() == NONE:
-                record.quota_milli(None)
 
     def _at_limit(self, container_id: ContainerId) -> AtLimit:
         pod, groups = self._pods.get(container_id), self._groups
@@ -437,7 +360,7 @@ class Bounds:
 
 def _not_mounted(said: Said, record: Record) -> str:
     if not said.is_nothing:
-        return NOT_MOUNTED.format("limits are" if said.limits else "a quota is")
+        return NOT_MOUNTED.format(*(("limits are", "them") if said.limits else ("a quota is", "it")))
     if record.written.is_nothing:
         return ""
     return NOT_UNDONE.format("limits were" if record.written.pods else "quotas were")

@@ -9,7 +9,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -17,11 +17,13 @@ import structlog
 
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
 from yodel.domain.ids import ContainerId
@@ -52,10 +54,12 @@ class Lender:
         threads: FileThreads,
         changed: Callable[[], None],
         bounds: Bounds | None = None,
+        emergency: EmergencyWatch | None = None,
         pressure: Callable[[], Pressure | None] = lambda: None,
     ) -> None:
-        """``bounds`` is told what the policy says of batch pods; ``pressure`` is of online pods, and may block."""
-        self._bounds, self._read_pressure = bounds, pressure
+        """``bounds`` is told what the policy says of batch pods, ``emergency`` what was read, None where that is not to
+        be known; ``pressure`` is of online pods, and may block."""
+        self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
         self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
@@ -79,6 +83,8 @@ class Lender:
         if policy is None:
             self._report = None
             self._has_policy.clear()
+            if self._emergency is not None:
+                self._emergency.stop()
             self._log.info("colocation_off")
         else:
             self._has_policy.set()
@@ -91,6 +97,15 @@ class Lender:
             self._bounds.obey(
                 policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
             )
+
+    def rank(self, container_ids: Sequence[ContainerId]) -> None:
+        """Who would go first in an emergency, where an answer said so."""
+        if self._emergency is not None:
+            self._emergency.rank(container_ids)
+
+    def emergency(self) -> Emergency | None:
+        """Return what each heartbeat says of an emergency."""
+        return self._emergency.told() if self._emergency is not None else None
 
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""
@@ -125,6 +140,8 @@ class Lender:
             read = await self._threads.run(self._read)
             now_ms = self._clock.now_ms()
             was_lost = state.lost
+            if self._emergency is not None:
+                await self._emergency.take(read)
             state, loans = tick(state, read, now_ms, policy, self._most)
             if state.lost and not was_lost:
                 self._log.warning("reading_lost", reason=state.lost)

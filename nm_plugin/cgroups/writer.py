@@ -43,9 +43,13 @@ class BestEffort:
         self._roots: dict[str, int] = {}
         self._files: dict[str, dict[str, int]] = {}
         self._opened: dict[str, os.stat_result] = {}
-        for controller in {knob.controller: None for knob in (self.knobs.weight, self.knobs.limit)}:
-            root = self._roots[controller] = os.open(mount / controller / layout.best_effort, _FOLDER)
-            self._opened[str(layout.mount / controller / layout.best_effort)] = os.fstat(root)
+        try:
+            for controller in {knob.controller: None for knob in (self.knobs.weight, self.knobs.limit)}:
+                root = self._roots[controller] = os.open(mount / controller / layout.best_effort, _FOLDER)
+                self._opened[str(layout.mount / controller / layout.best_effort)] = os.fstat(root)
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> None:
         for pod in [*self._files]:

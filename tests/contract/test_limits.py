@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.__main__ import EXIT_STALE_MOUNT
-from nm_plugin.capacity.bounds import STALE, Batch, Bounds, StaleMount
+from nm_plugin.capacity.bounds import STALE, Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.kills import LOOKS
 from nm_plugin.capacity.own_pods import Owner
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import FILE_NAME
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.at_limit import NOTHING
@@ -329,7 +330,7 @@ def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
     without.obey(False, {}, [], quota=True)
     without.look([])
-    assert without.problem() == "a quota is on, and the agent has no best-effort group to write to"
+    assert without.problem() == "a quota is on, and the agent has no best-effort group to write it to"
     without.obey(False, {}, [])
     without.look([])
     assert "quotas were written in an earlier life" in without.problem()

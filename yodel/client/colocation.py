@@ -23,6 +23,7 @@ colocation = typer.Typer(
     rich_markup_mode="rich",
 )
 PREFIX = "yodel.colocation."
+VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")
 NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "ASKED FOR", "WHY")
 LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CONFIRMED", "WHY")
 LOOK_S = 1.0
@@ -124,6 +125,40 @@ def switch_off(
     run(server, work)
 
 
+@colocation.command("evict")
+def evict(
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="host:port of its agent, the host alone, or its name in Kubernetes.")
+    ],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="CPU,MEMORY", help="What batch may keep there, as 2,4Gi; nothing unless said."),
+    ] = "0,0",
+    dry_run: DryRun = False,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a node lends, in order and with notice: name who goes, and why.
+
+    Nothing new starts there before it fits, and for a minute after that.
+
+    Example: yodel colocation evict node-1 --to 2,4Gi --dry-run
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client.commands import node_id, segment
+
+        path = f"/nodes/{segment(await node_id(client, node))}/evict"
+        asked = {"dry_run": "true"} if dry_run else {}
+        found, _ = await client.call("POST", path, params=asked, body=_left(to))
+        if as_json:
+            screen.json(found)
+        else:
+            _tell_victims(found, screen, is_dry_run=dry_run)
+
+    run(server, work)
+
+
 @nodes.command("explain")
 def explain_node(
     node: Annotated[
@@ -159,6 +194,9 @@ def explained(found: JsonObject) -> list[str]:
     if found["source"] is not None:
         lines.append(f"source: {found['source']}{age}, policy {found['policy_version']}")
     lines += [f"problem: {problem}" for problem in found["problems"]]
+    if found["emergency"] is not None:
+        lines.append(f"memory runs short: {found['emergency']['reason']}")
+        lines += [f"  {container} was ended for it" for container in found["emergency"]["containers"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
     if found["pressure"] is not None:
@@ -274,6 +312,39 @@ def undoing(limits: list[JsonObject]) -> list[str]:
     for undo_lines, names in nodes.items():
         lines += [f"As root on {', '.join(names)}:", *(f"  {line}" for line in undo_lines)]
     return lines
+
+
+def _left(text: str) -> JsonObject:
+    """Raises InvalidValue."""
+    from yodel.translator.quantities import parse_milli
+
+    cpu, comma, memory = text.partition(",")
+    try:
+        cpu_milli, memory_mib = parse_milli(cpu.strip()), parse_milli(memory.strip()) // (1000 << 20)
+    except InvalidValue:
+        comma = ""
+    if not comma or min(cpu_milli, memory_mib) < 0:
+        raise InvalidValue("--to", text[:200], "cores and memory, as 2,4Gi or 500m,512Mi")
+    return {"cpu_milli": cpu_milli, "memory_mib": memory_mib}
+
+
+def _tell_victims(found: JsonObject, screen: Screen, *, is_dry_run: bool) -> None:
+    from yodel.client import show
+
+    if found["victims"]:
+        screen.table(VICTIM_HEADS, [_victim_row(victim) for victim in found["victims"]])
+    verb = "would be" if is_dry_run else "are"
+    count, notice_s = len(found["victims"]), found["notice_s"]
+    show.hint(f"{count} containers of {found['kubernetes_node']} {verb} on notice, and ended {notice_s} s later.")
+    if not found["fits"]:
+        show.hint("It does not fit without them either: pods of others hold more, and are not touched.")
+
+
+def _victim_row(victim: JsonObject) -> list[str]:
+    """Under VICTIM_HEADS."""
+    from yodel.client.show import amount
+
+    return [victim["container"], victim["queue"], amount(victim["capability"]), victim["why"]]
 
 
 def _numbers(words: list[str]) -> dict[str, str | None]:

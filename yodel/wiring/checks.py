@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from yodel.domain.shuffle.words import endpoints_of
 from yodel.errors import InvalidValue, YodelError
+from yodel.host.endpoints import TcpEndpoints
 from yodel.kube.client import check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
@@ -22,6 +25,7 @@ from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look
+from yodel.store.stored_queues import stored_queues
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
@@ -29,6 +33,7 @@ from yodel.wiring.from_settings import lacking_for_colocation
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
+ENDPOINT_QUEUES_SHOWN_MAX = 200
 DISK_MINIMUM_MIB = 512
 NODES_NAMED_MAX = 20
 DISK_COMFORTABLE_MIB = 5 * 1024
@@ -62,10 +67,14 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     yield java_finding()
     for finding in _store_path_findings(settings):
         yield finding
-    yield await _store_finding(settings)
+    store = await _store_finding(settings)
+    yield store
     yield await _kubernetes_finding(settings)
     yield await _queues_finding(settings)
     yield await _colocation_finding(settings)
+    if store.verdict is Verdict.OK:
+        for finding in await _shuffle_findings(settings):
+            yield finding
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -260,6 +269,30 @@ def limits_finding(nodes: Sequence[str]) -> Finding:
         return Finding(name="limits", verdict=Verdict.WARNING, text=text)
     text = "agents answer for every node where batch pods were bounded"
     return Finding(name="limits", verdict=Verdict.OK, text=text)
+
+
+async def _shuffle_findings(settings: Settings) -> list[Finding]:
+    """Whether the endpoints that queues name accept connections from here; none where no queue names any."""
+    try:
+        queues = await stored_queues(settings.store_url)
+    except (YodelError, OSError) as error:
+        text = f"what queues say of it is not known: {error}"
+        return [Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)]
+    named: dict[tuple[str, int], list[str]] = {}
+    for queue in queues:
+        for endpoint in endpoints_of(queue.shuffle):
+            named.setdefault(endpoint, []).append(queue.path)
+    network = TcpEndpoints()
+    answers = await asyncio.gather(*(network.answers(*endpoint) for endpoint in named))
+    return [_endpoint_finding(*one, has_answered) for one, has_answered in zip(named.items(), answers, strict=True)]
+
+
+def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered: bool) -> Finding:
+    address, of = f"{endpoint[0]}:{endpoint[1]}", ", ".join(paths)[:ENDPOINT_QUEUES_SHOWN_MAX]
+    if has_answered:
+        return Finding(name="remote shuffle", verdict=Verdict.OK, text=f"{address} of {of} answers")
+    text = f"{address} of {of} does not answer: start it, or change yodel.remote-shuffle.endpoints"
+    return Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)
 
 
 def others_finding(pods: int, nodes: int) -> Finding:

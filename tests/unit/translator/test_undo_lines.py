@@ -23,7 +23,7 @@ def test_what_the_agent_writes_is_as_the_kubelet_made_it(
     knobs, spell = KNOBS[version.name], DRIVERS[driver]
     files = {
         tmp_path / knob.controller / spell((*BEST_EFFORT, f"pod{uid}")) / knob.file: as_text(knobs, knob.kubelets)
-        for knob in knobs.all
+        for knob in knobs.of_pods
         for uid in ("0a", "0b")
     }
     other = {path.parents[2] / "pod0c" / path.name for path in files}

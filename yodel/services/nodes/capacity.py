@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
 from yodel.services.nodes.agents import NodeService
@@ -45,13 +46,15 @@ class ResourceCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCapacity:
-    """One Kubernetes node.  ``age_s``: since its figures were read."""
+    """One Kubernetes node.  ``age_s``: since its figures were read.  ``emergency``: its memory runs short, or did so
+    lately; ``cool_down_s`` is what is left."""
 
     kubernetes_node: str
     state: CapacityState
     why: str
     report: CapacityReport | None
     age_s: float | None
+    emergency: Emergency | None
     resources: Sequence[ResourceCapacity]
 
 
@@ -150,7 +153,8 @@ class Capacities:
 
     def _capacity(self, name: str, node: PublishedNode) -> NodeCapacity:
         said, state = self._state.loans.of(name), node.state(is_on=bool(self._publishing.names))
-        why = (
+        emergency = self._publishing.emergency_on(name)
+        why = (_short(emergency) if emergency is not None and state is CapacityState.CLOSED else "") or (
             _WHY.get(state)
             or {
                 CapacityState.OTHER: f"{node.other} publishes these names here: they are read, and never written",
@@ -164,6 +168,7 @@ class Capacities:
             why=why,
             report=said.report if said is not None else None,
             age_s=self._publishing.age_s(said) if said is not None else None,
+            emergency=emergency,
             resources=[self._resource(one, node, said.report if said else None) for one in self._names(node)],
         )
 
@@ -189,3 +194,7 @@ class Capacities:
             published=node.present(name),
             held=publication.held[name] if publication is not None and is_known else self._publishing.held(node, name),
         )
+
+
+def _short(emergency: Emergency) -> str:
+    return f"its memory runs short: {emergency.reason}; nothing new starts for {emergency.cool_down_s} s"

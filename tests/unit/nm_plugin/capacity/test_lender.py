@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from nm_plugin.capacity.bounds import Batch, Bounds
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
@@ -260,7 +261,7 @@ async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news(
         found.append(clock.now)
         return Pressure(source="kubepods/burstable", some_basis_points=len(found))
 
-    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, read)
+    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, pressure=read)
     task, world = asyncio.create_task(lender.run()), World(clock, HandSource(clock), [], lender)
     try:
         lender.obey(_policy("1"))
