@@ -24,6 +24,7 @@ from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.capacity.running import RunningBatch
 from nm_plugin.container.applications import Applications, EndOf
@@ -191,14 +192,21 @@ class NodeAgent:
             lambda over: made.cache.forget_application(str(over.application_id)),
             ending.end_application,
         )
+        resources = Resources(made.cache, accounts)
         return ContainerManager(
             book=book,
             applications=Applications(made.records, accounts.threads, ends),
             work_for=partial(
                 ContainerWork,
                 accounts=accounts,
-                resources=Resources(made.cache, accounts),
-                shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
+                resources=resources,
+                shuffle=ShuffleHook(
+                    accounts,
+                    SparkSettings(accounts, made.cache),
+                    resources,
+                    made.makers,
+                    frozenset(self._settings.aux_services),
+                ),
                 launcher=launcher,
                 ending=ending,
                 at_limit=late.at_limit,
@@ -246,7 +254,7 @@ class NodeAgent:
             watch = self._watch(made, late)
             notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
             late.bounds = bounds = self._bounds(manager, accounts)
-            lender = self._lender(manager, late.report, bounds)
+            lender = self._lender(manager, late.report, bounds, self._emergency(manager, accounts, late.report))
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -308,12 +316,39 @@ class NodeAgent:
             writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
         )
 
-    def _lender(self, manager: ContainerManager, changed: Callable[[], None], bounds: Bounds) -> Lender:
+    def _emergency(
+        self, manager: ContainerManager, accounts: Accounts, changed: Callable[[], None]
+    ) -> EmergencyWatch | None:
+        """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
+        settings = self._settings
+        if not from_settings.sees_cgroups(settings):
+            return None
+
+        async def alive() -> list[Living]:
+            return await living(manager.all(), accounts)
+
+        return EmergencyWatch(
+            Path(settings.cgroup_mount),
+            settings.cgroup_root,
+            MonotonicClock(),
+            self._measuring,
+            alive,
+            manager.kill,
+            changed,
+        )
+
+    def _lender(
+        self,
+        manager: ContainerManager,
+        changed: Callable[[], None],
+        bounds: Bounds,
+        emergency: EmergencyWatch | None,
+    ) -> Lender:
         settings = self._settings
         source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
         most = from_settings.most_to_lend(settings)
         pressure = from_settings.online_pressure(settings)
-        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds, pressure)
+        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds, emergency, pressure)
 
     def _tracker(
         self,

@@ -90,10 +90,13 @@ def ending_settings(settings: Settings) -> EndingSettings:
 
 def capacity_source(settings: Settings, mains: Callable[[], Collection[int]]) -> Source:
     """The node's cgroups, or its processes where no cgroup file system is mounted."""
-    mount = Path(settings.cgroup_mount)
-    if settings.cgroup_mount and mounted_version(mount) is not None:
-        return CgroupCounters(mount, settings.cgroup_root)
+    if sees_cgroups(settings):
+        return CgroupCounters(Path(settings.cgroup_mount), settings.cgroup_root)
     return ProcessCounters(mains)
+
+
+def sees_cgroups(settings: Settings) -> bool:
+    return bool(settings.cgroup_mount) and mounted_version(Path(settings.cgroup_mount)) is not None
 
 
 def online_pressure(settings: Settings) -> Callable[[], Pressure | None]:

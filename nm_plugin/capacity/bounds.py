@@ -101,6 +101,8 @@ class Bounds:
         self._ended_at_limits = 0
         self._record: Record | None = None
         self._groups: BestEffort | None = None
+        self._best_effort = ""
+        self._looked: tuple[Said, int] | None = None
         self._was_current = False
         self._stale_looks = 0
         self._problem = ""
@@ -128,6 +130,15 @@ class Bounds:
     def problem(self) -> str:
         return self._problem
 
+    def written_groups(self) -> int | None:
+        """Return how many groups have what was written; None before the word that holds now was acted upon."""
+        looked = self._looked
+        return looked[1] if looked is not None and looked[0] == self._said else None
+
+    def best_effort(self) -> str:
+        """Return the path of the group that they are in, below the mount; empty where it was not looked for."""
+        return self._best_effort
+
     def counts(self) -> tuple[Figure, ...]:
         return self._counts
 
@@ -138,7 +149,8 @@ class Bounds:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            if self._said is not None and self._said.is_nothing and not self._is_undone():
+            is_nothing = self._said is not None and self._said.is_nothing
+            if is_nothing and (not self._is_undone() or self.written_groups() is None):
                 await self._threads.run(self.look, ())
             await self._clock.sleep(INTERVAL_MS)
 
@@ -171,6 +183,8 @@ class Bounds:
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
+        if self._record is not None:
+            self._looked = (said, self._record.written.groups)
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
@@ -185,7 +199,8 @@ class Bounds:
         if self._groups is not None and self._groups.is_stale():
             self._let_go()
         if self._groups is None:
-            self._groups = BestEffort(writable, find_layout(self._mount, self._cgroup_root))
+            layout = find_layout(self._mount, self._cgroup_root)
+            self._groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
             if self._groups.is_stale():
                 self._let_go()
                 self._stale_looks += 1

@@ -1,6 +1,7 @@
 """The loop of measuring, and what of it goes with which heartbeat.
 
-Nothing is read and nothing is said without a policy.  A report goes when what it says has changed, and again when
+Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  A
+report goes when what it says has changed, and again when
 REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
 amount asks for a heartbeat before its time.
 """
@@ -8,7 +9,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,11 +17,13 @@ import structlog
 
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
 from yodel.domain.ids import ContainerId
@@ -51,10 +54,12 @@ class Lender:
         threads: FileThreads,
         changed: Callable[[], None],
         bounds: Bounds | None = None,
+        emergency: EmergencyWatch | None = None,
         pressure: Callable[[], Pressure | None] = lambda: None,
     ) -> None:
-        """``bounds`` is told what the policy says of batch pods; ``pressure`` is of online pods, and may block."""
-        self._bounds, self._read_pressure = bounds, pressure
+        """``bounds`` is told what the policy says of batch pods, ``emergency`` what was read, None where that is not to
+        be known; ``pressure`` is of online pods, and may block."""
+        self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
         self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
@@ -78,6 +83,8 @@ class Lender:
         if policy is None:
             self._report = None
             self._has_policy.clear()
+            if self._emergency is not None:
+                self._emergency.stop()
             self._log.info("colocation_off")
         else:
             self._has_policy.set()
@@ -91,14 +98,24 @@ class Lender:
                 policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
             )
 
+    def rank(self, container_ids: Sequence[ContainerId]) -> None:
+        """Who would go first in an emergency, where an answer said so."""
+        if self._emergency is not None:
+            self._emergency.rank(container_ids)
+
+    def emergency(self) -> Emergency | None:
+        """Return what each heartbeat says of an emergency."""
+        return self._emergency.told() if self._emergency is not None else None
+
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""
         report, now_ms = self._bounded(), self._clock.now_ms()
-        if report is None or (
-            self._told is not None and _says(report) == _says(self._told) and now_ms - self._told_ms < REPEAT_MS
-        ):
+        if report is None:
             return None
-        return replace(report, age_ms=now_ms - self._report_ms)
+        is_told = self._told is not None and _says(report) == _says(self._told)
+        if is_told and (not report.policy_version or now_ms - self._told_ms < REPEAT_MS):
+            return None
+        return replace(report, age_ms=now_ms - self._report_ms) if report.policy_version else report
 
     def told(self, report: CapacityReport | None) -> None:
         """The ResourceManager has it."""
@@ -123,6 +140,8 @@ class Lender:
             read = await self._threads.run(self._read)
             now_ms = self._clock.now_ms()
             was_lost = state.lost
+            if self._emergency is not None:
+                await self._emergency.take(read)
             state, loans = tick(state, read, now_ms, policy, self._most)
             if state.lost and not was_lost:
                 self._log.warning("reading_lost", reason=state.lost)
@@ -137,15 +156,27 @@ class Lender:
             await self._clock.sleep(next_ms - now_ms)
 
     def _bounded(self) -> CapacityReport | None:
-        if self._report is None:
-            return None
-        report, bounds = replace(self._report, pressure=self._pressure), self._bounds
+        report, bounds = self._report, self._bounds
+        if report is not None:
+            report = replace(report, pressure=self._pressure)
         if bounds is None:
             return report
+        written = bounds.written_groups()
+        if report is None and self._policy is None and written is not None:
+            report = CapacityReport(policy_version="", source="", age_ms=0, loans=())
+        if report is None:
+            return None
         problem = bounds.problem()
         problems = (*report.problems, problem) if problem else report.problems
-        loans = _with_quota(report.loans, bounds.quota_milli())
-        return replace(report, loans=loans, problems=problems, bounds=bounds.shown(), counts=bounds.counts())
+        return replace(
+            report,
+            loans=_with_quota(report.loans, bounds.quota_milli()),
+            problems=problems,
+            bounds=bounds.shown(),
+            counts=bounds.counts(),
+            written_groups=written,
+            best_effort=bounds.best_effort(),
+        )
 
     def _take(self, report: CapacityReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms
@@ -166,7 +197,8 @@ class Lender:
 def _says(report: CapacityReport) -> tuple[object, ...]:
     """Whether there is a problem counts and not its words: a counter in them would change each second."""
     bounds = tuple(one if one.container else _quota_says(one) for one in report.bounds)
-    return report.policy_version, report.source, bool(report.problems), _amounts(report), bounds
+    limits = bounds, report.written_groups, report.best_effort
+    return report.policy_version, report.source, bool(report.problems), _amounts(report), *limits
 
 
 def _with_quota(loans: tuple[Loan, ...], quota_milli: int | None) -> tuple[Loan, ...]:

@@ -56,7 +56,12 @@ class Written:
 
     @property
     def is_nothing(self) -> bool:
-        return not self.pods and self.quota_milli is None
+        return not self.groups
+
+    @property
+    def groups(self) -> int:
+        """Return how many groups they are."""
+        return len(self.pods) + (self.quota_milli is not None)
 
 
 class Record:

@@ -107,6 +107,11 @@ class Resources:
             scope = scope_of(resource.visibility, container.user, application)
             self._cache.adopt(container.container_id, resource, scope)
 
+    def adopt_one(self, container: Container, resource: Wanted) -> None:
+        """The same, of one that no launch context names."""
+        scope = scope_of(resource.visibility, container.user, str(container.container_id.application_id))
+        self._cache.adopt(container.container_id, resource, scope)
+
     def release(self, container_id: ContainerId) -> None:
         """The container needs them no longer."""
         self._more.pop(container_id, None)

@@ -7,14 +7,19 @@ cannot be had, the queue's ``when-away`` decides between the end of the attempt 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from nm_plugin.container.life import Container
+from nm_plugin.container.resources import Resources
 from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.host.users import Accounts
-from nm_plugin.localization import shuffle_terms
+from nm_plugin.launch import command
+from nm_plugin.localization import client_terms, shuffle_terms
+from nm_plugin.localization.client_terms import Terms
 from nm_plugin.logs.jobs import MakePrivate, RemoveTree
 from nm_plugin.logs.worker_pool import JobFailed, Workers
+from yodel.domain.shuffle.spark_release import as_said, lack
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
@@ -38,8 +43,16 @@ class Prepared:
 class ShuffleHook:
     """``workers`` make directories for users."""
 
-    def __init__(self, accounts: Accounts, settings: SparkSettings, workers: Workers) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        settings: SparkSettings,
+        resources: Resources,
+        workers: Workers,
+        aux_services: Collection[str],
+    ) -> None:
         self._accounts, self._settings, self._workers = accounts, settings, workers
+        self._resources, self._aux_services = resources, aux_services
 
     async def prepared(self, container: Container, context: bytes) -> Prepared:
         """To be called when the resources are there.
@@ -49,6 +62,9 @@ class ShuffleHook:
             YodelError, OSError: what the submitter set cannot be read.
         """
         terms = dict(container.shuffle)
+        client = client_terms.terms_of(terms)
+        if client is not None:
+            return await self._with_client(container, context, client)
         if not container.is_master or not terms:
             return Prepared(context=context)
         said = await self._settings.of(container, context)
@@ -62,6 +78,72 @@ class ShuffleHook:
         if shuffle_terms.refuses_when_away(terms):
             raise ShuffleAway(f"The fallback storage of the queue cannot be had: {reason}")
         return Prepared(context=_without_fallback(context), note=f"Starts without fallback storage: {reason}")
+
+    async def jar_link(self, container: Container, context: bytes) -> tuple[command.Link, ...]:
+        """The client's jar in the work directory, where the class path has it.  Raises YodelError, OSError."""
+        client = client_terms.terms_of(dict(container.shuffle))
+        if client is None or not client_terms.is_linked(context):
+            return ()
+        resource = client_terms.jar_resource(client)
+        if resource is None:
+            return ()
+        user = await self._accounts.lookup(container.user)
+        credentials = pb.ContainerLaunchContextProto.FromString(context).tokens
+        (found,) = await self._resources.download(container.container_id, (resource,), user, credentials)
+        return (command.Link(link=resource.link, target=found.path),)
+
+    def adopt(self, container: Container) -> None:
+        """At the agent's start: a container that lives has the jar in use."""
+        client = client_terms.terms_of(dict(container.shuffle))
+        resource = client_terms.jar_resource(client) if client is not None else None
+        if resource is not None and not container.state.is_complete:
+            self._resources.adopt_one(container, resource)
+
+    async def _with_client(self, container: Container, context: bytes, terms: Terms) -> Prepared:
+        """Without lines the driver is elsewhere, or the service was away: its submitter may name it himself."""
+        if container.is_master and terms.has_lines:
+            return await self._master(container, context, terms, await self._settings.of(container, context))
+        if client_terms.is_without(context) or (
+            container.is_master and not await self._names(container, context, terms)
+        ):
+            return Prepared(context=context)
+        whole = client_terms.with_jar(context, terms)
+        try:
+            await self.jar_link(container, whole)
+        except (YodelError, OSError) as error:
+            if not container.is_master and (terms.has_lines or await self._names(container, context, terms)):
+                raise ShuffleAway(_no_jar(error)) from error
+            return Prepared(context=context)
+        return Prepared(context=whole)
+
+    async def _names(self, container: Container, context: bytes, terms: Terms) -> bool:
+        """Its submitter asks for the service.  Raises YodelError, OSError."""
+        return client_terms.names_the_manager(terms, await self._settings.of(container, context))
+
+    async def _master(
+        self, container: Container, context: bytes, terms: Terms, said: Mapping[bytes, bytes]
+    ) -> Prepared:
+        """Raises UnfitForQueue, ShuffleAway."""
+        own = client_terms.left_by(terms, said)
+        if own:
+            return _without(context, terms, own)
+        release = await self._settings.release(container, context) or as_said(terms.spark_version)
+        reason = lack(terms.client, terms.jar, release)
+        if reason or release is None:
+            return _away(context, terms, reason)
+        reason = client_terms.conflict(terms, said, release)
+        if reason:
+            raise UnfitForQueue(reason)
+        reason = client_terms.hindrance(terms, said, release, self._aux_services)
+        if reason:
+            return _away(context, terms, reason)
+        kept = {one.key for one in client_terms.kept_for_dynamic_allocation(terms, said, release)}
+        whole = client_terms.with_client(context, terms, kept)
+        try:
+            await self.jar_link(container, whole)
+        except (YodelError, OSError) as error:
+            return _away(context, terms, _no_jar(error))
+        return Prepared(context=whole)
 
     async def left_over(self, container: Container) -> str:
         """Where blocks are of an application whose ApplicationMaster ended without having removed them; empty: nowhere.
@@ -90,6 +172,22 @@ class ShuffleHook:
         except JobFailed as error:
             return str(error)
         return ""
+
+
+def _no_jar(error: Exception) -> str:
+    return f"yodel.remote-shuffle.jar of the queue cannot be had: {error}"
+
+
+def _away(context: bytes, terms: Terms, reason: str) -> Prepared:
+    """Raises ShuffleAway."""
+    if terms.when_away == shuffle_terms.REFUSE:
+        raise ShuffleAway(f"{terms.service.name}, which the queue says, cannot be had: {reason}")
+    return _without(context, terms, reason)
+
+
+def _without(context: bytes, terms: Terms, reason: str) -> Prepared:
+    note = f"Starts without {terms.service.name}, which the queue says: {reason}"
+    return Prepared(context=client_terms.without_client(context, terms), note=note)
 
 
 def _without_fallback(context: bytes) -> bytes:

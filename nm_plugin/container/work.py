@@ -65,10 +65,13 @@ class ContainerWork:
     async def localize(self, container_id: ContainerId) -> None:
         container = self._container(container_id)
         try:
-            self._links[container_id] = await self._bring_resources(container)
+            links, counters = await self._bring_resources(container)
             prepared = await self._shuffle.prepared(container, container.launch_context)
-            if prepared.note:
+            if prepared.context != container.launch_context:
                 await self._ledger.change(container_id, launch_context=prepared.context)
+                links = (*links, *await self._shuffle.jar_link(container, prepared.context))
+            self._links[container_id] = links, counters
+            if prepared.note:
                 await self._note(container_id, prepared.note)
         except UnfitForQueue as error:
             await self._ledger.apply(container_id, self._unfit(error))
@@ -125,8 +128,9 @@ class ContainerWork:
             resources = await wanted_in_turns(context.localResources)
             await self._resources.download(container_id, resources, user, context.tokens)
             prepared = await self._shuffle.prepared(container, container.upgrade)
-            if prepared.note:
+            if prepared.context != container.upgrade:
                 await self._ledger.change(container_id, upgrade=prepared.context)
+            if prepared.note:
                 await self._note(container_id, prepared.note)
         except UnfitForQueue as error:
             await self._ledger.apply(container_id, self._unfit(error))
@@ -195,6 +199,7 @@ class ContainerWork:
     def adopt_resources(self, container: Container) -> None:
         """At the agent's start, before anything is removed from the cache."""
         self._resources.adopt(container)
+        self._shuffle.adopt(container)
 
     async def adopt_pod(self, container: Container) -> None:
         """At the agent's start.  Raises YodelError, OSError."""
@@ -222,7 +227,8 @@ class ContainerWork:
         if made is not None:
             work_dir, log_dir = made
             await self._ledger.change(container_id, local_dir=str(work_dir), log_dir=str(log_dir))
-        return await self._resources.bring(container_id, resources, user, context.tokens)
+        links, counters = await self._resources.bring(container_id, resources, user, context.tokens)
+        return (*links, *await self._shuffle.jar_link(container, container.launch_context)), counters
 
     async def _launch_failed(self, container_id: ContainerId, reason: str, exit_status: int) -> None:
         text = diagnostics.failed_launch(self._now_ms(), container_id, reason, exit_status)

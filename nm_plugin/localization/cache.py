@@ -28,7 +28,7 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as, user_of_path
 from nm_plugin.localization import archive
 from nm_plugin.localization.below import is_directory_below, names_below
-from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
+from nm_plugin.localization.fetch import FetchRequest, Sources, check_content, check_size, source_for
 from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
@@ -301,8 +301,11 @@ class ResourceCache:
                 bytes_max=self._settings.resource_bytes_max,
                 size_bytes=entry.expected_bytes,
                 credentials=claim.credentials,
+                is_by_content=bool(entry.key.sha256),
             )
         )
+        if entry.key.sha256:
+            await self._threads.run_as(owner, check_content, entry.key.url, entry.key.sha256, destination)
         if not await self._threads.run_as(owner, destination.is_dir):
             check_size(entry.key.url, entry.expected_bytes, size_bytes)
         if unpacks and not await self._threads.run_as(owner, destination.is_dir):
@@ -354,6 +357,7 @@ class ResourceCache:
                 "timestamp_ms": entry.key.timestamp_ms,
                 "type": entry.key.type.value,
                 "pattern": entry.key.pattern,
+                "sha256": entry.key.sha256,
                 "directory": str(entry.directory),
                 "size_bytes": entry.size_bytes,
             },
@@ -394,6 +398,7 @@ def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
             timestamp_ms=int(content["timestamp_ms"]),
             type=ResourceType(content["type"]),
             pattern=content["pattern"],
+            sha256=content.get("sha256", ""),
         ),
         directory=Path(content["directory"]),
         name=url.name,

@@ -12,6 +12,7 @@ Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -50,7 +51,8 @@ class FetchRequest:
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
     ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what
-    the client said, UNKNOWN_SIZE when it does not know.
+    the client said, UNKNOWN_SIZE when it does not know.  With ``is_by_content`` the time does not matter: whoever asks
+    compares what came.
     """
 
     url: SourceUrl
@@ -62,6 +64,7 @@ class FetchRequest:
     bytes_max: int
     size_bytes: int = 0
     credentials: bytes = b""
+    is_by_content: bool = False
 
     def __repr__(self) -> str:
         return f"FetchRequest({self.url}, reader={self.reader.name})"
@@ -111,6 +114,18 @@ def check_size(url: SourceUrl, expected_bytes: int, actual_bytes: int) -> None:
         )
 
 
+def check_content(url: SourceUrl, expected: str, path: Path) -> None:
+    """Blocks.
+
+    Raises:
+        FetchFailed: what came is not what has that SHA-256.
+    """
+    with path.open("rb") as file:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    if actual != expected:
+        raise FetchFailed(f"Resource {url} is not what was chosen - expected SHA-256: {expected}, was: {actual}")
+
+
 def check_public(url: SourceUrl, is_public: bool) -> None:
     if not is_public:
         raise FetchFailed(f"Resource {url} is not publicly accessible and as such cannot be part of the public cache.")
@@ -148,7 +163,8 @@ def _copy_local(request: FetchRequest) -> int:
     descriptor = opened.descriptor
     try:
         status = os.fstat(descriptor)
-        check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
+        if not request.is_by_content:
+            check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
         if request.must_be_public:
             check_public(request.url, opened.all_may_pass and _all_may_read(status))
         budget = _Budget(request.bytes_max, request.owner)

@@ -99,7 +99,8 @@ class HdfsFiles:
 
     async def _receive(self, stream: asyncio.StreamReader, request: FetchRequest, output: int) -> int:
         head = await self._first_answer(stream, request)
-        check_unchanged(request.url, request.timestamp_ms, int(head["modification_ms"]), now_ms())
+        if not request.is_by_content:
+            check_unchanged(request.url, request.timestamp_ms, int(head["modification_ms"]), now_ms())
         if request.must_be_public:
             check_public(request.url, bool(head["public"]))
         if head["directory"]:

@@ -72,12 +72,16 @@ LOCAL_FILES = SourceUrl(scheme="file", authority="", path="/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceKey:
-    """Equal keys of one visibility scope share one download."""
+    """Equal keys of one visibility scope share one download.
+
+    With ``sha256``, in hexadecimal digits, it is what it is by its content, and whenever it was changed.
+    """
 
     url: SourceUrl
     timestamp_ms: int
     type: ResourceType
     pattern: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

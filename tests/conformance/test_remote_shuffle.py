@@ -7,8 +7,6 @@ import os
 import pathlib
 import pwd
 import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
@@ -16,6 +14,8 @@ import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
+from tests.conformance.queue_words import WORD, YODEL, queue_set, shown
+from tests.conformance.shuffle_services import Job, Listener, jar_of, say
 from tests.conformance.spark_submit import Result, Spark
 from tests.support.hadoop_jars import jars
 from tests.support.hdfs import SUPERUSER, Hdfs
@@ -26,9 +26,7 @@ from yodel.domain.states import ContainerType
 from yodel.domain.tokens import MasterKey
 from yodel.pb_convert.tokens import ContainerTokenContent, container_token
 
-YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")
 MAPS, REDUCES, ROWS = 4, 3, 5_000
-WORD = "yodel.remote-shuffle."
 TOTAL = sum(range(MAPS * ROWS))
 """Of all numbers that the job shuffles."""
 
@@ -49,7 +47,7 @@ def excluded(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def shuffling(hdfs: Hdfs, excluded: pathlib.Path) -> Iterator[Cluster]:
     """Three nodes; an ApplicationMaster of BIG fills one, so that executors are on others."""
     hdfs.make_dir(FALLBACK, user=SUPERUSER, mode="1777")
-    settings = {"YODEL_QUEUES": '["plain", "lent", "kept"]', "YODEL_NODES_EXCLUDE_PATH": str(excluded)}
+    settings = {"YODEL_QUEUES": '["plain", "lent", "kept", "served"]', "YODEL_NODES_EXCLUDE_PATH": str(excluded)}
     with running(nodes=3, memory_mib=3072, settings=settings) as cluster:
         path = f"{WORD}option.spark.storage.decommission.fallbackStorage.path={hdfs.url}{FALLBACK}/{{user}}/"
         for words in (("root.lent",), ("root.kept", path)):
@@ -59,17 +57,6 @@ def shuffling(hdfs: Hdfs, excluded: pathlib.Path) -> Iterator[Cluster]:
 
 
 BIG = {"spark.driver.memory": "2g", "spark.scheduler.minRegisteredResourcesRatio": "1.0"}
-
-
-def queue_set(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [YODEL, "queue", "set", *words, "--server", cluster.ready.rest_url]
-    return subprocess.run(command, timeout=600, capture_output=True, text=True)
-
-
-def shown(cluster: Cluster, application_id: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{cluster.ready.rest_url}/api/v1/applications/{application_id}", timeout=60) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
 
 
 class HeldShuffle:
@@ -191,6 +178,20 @@ def test_driver_outside_of_the_cluster_has_the_lines_from_its_users_own_file(
         assert job.result().returncode == 0
         assert job.is_right()
     assert job.report()["settings"] == own
+
+
+def test_client_of_a_service_comes_from_hdfs(shuffling: Cluster, hdfs: Hdfs, shared_dir: pathlib.Path) -> None:
+    """Fetched as the user, who may read it as everybody may."""
+    jar = jar_of("celeborn")
+    hdfs.make_dir("/shuffle", user=SUPERUSER)
+    hdfs.put("/shuffle/celeborn.jar", jar.read_bytes(), user=SUPERUSER)
+    with Listener("celeborn", Spark("3.5.x", shuffling)) as listener:
+        words = {"jar": f"{hdfs.url}/shuffle/celeborn.jar", "jar_sha256": f"@{jar}", "spark_version": "3.5.9"}
+        say(shuffling, "served", service="celeborn", endpoints=listener.endpoint, **words)
+        job = Job(shuffling, shared_dir, "served")
+        assert job.result.returncode == 0, job.result.text[-6000:]
+        assert job.is_right()
+        assert listener.said("heartbeat") == [f"{job.result.application_id}_1"]
 
 
 # --- nodes that are taken away --------------------------------------------------------------------------------------

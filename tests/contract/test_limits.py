@@ -35,6 +35,7 @@ from yodel.domain.colocation.shaping import numbers_of
 from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.states import ContainerExitStatus
+from yodel.translator.undo_lines import undo_lines
 
 WAIT_S = 60.0
 MOUNT = Path("/sys/fs/cgroup")
@@ -208,6 +209,32 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     assert node.values() == before
 
 
+def test_nothing_left_is_said_only_after_the_word_that_holds_was_acted_upon(node: Node) -> None:
+    agent = node.agent()
+    assert agent.written_groups() is None
+    agent.obey(True, {}, [CONTAINER])
+    agent.look(node.batch())
+    assert agent.written_groups() == 0
+    agent.obey(False, {}, [CONTAINER])
+    assert agent.written_groups() is None, "a look of before may still be writing"
+    agent.look([])
+    assert agent.written_groups() == 0
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    assert (agent.written_groups(), agent.best_effort()) == (1, f"{node.root}/kubepods/besteffort")
+
+
+def test_lines_for_a_node_whose_agent_is_gone_leave_no_trace(node: Node) -> None:
+    before, agent = node.values(), node.agent()
+    quota = node.pod(UID, "cpu.shares").parents[1] / "cpu.cfs_quota_us"
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    quota.write_text("50000")
+    assert node.values() != before
+    done = subprocess.run(["sh", "-eux"], input="\n".join(undo_lines(agent.best_effort())), text=True, check=False)
+    assert (done.returncode, node.values(), quota.read_text()) == (0, before, "-1\n")
+
+
 def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
     agent = node.agent()
     agent.obey(True, {CONTAINER: UID}, [CONTAINER])
@@ -216,7 +243,7 @@ def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> No
     without.obey(False, {}, [CONTAINER])
     without.look([])
     assert "no best-effort group any more to undo them in" in without.problem()
-    assert (node.state / FILE_NAME).exists()
+    assert ((node.state / FILE_NAME).exists(), without.written_groups()) == (True, 1)
     later = node.agent()
     later.obey(False, {}, [CONTAINER])
     later.look([])
@@ -455,6 +482,9 @@ async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(nod
         agent.tracker.policy = None
         await agent.start()
         await eventually(lambda: node.values() == before and node.quota_us() == -1, WAIT_S)
+        await agent.tracker.until(lambda: agent.tracker.heartbeats[-1].capacity.HasField("written_groups"))
+        said = agent.tracker.heartbeats[-1].capacity
+        assert (said.policy_version, said.written_groups, len(said.bounds)) == ("", 0, 0)
 
 
 async def test_an_agent_whose_mount_is_stale_ends_to_be_started_again_and_its_containers_go_on(

@@ -91,6 +91,7 @@ async def test_attempt_comes_back_whole(open_store: Open) -> None:
             lines=(Line("spark.a", "b=c", "why", "service of root"),),
             told=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
             reason="\0",
+            is_refused=True,
         ),
     )
     store, _ = await open_store()

@@ -206,3 +206,95 @@ async def test_master_that_is_unfit_for_its_queue_is_not_tried_a_second_time(wor
     assert application.state is ApplicationState.FAILED
     assert application.current_attempt == 1
     assert "key=value: take it out" in application.diagnostics
+
+
+CLIENT = {"service": "celeborn", "endpoints": "m-1:9097,m-2:9097", "jar": "local:/x.jar", "spark-version": "3.5.9"}
+MANAGER = "'-Dspark.shuffle.manager=org.apache.spark.shuffle.celeborn.SparkShuffleManager'"
+DOWN = {("m-1", 9097), ("m-2", 9097)}
+
+
+async def celeborn(world: World, **more: str) -> None:
+    words = {name.replace("-", "_"): text for name, text in (CLIENT | more).items()}
+    await say(world, "root.lent", **words)
+
+
+async def look_twice(world: World) -> None:
+    for _ in range(2):
+        await world.run(world.rm.shuffle_endpoints.look())
+
+
+async def test_service_with_a_client_is_told_to_both(world: World) -> None:
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark())
+    assert MANAGER in command(world.agents.started[0])
+    assert dict(await executor_told(am))["jar"] == "local:/x.jar"
+
+
+async def test_one_endpoint_is_enough(world: World) -> None:
+    await celeborn(world, when_away="refuse")
+    world.endpoints.down = {("m-1", 9097)}
+    await look_twice(world)
+    await world.running_am(queue="lent", context=spark())
+    assert MANAGER in command(world.agents.started[0])
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_away_and_gone_without(world: World, is_killed: bool) -> None:
+    """Another leader knows it too, before it serves anybody."""
+    await celeborn(world)
+    world.endpoints.down = set(DOWN)
+    if is_killed:
+        await world.restart()
+    else:
+        await look_twice(world)
+    am = await world.running_am(queue="lent", context=spark())
+    assert command(world.agents.started[0]) == list(COMMAND)
+    text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
+    assert "Without celeborn, which root.lent says: none of yodel.remote-shuffle.endpoints" in text
+    world.endpoints.down = set()
+    await world.run(world.rm.shuffle_endpoints.look())
+    assert world.attempt(am.attempt_id).shuffle is not None
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_away_and_refused(world: World, is_killed: bool) -> None:
+    await celeborn(world, when_away="refuse")
+    world.endpoints.down = set(DOWN)
+    if is_killed:
+        await world.restart()
+    else:
+        await look_twice(world)
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark())
+    for _ in range(4):
+        await world.settle()
+        await world.bind_and_settle()
+    application = world.application(application_id)
+    assert application.state is ApplicationState.FAILED
+    assert "celeborn, which root.lent says, cannot be had: none of yodel.remote-shuffle.endpoints" in (
+        application.diagnostics
+    )
+    assert world.agents.started == []
+
+
+async def test_refused_once_and_there_for_the_next_attempt(world: World) -> None:
+    await celeborn(world, when_away="refuse")
+    world.endpoints.down = set(DOWN)
+    await look_twice(world)
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    world.endpoints.down = set()
+    await world.bind_and_settle()
+    await world.run(world.rm.shuffle_endpoints.look())
+    await world.bind_and_settle()
+    assert world.application(application_id).current_attempt == 2
+    assert MANAGER in command(world.agents.started[0])
+
+
+async def test_client_mode_is_not_refused_and_its_executors_are_told(world: World) -> None:
+    await celeborn(world, when_away="refuse")
+    world.endpoints.down = set(DOWN)
+    await look_twice(world)
+    am = await world.running_am(queue="lent", context=spark(("java", CLIENT_MODE_CLASS)))
+    assert dict(await executor_told(am))["jar"] == "local:/x.jar"

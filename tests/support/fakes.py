@@ -233,6 +233,16 @@ class FakeNodeAgents:
         self._step("after AM start")
 
 
+class FakeEndpoints:
+    """All are there but those that are ``down``."""
+
+    def __init__(self) -> None:
+        self.down: set[tuple[str, int]] = set()
+
+    async def answers(self, host: str, port: int) -> bool:
+        return (host, port) not in self.down
+
+
 class NoUsers:
     """Nobody is in a group, and whose pods are made is nobody's business."""
 

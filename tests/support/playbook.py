@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
 
-from tests.support.fakes import NODE, Crash, FakeClock, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
+from tests.support.fakes import NODE, Crash, FakeClock, FakeEndpoints, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
 from tests.support.laws import check_nothing_is_owed
 from tests.support.rm_options import NODE_SIZE, POD_SETTINGS, SMALL, Options
 from yodel.domain.application import Application, Submission
@@ -71,6 +71,7 @@ class World:
         self.statuses = FakeStatuses(self._step)
         """Kubernetes' nodes whose watch is heard by everybody; those of ``kube_nodes`` by the binder alone."""
         self.agents = FakeNodeAgents(self._step)
+        self.endpoints = FakeEndpoints()
         self.response_ids: dict[NodeId, int] = {}
         self.kube_nodes: list[NodeObservation] = []
         self._rm: Core | None = None
@@ -102,6 +103,7 @@ class World:
         rm = self._rm = Core.of(self.ports(store), self.options.limits(), stored)
         rm.state.served_at(WEB_ADDRESS)
         await rm.expect()
+        await rm.shuffle_endpoints.look()
         rm.scheduler.wake()
         self._scheduler_due_s = inf
         self._writer = asyncio.create_task(rm.engine.run(), name="engine")
@@ -128,6 +130,7 @@ class World:
             events=None,
             board=None,
             agents=self.agents,
+            endpoints=self.endpoints,
             users=NoUsers(),
             read_settings=self.options.admin_settings,
             text_of=text_of,
@@ -253,7 +256,10 @@ class World:
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does
+            await self.run(self.rm.taking_back.look())
+        with suppress(Unavailable):  # as its task does
             await self.run(self.rm.master_keys.look())
+        await self.run(self.rm.marked_queues.look())
         await self.settle()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.forgetting.round())

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
+from yodel.domain.queues.queue import Queue
+from yodel.domain.shuffle.word import ShuffleWord
 from yodel.kube.node_status import RIGHTS
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
 from yodel.store.migrating import migrate
+from yodel.store.sql_store import SqlStore
 from yodel.wiring import checks
 from yodel.wiring.checks import Finding, Verdict
 
@@ -261,3 +264,22 @@ async def test_that_nothing_is_lacking_is_said(tmp_path: Path) -> None:
         kubeconfig_for(tmp_path, url)
         found = (await findings_of(settings))["colocation"]
     assert (found.verdict, "can be lent" in found.text) == (Verdict.OK, True)
+
+
+async def test_endpoints_of_shuffle_services_are_told(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    await migrate(settings.store_url)
+    assert "remote shuffle" not in await findings_of(settings)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        said = {"service": "celeborn", "endpoints": address, "jar": "local:/x.jar"}
+        words = tuple(ShuffleWord(name, text, "root.lent") for name, text in said.items())
+        store = SqlStore(settings.store_url)
+        queues = [Queue(path="root", is_leaf=False), Queue(path="root.lent", shuffle=words)]
+        await store.open(now_ms=1, default_queues=queues)
+        await store.close()
+        finding = (await findings_of(settings))["remote shuffle"]
+        assert (finding.verdict, finding.text) == (Verdict.OK, f"{address} of root.lent answers")
+    finding = (await findings_of(settings))["remote shuffle"]
+    assert finding.verdict is Verdict.WARNING
+    assert "change yodel.remote-shuffle.endpoints" in finding.text

@@ -67,6 +67,8 @@ def set_queues(
     Example: yodel queue set root.etl capacity=30 root.adhoc capacity=70 --reason "the night is longer"
 
     Example: yodel queue set root.etl maximum-capacity=50 --dry-run
+
+    yodel.remote-shuffle.jar=@FILE stands for the file's absolute path and its SHA-256.
     """
 
     def make() -> tuple[str, str, JsonObject]:

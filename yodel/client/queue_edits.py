@@ -47,7 +47,10 @@ def parsed(words: Sequence[str]) -> Edits:
 
 
 def bodies(edits: Edits) -> list[JsonObject]:
-    return [{"path": path, "properties": properties} for path, properties in edits]
+    """Raises InvalidValue: a file that is named cannot be read."""
+    from yodel.client.chosen_jars import with_digests
+
+    return [{"path": path, "properties": with_digests(properties)} for path, properties in edits]
 
 
 async def looked_at(client: RmClient, since: int | None) -> dict[str, str]:
@@ -80,6 +83,8 @@ def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
         screen.json(found)
         return
     screen.table(CHANGE_HEADS, [change_row(change) for change in found["changes"]])
+    for text in found.get("left_out", ()):
+        show.hint(f"note: {text}")
     for over in found["over_maximum"]:
         held, maximum = show.amount(over["used"]), show.amount(over["maximum"])
         show.hint(f"{over['path']} holds {held}, and may have {maximum}: nothing starts there until it fits.")

@@ -30,7 +30,7 @@ def lines_of(queue: JsonObject, user: str) -> Sequence[str]:
     from yodel.domain.shuffle.words import MARKER
 
     words = [ShuffleWord(w["property"].removeprefix(MARKER), w["value"], w["queue"]) for w in queue["shuffle"]]
-    found = for_submitter(words, user)
+    found = for_submitter(queue["path"], words, user)
     if not found:
         return [f"# Queue {queue['path']} says nothing of shuffle."]
     return [text for line in found for text in (f"# {line.source}: {line.why}", f"{line.key} {line.value}")]

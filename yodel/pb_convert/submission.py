@@ -95,9 +95,12 @@ def am_launch_context(
     return spec.SerializeToString()
 
 
-def launch_of(context: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The command of the AM, item by item, and its environment as the submitter gave it."""
-    return tuple(parse_context(context).am_container_spec.command), launch_environment(context)
+def launch_of(context: bytes) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """The command of the AM, item by item, its environment as the submitter gave it, and the links of its resources
+    with the paths that they come from."""
+    spec = parse_context(context).am_container_spec
+    names = tuple(name for entry in spec.localResources for name in (entry.key, entry.value.resource.file))
+    return tuple(spec.command), launch_environment(context), names
 
 
 def launch_environment(context: bytes) -> dict[str, str]:

@@ -16,6 +16,6 @@ def shuffle_section(attempt: Attempt | None) -> str:
     decision = attempt.shuffle
     head = f"<h2>Remote shuffle: {text(decision.service)}</h2>"
     if decision.reason:
-        return f"{head}<p>{text(decision.note)}</p>"
+        return f"{head}<p>{text(decision.note or decision.refusal)}</p>"
     rows = ((text(line.key), text(line.value), text(line.why), text(line.source)) for line in decision.lines)
     return head + pages.table(_COLUMNS, rows)

@@ -23,6 +23,7 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
+from yodel.ports.endpoints import Endpoints
 from yodel.ports.identity import Users
 from yodel.ports.inspection import ApplicationBoard, PodEvents
 from yodel.ports.kube_nodes import NodeStatuses
@@ -34,6 +35,7 @@ from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.launcher import AmLauncher
 from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
 from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.amrm import AmrmKeys
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
@@ -52,6 +54,7 @@ from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
@@ -60,6 +63,7 @@ from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
+from yodel.services.scheduling.marked_queues import MarkedQueues
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
@@ -99,6 +103,7 @@ class Ports:
     events: PodEvents | None
     board: ApplicationBoard | None
     agents: NodeAgents
+    endpoints: Endpoints
     users: Users
     read_settings: Callable[[], AdminSettings]
     text_of: Callable[[Path], str]
@@ -233,13 +238,16 @@ class Core:
             ports.see_holdings,
             NodeSinks(self.lending, self.binder),
         )
+        self.written_limits = WrittenLimits(self.state, clock, self.publishing)
         self.nodes = NodeService(
             self.engine,
             clock,
             self.reconciler.end_from_outside,
             self.publishing,
+            self.written_limits,
             self.topology.place_of,
             self.reconciler.observed,
+            lambda node_id: self.taking_back.ranks(node_id),
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
@@ -251,9 +259,17 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
-        self.capacities = Capacities(self.state, self.publishing)
-        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
+        self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
+        self.taking_back = TakingBack(
+            self.engine,
+            clock,
+            self.publishing,
+            self.quotas,
+            self.rights,
+            self.binder.others_on,
+            self.inspection.noticed,
+        )
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -276,7 +292,7 @@ class Core:
             self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
-        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, self.inspection.noticed)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -304,11 +320,12 @@ class Core:
         self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
         self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority, self.quotas)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
+        self.shuffle_endpoints = ShuffleEndpoints(self.state, ports.endpoints)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look, self.queries.why.on_notice = self.scheduler.looks.fresh, self.preemption.on_notice
+        self.queries.why.look = self.scheduler.looks.fresh
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits
@@ -333,6 +350,7 @@ class Core:
             ),
             self.rights,
         )
+        self.marked_queues = MarkedQueues(self.engine, self.scheduler_conf.remove_empty)
 
     # --- what runs -------------------------------------------------------------------------------------------------
 
@@ -350,6 +368,7 @@ class Core:
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
             "windows": self.window_edges.run(),
+            "marked queues": self.marked_queues.run(),
             "preemption": self.preemption.run(),
             "reconciler": self.reconciles.run(),
             "launcher": self.launches.run(),
@@ -363,6 +382,8 @@ class Core:
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
             "publishing": self.publishing.run(),
+            "taking back": self.taking_back.run(),
+            "shuffle endpoints": self.shuffle_endpoints.run(),
         }
 
     # --- what goes from one to others ------------------------------------------------------------------------------
@@ -373,6 +394,8 @@ class Core:
         self.binder.published(rows)
         self.publishing.published(rows)
         self.window_edges.published()
+        self.marked_queues.published(rows)
+        self.shuffle_endpoints.published()
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:
@@ -412,6 +435,7 @@ class Core:
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""
         self.publishing.use(colocation, self.lending.rules)
+        self.written_limits.use(colocation)
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

@@ -220,6 +220,7 @@ def _shuffle_values(decision: Decision | None) -> Values | None:
         "lines": [[line.key, line.value, line.why, line.source] for line in decision.lines],
         "told": [list(pair) for pair in decision.told],
         "reason": decision.reason,
+        "is_refused": decision.is_refused,
     }
 
 
@@ -232,6 +233,7 @@ def _shuffle(values: Columns | None) -> Decision | None:
         lines=tuple(Line(*line) for line in values["lines"]),
         told=tuple((name, text) for name, text in values["told"]),
         reason=values["reason"],
+        is_refused=values.get("is_refused", False),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from yodel.domain.shuffle.words import endpoints_of
 from yodel.errors import InvalidValue, YodelError
+from yodel.host.endpoints import TcpEndpoints
 from yodel.kube.client import check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
@@ -22,6 +25,7 @@ from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look
+from yodel.store.stored_queues import stored_queues
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
@@ -29,7 +33,9 @@ from yodel.wiring.from_settings import lacking_for_colocation
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
+ENDPOINT_QUEUES_SHOWN_MAX = 200
 DISK_MINIMUM_MIB = 512
+NODES_NAMED_MAX = 20
 DISK_COMFORTABLE_MIB = 5 * 1024
 KUBERNETES_PATIENCE = RetryLimits(attempts=2, total_s=5.0, wait_initial_s=0.2, wait_max_s=0.5)
 
@@ -61,10 +67,14 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     yield java_finding()
     for finding in _store_path_findings(settings):
         yield finding
-    yield await _store_finding(settings)
+    store = await _store_finding(settings)
+    yield store
     yield await _kubernetes_finding(settings)
     yield await _queues_finding(settings)
     yield await _colocation_finding(settings)
+    if store.verdict is Verdict.OK:
+        for finding in await _shuffle_findings(settings):
+            yield finding
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -246,6 +256,52 @@ async def _colocation_finding(settings: Settings) -> Finding:
         text = f"measured capacity cannot be lent before there is: {'; '.join(missing)}"
         return Finding(name="colocation", verdict=Verdict.OK, text=text)
     return Finding(name="colocation", verdict=Verdict.OK, text="measured capacity can be lent (yodel colocation on)")
+
+
+def limits_finding(nodes: Sequence[str]) -> Finding:
+    """``nodes`` are those where limits of batch pods may stand for which no agent answers."""
+    if nodes:
+        names = ", ".join(nodes[:NODES_NAMED_MAX]) + (", …" if len(nodes) > NODES_NAMED_MAX else "")
+        text = (
+            f"limits of batch pods may still stand on nodes ({len(nodes)}) without an agent that answers for them: "
+            f"{names}; yodel colocation status says why, and off --wait 0 what to run there"
+        )
+        return Finding(name="limits", verdict=Verdict.WARNING, text=text)
+    text = "agents answer for every node where batch pods were bounded"
+    return Finding(name="limits", verdict=Verdict.OK, text=text)
+
+
+async def _shuffle_findings(settings: Settings) -> list[Finding]:
+    """Whether the endpoints that queues name accept connections from here; none where no queue names any."""
+    try:
+        queues = await stored_queues(settings.store_url)
+    except (YodelError, OSError) as error:
+        text = f"what queues say of it is not known: {error}"
+        return [Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)]
+    named: dict[tuple[str, int], list[str]] = {}
+    for queue in queues:
+        for endpoint in endpoints_of(queue.shuffle):
+            named.setdefault(endpoint, []).append(queue.path)
+    network = TcpEndpoints()
+    answers = await asyncio.gather(*(network.answers(*endpoint) for endpoint in named))
+    return [_endpoint_finding(*one, has_answered) for one, has_answered in zip(named.items(), answers, strict=True)]
+
+
+def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered: bool) -> Finding:
+    address, of = f"{endpoint[0]}:{endpoint[1]}", ", ".join(paths)[:ENDPOINT_QUEUES_SHOWN_MAX]
+    if has_answered:
+        return Finding(name="remote shuffle", verdict=Verdict.OK, text=f"{address} of {of} answers")
+    text = f"{address} of {of} does not answer: start it, or change yodel.remote-shuffle.endpoints"
+    return Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)
+
+
+def others_finding(pods: int, nodes: int) -> Finding:
+    """Of pods that nobody meant to bound."""
+    text = (
+        f"{pods} best-effort pods of others, on nodes ({nodes}), share the quota of batch pods; a pod that requests "
+        "cpu does not (yodel node explain NODE counts them)"
+    )
+    return Finding(name="quota", verdict=Verdict.WARNING, text=text)
 
 
 def _profiles(settings: Settings) -> PodProfiles:

@@ -13,6 +13,7 @@ import structlog
 
 from yodel.errors import Refused, Unavailable
 from yodel.host.clock import LoopTimers
+from yodel.host.endpoints import TcpEndpoints
 from yodel.host.files import text_of
 from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
@@ -109,6 +110,7 @@ class Rm:
             events=KubePodEvents(api, settings.namespace) if settings.pod_events else None,
             board=board if settings.application_objects else None,
             agents=RpcNodeAgents(lambda: secrets.token_bytes(16)),
+            endpoints=TcpEndpoints(),
             users=self._users,
             read_settings=self._reloading.read,
             text_of=text_of,
@@ -118,6 +120,7 @@ class Rm:
     async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
         core, kube = self.core, self._kube
         await core.expect()
+        await core.shuffle_endpoints.look()
         async with asyncio.TaskGroup() as tasks:
             loops = {
                 **core.loops(),

@@ -97,3 +97,20 @@ async def test_queue_without_words_has_a_comment_alone(world: RestWorld) -> None
     assert found["shuffle"] == []
     assert spark_lines.lines_of(found, "alice") == ["# Queue root.default says nothing of shuffle."]
     assert show_queues.queue_facts(found, ())["Remote shuffle"] == ""
+
+
+async def test_queue_tells_whether_its_endpoints_are_there(world: RestWorld) -> None:
+    words = {"service": "celeborn", "endpoints": "m-1:9097,m-2:9097", "jar": "hdfs:///x.jar", "jar-sha256": "0f" * 32}
+    body = {"properties": {f"yodel.remote-shuffle.{name}": text for name, text in words.items()}}
+    answer = await world.client.patch("/api/v1/queues/root?user.name=admin", json=body, headers={"If-Match": '"1"'})
+    assert answer.status_code == 200, answer.text
+    world.rm.state.endpoints.tell(("m-2", 9097), has_answered=True)
+    found = await api_get(world, "/api/v1/queues/root.default")
+    assert found["shuffle_endpoints"] == [
+        {"address": "m-1:9097", "state": "unknown"},
+        {"address": "m-2:9097", "state": "up"},
+    ]
+    assert show_queues.queue_facts(found, ())["Endpoints"] == "m-1:9097 unknown, m-2:9097 up"
+    lines = spark_lines.lines_of(found, "alice")
+    assert "spark.celeborn.master.endpoints m-1:9097,m-2:9097" in lines
+    assert "# spark.driver.extraClassPath /x.jar" in lines

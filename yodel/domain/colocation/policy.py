@@ -108,3 +108,8 @@ class Policy:
     shaping: Shaping
     limits: bool = False
     quota: bool = False
+
+    @property
+    def bounds(self) -> bool:
+        """Return whether agents write to control groups at all."""
+        return self.limits or self.quota

@@ -109,7 +109,9 @@ class CapacityReport:
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
     clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
     ``bounds``: what batch pods are held to.  ``pressure`` is None where the kernel does not tell it.  ``counts``: what
-    was counted beside, such as OTHERS_PODS; what is not known is not among them.
+    was counted beside, such as OTHERS_PODS; what is not known is not among them.  ``written_groups``: how many groups
+    have values that the agent wrote and did not undo, None while it has not looked; ``best_effort``: the path of the
+    group that they are in, where it knows.  An agent without a policy says these two and no more.
     """
 
     policy_version: str
@@ -120,6 +122,8 @@ class CapacityReport:
     bounds: tuple[Bound, ...] = ()
     pressure: Pressure | None = None
     counts: tuple[Figure, ...] = ()
+    written_groups: int | None = None
+    best_effort: str = ""
 
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]

@@ -10,12 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from yodel.domain.shuffle.service import Setting
+from yodel.domain.shuffle.spark_release import LIBRARIES, as_said, by_names, lack
 from yodel.domain.shuffle.word import ShuffleWord
-from yodel.domain.shuffle.words import MARKER, SERVICE, WHEN_AWAY, Wanted, is_plain, wanted_of
+from yodel.domain.shuffle.words import (
+    DIGEST,
+    ENDPOINTS,
+    JAR,
+    MARKER,
+    REFUSE,
+    SERVICE,
+    SPARK_VERSION,
+    WHEN_AWAY,
+    Wanted,
+    is_plain,
+    jar_path,
+    wanted_of,
+)
 
 MASTER_CLASS = "org.apache.spark.deploy.yarn.ApplicationMaster"
 CLIENT_MODE_CLASS = "org.apache.spark.deploy.yarn.ExecutorLauncher"
 OPT_OUT_TAG = "yodel-no-remote-shuffle"
+LINES, NO_LINES = "lines", "none"
+"""What tokens say where nothing was added: a submitter may have the settings from elsewhere, and needs the jar."""
 TOLD_BYTES_MAX = 1024
 """Of what a container token says of it: every container of the attempt has one."""
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
@@ -23,13 +40,17 @@ _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted."""
+    """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted.
+
+    ``resources`` are the links of what it is to have localized, and the paths that they come from.
+    """
 
     user: str
     application: str
     tags: Sequence[str] = ()
     command: Sequence[str]
     environment: Mapping[str, str]
+    resources: Sequence[str] = ()
     is_unmanaged: bool = False
 
 
@@ -45,30 +66,49 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """``reason`` says why nothing is added; else ``lines`` are, and ``told`` is what the container tokens say."""
+    """``reason`` says why nothing is added; else ``lines`` are.  ``told`` is what the container tokens say.
+
+    ``is_refused``: the ApplicationMaster is not launched at all, for that reason.
+    """
 
     service: str
     queue: str
     lines: tuple[Line, ...] = ()
     told: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    is_refused: bool = False
 
     @property
     def note(self) -> str:
         """A line of the application's diagnostics; empty when all was done that the queue says."""
-        return f"Without {self.service}, which {self.queue} says: {self.reason}." if self.reason else ""
+        is_noted = self.reason and not self.is_refused
+        return f"Without {self.service}, which {self.queue} says: {self.reason}." if is_noted else ""
+
+    @property
+    def refusal(self) -> str:
+        """Why the attempt fails; empty: it does not."""
+        return f"{self.service}, which {self.queue} says, cannot be had: {self.reason}." if self.is_refused else ""
 
 
-def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch) -> Decision | None:
-    """None: the queue says nothing, and nothing is different from a queue that never did."""
+def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str = "") -> Decision | None:
+    """None: the queue says nothing, and nothing is different from a queue that never did.
+
+    ``away`` says why the service cannot be reached; empty: as far as is known it can.
+    """
     wanted = wanted_of(words)
     if wanted is None:
         return None
     service = wanted.service.name
-    reason = _hindrance(wanted, launch)
+    reason = _hindrance(wanted, queue, launch)
     if reason:
-        return Decision(service=service, queue=queue, reason=reason)
-    lines = tuple(line for line in _lines(wanted, launch) if not _is_said(line.key, launch))
+        return Decision(
+            service=service, queue=queue, reason=reason, told=_told_alone(wanted) if _is_outside(launch) else ()
+        )
+    reason = away or _lack(wanted, launch)
+    if reason:
+        is_refused = wanted.when_away == REFUSE
+        return Decision(service=service, queue=queue, reason=reason, told=_told_alone(wanted), is_refused=is_refused)
+    lines = tuple(line for line in _lines(wanted, queue, launch) if not _is_said(line.key, launch))
     told = _told(wanted, lines)
     if sum(len(name.encode()) + len(value.encode()) for name, value in told) > TOLD_BYTES_MAX - 16 * len(told):
         return Decision(
@@ -77,7 +117,7 @@ def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch) -> Decisio
     return Decision(service=service, queue=queue, lines=lines, told=told)
 
 
-def for_submitter(words: Sequence[ShuffleWord], user: str) -> tuple[Line, ...]:
+def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[Line, ...]:
     """The settings for a user's own file, where nothing can be added for him: what needs more than his name is not
     among them."""
     wanted = wanted_of(words)
@@ -86,7 +126,31 @@ def for_submitter(words: Sequence[ShuffleWord], user: str) -> tuple[Line, ...]:
     unknown = ["{application}"] + ([] if is_file_name(user) else ["{user}"])
     known = {k: w for k, w in wanted.options.items() if not any(name in w.text for name in unknown)}
     launch = Launch(user=user, application="", command=(), environment={})
-    return tuple(_lines(replace(wanted, options=known), launch))
+    settings = tuple(replace(one, value=one.outside or one.value) for one in wanted.service.settings)
+    known_settings = tuple(one for one in settings if not any(name in one.value for name in unknown))
+    service = replace(wanted.service, settings=known_settings)
+    lines = list(_lines(replace(wanted, service=service, options=known), queue, launch))
+    others = [line for line in lines if not line.key.startswith("spark.")]
+    return (*(line for line in lines if line not in others), *_of_the_jvm(others), *_class_path(wanted))
+
+
+def _of_the_jvm(lines: Sequence[Line]) -> Iterator[Line]:
+    """What is no setting of Spark's, in the one that has options of the driver's JVM."""
+    if lines:
+        text = " ".join(f"-D{line.key}={line.value}" for line in lines)
+        yield Line("spark.driver.extraJavaOptions", text, "; ".join(line.why for line in lines), lines[0].source)
+
+
+def _class_path(wanted: Wanted) -> Iterator[Line]:
+    """Of a driver that is not in a container: a comment where its machine cannot have the jar by that path."""
+    jar = wanted.text(JAR)
+    path = jar_path(jar)
+    if jar.startswith("hdfs:"):
+        why = f"{jar} has to be copied to the driver's machine, and its place there said without the # before it"
+        yield Line("# spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
+    elif path:
+        why = "has to be there on the driver's machine too"
+        yield Line("spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
 
 
 def completed(command: Sequence[str], lines: Sequence[Line]) -> list[str]:
@@ -95,7 +159,25 @@ def completed(command: Sequence[str], lines: Sequence[Line]) -> list[str]:
     return [*command[:at], *(f"'-D{line.key}={line.value}'" for line in lines), *command[at:]]
 
 
-def _hindrance(wanted: Wanted, launch: Launch) -> str:
+def _is_outside(launch: Launch) -> bool:
+    return CLIENT_MODE_CLASS in launch.command and OPT_OUT_TAG not in launch.tags and not launch.is_unmanaged
+
+
+def _lack(wanted: Wanted, launch: Launch) -> str:
+    """Of a service with a client: why that cannot be in the application's JVMs, where its jars or the queue say so.
+
+    What is packed in an archive the node agent sees.
+    """
+    client = wanted.service.client
+    if client is None:
+        return ""
+    release = by_names(launch.resources)
+    if release is None and LIBRARIES in launch.resources:
+        return ""
+    return lack(client, wanted.text(JAR), release or as_said(wanted.text(SPARK_VERSION)))
+
+
+def _hindrance(wanted: Wanted, queue: str, launch: Launch) -> str:
     if OPT_OUT_TAG in launch.tags:
         return f"it is tagged {OPT_OUT_TAG}"
     if launch.is_unmanaged:
@@ -108,8 +190,12 @@ def _hindrance(wanted: Wanted, launch: Launch) -> str:
     if launch.command.count(MASTER_CLASS) != 1:
         is_named = any(MASTER_CLASS in item for item in launch.command)
         return f"{MASTER_CLASS} is not once an item of its command" if is_named else "it is no Spark application"
-    for placeholder, name in (("{user}", launch.user), ("{application}", launch.application)):
-        is_filled = any(placeholder in word.text for word in wanted.options.values())
+    texts = [
+        *(word.text for word in wanted.options.values()),
+        *(one.value for one in wanted.service.settings if one.when_away in ("", wanted.when_away)),
+    ]
+    for placeholder, name in (("{user}", launch.user), ("{application}", launch.application), ("{queue}", queue)):
+        is_filled = any(placeholder in text for text in texts)
         if is_filled and not is_file_name(name):
             return f"its {placeholder.strip('{}')} name cannot be part of a setting"
     return ""
@@ -119,14 +205,27 @@ def is_file_name(name: str) -> bool:
     return bool(name) and is_plain(name) and "/" not in name and name != "."
 
 
-def _lines(wanted: Wanted, launch: Launch) -> Iterator[Line]:
+def _lines(wanted: Wanted, queue: str, launch: Launch) -> Iterator[Line]:
     """An option replaces the setting of the same key."""
+    names = {"{queue}": queue, "{user}": launch.user, "{application}": launch.application}
+    names["{endpoints}"] = wanted.text(ENDPOINTS)
     for setting in wanted.service.settings:
-        if setting.key not in wanted.options and setting.needs in ("", *wanted.options):
-            yield Line(setting.key, setting.value, setting.why, _source(wanted.said))
+        is_meant = setting.when_away in ("", wanted.when_away) and setting.needs in ("", *wanted.options)
+        if setting.key not in wanted.options and is_meant:
+            word = wanted.client[ENDPOINTS] if "{endpoints}" in setting.value else wanted.said
+            yield Line(setting.key, _filled(setting.value, names), _why(setting), _source(word))
     for key, word in wanted.options.items():
-        value = word.text.replace("{user}", launch.user).replace("{application}", launch.application)
-        yield Line(key, value, wanted.service.options[key].why, _source(word))
+        yield Line(key, _filled(word.text, names), wanted.service.options[key].why, _source(word))
+
+
+def _filled(text: str, names: Mapping[str, str]) -> str:
+    for placeholder, name in names.items():
+        text = text.replace(placeholder, name)
+    return text
+
+
+def _why(setting: Setting) -> str:
+    return setting.why + (", where dynamic allocation is on" if setting.is_for_dynamic_allocation else "")
 
 
 def _source(word: ShuffleWord) -> str:
@@ -142,4 +241,10 @@ def _is_said(key: str, launch: Launch) -> bool:
 def _told(wanted: Wanted, lines: Sequence[Line]) -> tuple[tuple[str, str], ...]:
     values = {line.key: line.value for line in lines}
     found = {name: values[key] for name, key in wanted.service.told.items() if key in values}
-    return ((SERVICE, wanted.service.name), (WHEN_AWAY, wanted.when_away), *found.items())
+    said = {name: wanted.text(name) for name in (JAR, DIGEST, SPARK_VERSION) if wanted.text(name)}
+    return ((SERVICE, wanted.service.name), (WHEN_AWAY, wanted.when_away), *found.items(), *said.items())
+
+
+def _told_alone(wanted: Wanted) -> tuple[tuple[str, str], ...]:
+    """Where nothing was added."""
+    return () if wanted.service.client is None else (*_told(wanted, ()), (LINES, NO_LINES))

@@ -1,4 +1,8 @@
-"""What there is to know of one service: a table of settings, and of options that a queue may say of it."""
+"""What there is to know of one service: a table of settings, and of options that a queue may say of it.
+
+``{endpoints}``, ``{queue}``, ``{user}`` and ``{application}`` in the value of a setting stand for what the queue says,
+its path, the user's name and the application's id.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A setting that the service takes by itself.  ``needs`` is an option without which it is left out."""
+    """A setting that the service takes by itself.  ``needs`` is an option without which it is left out.
+
+    ``when_away`` is the word of the queue that it belongs to; empty: both.  ``is_for_dynamic_allocation``: only where
+    that is on, which the node agent sees.  ``outside`` is its value in a submitter's own file, where no application id
+    is known yet.
+    """
 
     key: str
     value: str
     why: str
     needs: str = ""
+    when_away: str = ""
+    is_for_dynamic_allocation: bool = False
+    outside: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +40,22 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """The service's own program in the JVMs of an application: a jar that the queue names, with its ``endpoints``.
+
+    ``managers`` are its shuffle managers, any of which a submitter may name himself; ``sparks`` the releases of Spark
+    that it is made for.  Dynamic allocation needs Spark ``dynamic_from``, and by the queue's ``when-away`` an auxiliary
+    service of the nodes.
+    """
+
+    managers: frozenset[str]
+    sparks: frozenset[tuple[int, int]]
+    scala: str
+    dynamic_from: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    dynamic_needs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """``told`` names the settings that node agents have to know, by what they are called in the container token."""
 
@@ -35,3 +63,4 @@ class Service:
     settings: tuple[Setting, ...]
     options: Mapping[str, Option]
     told: Mapping[str, str] = field(default_factory=dict)
+    client: Client | None = None

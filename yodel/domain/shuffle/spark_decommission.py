@@ -7,37 +7,13 @@ Nothing of it works beside Spark's external shuffle service (``spark.shuffle.ser
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
+from yodel.domain.shuffle.accepted import count, duration, size, switch
 from yodel.domain.shuffle.service import Option, Service, Setting
 
 FALLBACK_PATH = "spark.storage.decommission.fallbackStorage.path"
 _CLEAN_UP = "spark.storage.decommission.fallbackStorage.cleanUp"
 _INTERVAL = "spark.storage.decommission.replicationReattemptInterval"
 _BLOCKS = "spark.storage.decommission.shuffleBlocks."
-_DURATION = re.compile(r"[0-9]{1,9}(us|ms|s|m|min|h|d)?")  # JavaUtils.timeStringAs
-_SIZE = re.compile(r"[0-9]{1,9}(b|k|kb|m|mb|g|gb|t|tb|p|pb)?")  # JavaUtils.byteStringAs
-
-
-def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    return lambda text: pattern.fullmatch(text) is not None
-
-
-def _is_from(least: int, most: int) -> Callable[[str], bool]:
-    return lambda text: re.fullmatch(r"[0-9]{1,9}", text) is not None and least <= int(text) <= most
-
-
-def _switch(why: str, needs: str = "") -> Option:
-    return Option(accepts=lambda text: text in ("true", "false"), expected="true or false", why=why, needs=needs)
-
-
-def _duration(why: str) -> Option:
-    return Option(accepts=_matches(_DURATION), expected="a duration, as 30s", why=why)
-
-
-def _count(least: int, most: int, why: str) -> Option:
-    return Option(accepts=_is_from(least, most), expected=f"a whole number from {least} to {most}", why=why)
 
 
 def is_fallback_path(text: str) -> bool:
@@ -83,24 +59,22 @@ SPARK_DECOMMISSION = Service(
             expected="hdfs:, an absolute path with {user} in it and / at its end, as hdfs:///spark-fallback/{user}/",
             why="takes the shuffle blocks that no other executor takes",
         ),
-        _CLEAN_UP: _switch("whether what the application left there goes with its end", FALLBACK_PATH),
-        "spark.storage.decommission.enabled": _switch("whether blocks go to other executors"),
-        f"{_BLOCKS}enabled": _switch("whether shuffle blocks go to other executors"),
-        "spark.storage.decommission.rddBlocks.enabled": _switch("whether cached blocks go to other executors"),
-        f"{_BLOCKS}maxThreads": _count(1, 1000, "shuffle blocks that one executor sends at once"),
-        f"{_BLOCKS}maxDiskSize": Option(
-            accepts=_matches(_SIZE), expected="a size, as 100g", why="shuffle blocks that an executor may hold"
-        ),
-        f"{_BLOCKS}bufferRacingMigrations": _switch("blocks that come while their map output is not known yet wait"),
-        "spark.storage.decommission.maxReplicationFailuresPerBlock": _count(1, 1000, "tries for a cached block"),
-        _INTERVAL: _duration("between two looks whether all blocks have moved"),
-        "spark.executor.decommission.killInterval": _duration("an executor that decommissions longer is ended"),
-        "spark.executor.decommission.forceKillTimeout": _duration("the same, whatever it still does"),
-        "spark.stage.ignoreDecommissionFetchFailure": _switch("fetches that fail by it do not count for the stage"),
-        "spark.scheduler.maxRetainedRemovedDecommissionExecutors": _count(
+        _CLEAN_UP: switch("whether what the application left there goes with its end", FALLBACK_PATH),
+        "spark.storage.decommission.enabled": switch("whether blocks go to other executors"),
+        f"{_BLOCKS}enabled": switch("whether shuffle blocks go to other executors"),
+        "spark.storage.decommission.rddBlocks.enabled": switch("whether cached blocks go to other executors"),
+        f"{_BLOCKS}maxThreads": count(1, 1000, "shuffle blocks that one executor sends at once"),
+        f"{_BLOCKS}maxDiskSize": size("shuffle blocks that an executor may hold"),
+        f"{_BLOCKS}bufferRacingMigrations": switch("blocks that come while their map output is not known yet wait"),
+        "spark.storage.decommission.maxReplicationFailuresPerBlock": count(1, 1000, "tries for a cached block"),
+        _INTERVAL: duration("between two looks whether all blocks have moved"),
+        "spark.executor.decommission.killInterval": duration("an executor that decommissions longer is ended"),
+        "spark.executor.decommission.forceKillTimeout": duration("the same, whatever it still does"),
+        "spark.stage.ignoreDecommissionFetchFailure": switch("fetches that fail by it do not count for the stage"),
+        "spark.scheduler.maxRetainedRemovedDecommissionExecutors": count(
             0, 100_000, "decommissioned executors whose lost fetches are known as such"
         ),
-        "spark.scheduler.maxRetainedUnknownDecommissionExecutors": _count(
+        "spark.scheduler.maxRetainedUnknownDecommissionExecutors": count(
             0, 100_000, "executors that decommissioned before they were known"
         ),
     },

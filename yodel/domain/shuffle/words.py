@@ -1,33 +1,47 @@
-"""Words of a queue about shuffle: ``yodel.remote-shuffle.service``, ``.when-away`` and ``.option.KEY``.
+"""Words of a queue about shuffle: ``yodel.remote-shuffle.service``, ``.when-away`` and ``.option.KEY``; and of services
+that have a client ``.endpoints``, ``.jar``, ``.jar-sha256`` and ``.spark-version``.
 
-A queue has those of the queue above it that it does not say itself, and of another service's options none.  What a word
-may hold is decided where it is said: a value becomes an option of a JVM, by way of a shell.
+A queue has those of the queue above it that it does not say itself, and of another service ``when-away`` alone.  What a
+word may hold is decided where it is said: a value becomes an option of a JVM, by way of a shell.
 
 Refuses: services that do not exist, options that are not of the service's own table, values with anything but letters,
-digits and ``. _ - : / , = @ + %``.
+digits and ``. _ - : / , = @ + %``; a service with a client that has no endpoints or no jar, and a jar that is fetched
+without its digest: it is code in every JVM of the queue's users.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.service import Service
 from yodel.domain.shuffle.services import SERVICES
+from yodel.domain.shuffle.spark_release import EXPECTED, as_said
 from yodel.domain.shuffle.word import ShuffleWord
 from yodel.errors import Refused
 
 MARKER = "yodel.remote-shuffle."
 SERVICE, WHEN_AWAY, OPTION = "service", "when-away", "option."
+ENDPOINTS, JAR, DIGEST, SPARK_VERSION = "endpoints", "jar", "jar-sha256", "spark-version"
+OF_CLIENTS = (ENDPOINTS, JAR, DIGEST, SPARK_VERSION)
 NONE = "none"
 SPARK, REFUSE = "spark", "refuse"
 VALUE_LENGTH_MAX = 1024
 OPTIONS_MAX = 64
 """Of one queue, with those it has from above."""
 PLACEHOLDERS = ("{user}", "{application}")
+ENDPOINTS_MAX = 16
+JAR_LENGTH_MAX = 500
+"""Every container token of the queue has it."""
+IN_IMAGE = "local:"
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
+_ENDPOINT = re.compile(rf"({_HOST}):([0-9]{{1,5}})")
+_JAR = re.compile(
+    r"(?:(?:local|file):(?://)?|hdfs:(?://[A-Za-z0-9._-]*(?::[0-9]{1,5})?)?)((?:/[A-Za-z0-9._=@+%-]+)+\.jar)"
+)
 _PLAIN = re.compile(r"[A-Za-z0-9._:/,=@+%-]*")
 _ALLOWED = "letters, digits and . _ - : / , = @ + % only, no '..', and for names {user} and {application}"
 
@@ -40,6 +54,12 @@ class Wanted:
     said: ShuffleWord
     when_away: str
     options: Mapping[str, ShuffleWord]
+    client: Mapping[str, ShuffleWord] = field(default_factory=dict)
+    """Of a service that has one: the words in OF_CLIENTS that are said."""
+
+    def text(self, name: str) -> str:
+        """Of a word in OF_CLIENTS; empty where it is not said."""
+        return self.client[name].text if name in self.client else ""
 
 
 def is_plain(text: str) -> bool:
@@ -64,7 +84,26 @@ def wanted_of(words: Iterable[ShuffleWord]) -> Wanted | None:
         said=said,
         when_away=SPARK if away is None else away.text,
         options={name.removeprefix(OPTION): word for name, word in by_name.items() if name.startswith(OPTION)},
+        client={} if service.client is None else {name: by_name[name] for name in OF_CLIENTS if name in by_name},
     )
+
+
+def endpoints_of(words: Iterable[ShuffleWord]) -> tuple[tuple[str, int], ...]:
+    """Host and port of each that the queue's service has; none where it needs none."""
+    wanted = wanted_of(words)
+    text = "" if wanted is None else wanted.text(ENDPOINTS)
+    return tuple(_endpoint(part) for part in text.split(",")) if text else ()
+
+
+def jar_path(jar: str) -> str:
+    """Its absolute path in its file system; empty: there is no such jar."""
+    found = _JAR.fullmatch(jar)
+    return "" if found is None else found[1]
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 def words_said(queue: Queue) -> dict[str, str]:
@@ -104,12 +143,15 @@ def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -
     words = {word.name: word for word in above}
     before, service = words.get(SERVICE), said.get(SERVICE)
     if before is not None and service not in (None, before.text):
-        words = {name: word for name, word in words.items() if not name.startswith(OPTION)}
+        words = {name: word for name, word in words.items() if name in (SERVICE, WHEN_AWAY)}
+    if JAR in said:
+        words.pop(DIGEST, None)  # it is another jar's
     words |= {name: ShuffleWord(name, text, path) for name, text in said.items()}
     if sum(name.startswith(OPTION) for name in words) > OPTIONS_MAX:
         raise Refused(f"Too many {own}{OPTION}KEY: at most {OPTIONS_MAX} of a queue")
     for name, text in said.items():
         _require(own, name, text, words[SERVICE].text if SERVICE in words else "", words)
+    _require_whole(own, words)
     return tuple(sorted(words.values(), key=lambda word: word.name))
 
 
@@ -119,15 +161,56 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
     if name == SERVICE:
         if text not in SERVICES and text != NONE:
             raise _refused(own + name, text, " or ".join((*SERVICES, NONE)))
-    elif name != WHEN_AWAY and not name.startswith(OPTION):
-        raise Refused(f"Property {own}{name[:200]} is not supported: there are {SERVICE}, {WHEN_AWAY} and {OPTION}KEY")
+    elif name not in (WHEN_AWAY, *OF_CLIENTS) and not name.startswith(OPTION):
+        known = f"{SERVICE}, {WHEN_AWAY}, {', '.join(OF_CLIENTS)} and {OPTION}KEY"
+        raise Refused(f"Property {own}{name[:200]} is not supported: there are {known}")
     elif not service:
         raise Refused(f"Property {own}{name[:200]} is not supported: nothing would come of it without {own}{SERVICE}")
     elif name == WHEN_AWAY:
         if text not in (SPARK, REFUSE):
             raise _refused(own + name, text, f"{SPARK} or {REFUSE}")
+    elif name in OF_CLIENTS:
+        _require_of_client(own, name, text, service)
     else:
         _require_option(own, name, text, [SERVICES[service]] if service in SERVICES else list(SERVICES.values()), words)
+
+
+def _require_of_client(own: str, name: str, text: str, service: str) -> None:
+    if service != NONE and SERVICES[service].client is None:
+        raise Refused(f"Property {own}{name} is not supported: {service} needs nothing of the kind")
+    if name == ENDPOINTS and not _are_endpoints(text):
+        raise _refused(own + name, text, f"host:port, at most {ENDPOINTS_MAX} of them with commas between")
+    if name == JAR and (len(text) > JAR_LENGTH_MAX or ".." in text or not jar_path(text)):
+        expected = f"local:, file: or hdfs:, an absolute path and .jar, at most {JAR_LENGTH_MAX} characters"
+        raise _refused(own + name, text, expected)
+    if name == DIGEST and re.fullmatch(r"[0-9a-f]{64}", text) is None:
+        raise _refused(own + name, text, "the 64 hexadecimal digits of the jar's SHA-256, in small letters")
+    if name == SPARK_VERSION and as_said(text) is None:
+        raise _refused(own + name, text, EXPECTED)
+
+
+def _are_endpoints(text: str) -> bool:
+    parts = text.split(",")
+    found = [_ENDPOINT.fullmatch(part) for part in parts]
+    return len(parts) <= ENDPOINTS_MAX and all(one is not None and 0 < int(one[2]) < 65536 for one in found)
+
+
+def _require_whole(own: str, words: Mapping[str, ShuffleWord]) -> None:
+    """What the service of the queue cannot do without."""
+    service = SERVICES.get(words[SERVICE].text) if SERVICE in words else None
+    if service is None or service.client is None:
+        return
+    for name in (ENDPOINTS, JAR):
+        if name not in words:
+            raise Refused(f"Missing {own}{name}: {service.name} cannot be used without it")
+    jar = words[JAR].text
+    if jar.startswith(IN_IMAGE) and DIGEST in words:
+        raise Refused(f"Property {own}{DIGEST} is not supported: nothing is fetched of {jar[:80]!r}")
+    if not jar.startswith(IN_IMAGE) and DIGEST not in words:
+        raise Refused(
+            f"Missing {own}{DIGEST}: the jar is code in every JVM of the queue, and is taken for what it was when it "
+            f"was chosen (yodel queue set QUEUE {MARKER}{JAR}=@FILE finds it out)"
+        )
 
 
 def _require_option(own: str, name: str, text: str, services: list[Service], words: Container[str]) -> None:

@@ -40,6 +40,10 @@ class AmLauncher:
         if start is None:
             self._since_s.pop(attempt_id, None)
             return None
+        shuffle = self._engine.state.attempts[attempt_id].shuffle
+        if shuffle is not None and shuffle.refusal:
+            await self._fail(start, shuffle.refusal)
+            return None
         try:
             await self._agents.start_am(start)
         except Refused as error:

@@ -14,8 +14,10 @@ from yodel.domain.application import Application
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.shuffle.words import endpoints_of
 from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.rpc_io.pieces import taking_turns
+from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
@@ -74,6 +76,8 @@ class QueueView:
     """What it holds above its guarantee may be asked back."""
     gives_back_within: bool
     """Its applications of a lower priority give to others."""
+    endpoints: Sequence[tuple[str, Presence]]
+    """Of its shuffle service, as host:port, and whether they are there."""
 
 
 @dataclass(slots=True)
@@ -156,6 +160,10 @@ async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> Queue
             is_enforced=quotas.is_enforced,
             gives_back=quotas.gives_back(share.queue),
             gives_back_within=quotas.gives_back_within(share.queue),
+            endpoints=[
+                (f"{host}:{port}", state.endpoints.presence((host, port)))
+                for host, port in endpoints_of((queue if path == queue.path else share.queue).shuffle)
+            ],
         )
     return views[queue.path]
 

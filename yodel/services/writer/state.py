@@ -21,6 +21,7 @@ from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.endpoint_book import EndpointBook
 from yodel.services.writer.hold_book import HoldBook
 from yodel.services.writer.loan_book import LoanBook, Taking
 from yodel.services.writer.masters import Masters
@@ -86,6 +87,7 @@ class ClusterState:
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues)
         self.notices = NoticeBook()
+        self.endpoints = EndpointBook()
         self.loans = LoanBook()
         self.holds = HoldBook()
         self.reasons = Reasons(self.containers, self.standing.changed)
@@ -311,6 +313,7 @@ class ClusterState:
         self._account(container, 1 if container.is_live else 0)
         if not container.is_live and (old is None or old.is_live):
             self.reasons.ended(container.id)
+            self.notices.ended(container.id)
             self.usage.count_end(container)
 
     def _account(self, container: Container, sign: int) -> None:

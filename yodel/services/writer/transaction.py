@@ -263,16 +263,17 @@ class Transaction:
         queue = self._state.queues.get(submission.queue)
         if queue is None or not queue.shuffle:
             return None
-        command, environment = launch_of(submission.context)
+        command, environment, resources = launch_of(submission.context)
         launch = Launch(
             user=submission.user,
             application=str(application.id),
             tags=submission.tags,
             command=command,
             environment=environment,
+            resources=resources,
             is_unmanaged=submission.is_unmanaged,
         )
-        return decided(queue.path, queue.shuffle, launch)
+        return decided(queue.path, queue.shuffle, launch, self._state.endpoints.away(queue.shuffle))
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> Iterator[Tell | None]:
         """Of those that live when their turn comes."""

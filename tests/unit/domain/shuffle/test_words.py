@@ -76,8 +76,8 @@ def test_queue_without_words_is_as_before() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ({"service": "magnet"}, "expected spark-decommission or none"),
-        ({"service": "spark-decommission none"}, "expected spark-decommission or none"),
+        ({"service": "magnet"}, "expected spark-decommission or celeborn or uniffle or none"),
+        ({"service": "spark-decommission none"}, "expected spark-decommission or celeborn or uniffle or none"),
         ({"when-away": "refuse"}, "nothing would come of it without"),
         ({THREADS: "4"}, "nothing would come of it without"),
         (ON | {"when-away": "later"}, "'later'; expected spark or refuse"),

@@ -207,7 +207,7 @@ async def test_lost_readings_are_reported_as_a_problem_and_then_as_no_loan(world
     assert report.loans == ()
 
 
-async def test_a_quota_follows_each_reading_and_is_news_only_where_it_does_not_stand(tmp_path: Path) -> None:
+async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(tmp_path: Path) -> None:
     """On a made tree of cgroup v1."""
     group, state = tmp_path / "cpu" / "kubepods" / "besteffort", tmp_path / "state"
     for made in (group, tmp_path / "memory" / "kubepods" / "besteffort", tmp_path / "cpuacct" / "kubepods", state):
@@ -237,7 +237,18 @@ async def test_a_quota_follows_each_reading_and_is_news_only_where_it_does_not_s
         await world.seconds(1)
         report = world.beat()
         assert report is not None
-        assert (quota.read_text(), report.bounds[0].put_back) == ("750000", 1)
+        assert (quota.read_text(), report.bounds[0].put_back, report.written_groups) == ("750000", 1, 1)
+        lender.obey(None)
+        lender.answered({}, [])
+        assert world.beat() is None, "it is not known yet what is left"
+        bounds.look([])
+        said = world.beat()
+        assert said is not None
+        assert (said.policy_version, said.written_groups, said.best_effort) == ("", 0, "kubepods/besteffort")
+        clock.now += 60_000
+        assert world.beat() is None, "once"
+        lender.forgotten()
+        assert world.beat() == said
     finally:
         task.cancel()
         threads.close()
@@ -250,7 +261,7 @@ async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news(
         found.append(clock.now)
         return Pressure(source="kubepods/burstable", some_basis_points=len(found))
 
-    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, read)
+    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, pressure=read)
     task, world = asyncio.create_task(lender.run()), World(clock, HandSource(clock), [], lender)
     try:
         lender.obey(_policy("1"))

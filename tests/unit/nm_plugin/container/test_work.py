@@ -143,11 +143,12 @@ async def world(
         notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
+        resources = Resources(cache, accounts)
         work = ContainerWork(
             notes,
             accounts=accounts,
-            resources=Resources(cache, accounts),
-            shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), makers),
+            resources=resources,
+            shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), resources, makers, ()),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
             ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
             at_limit=notes.at_limit,

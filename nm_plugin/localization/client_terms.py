@@ -1,0 +1,200 @@
+"""A shuffle service's client in an application's JVMs: what a container token says of it, and whether what a submitter
+set can go with it.  Pure.
+
+The settings are in the command already, where the ResourceManager put them (``yodel.domain.shuffle.decision``); what
+they are is the service's own table.  Here they are taken out again where they cannot be, and the jar is put behind
+everything else on the class path.  What an ApplicationMaster is started without, its executors must be without too: of
+its environment Spark gives them what begins with ``SPARK``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted
+from yodel.domain.shuffle.service import Client, Service, Setting
+from yodel.domain.shuffle.services import SERVICES
+from yodel.domain.shuffle.spark_release import SparkRelease
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+LINK = "__remote_shuffle__.jar"
+IN_IMAGE = "local"
+WITHOUT = "SPARK_YODEL_REMOTE_SHUFFLE"
+"""``none``: the ApplicationMaster was started without the service."""
+_MANAGER = b"spark.shuffle.manager"
+_SERIALIZER, _KRYO = b"spark.serializer", b"org.apache.spark.serializer.KryoSerializer"
+_DYNAMIC = b"spark.dynamicAllocation.enabled"
+_TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
+_PLUGIN = b"spark.shuffle.sort.io.plugin.class"
+_EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
+_USER_FIRST = (b"spark.executor.userClassPathFirst", b"spark.driver.userClassPathFirst")
+_PLUGIN_FROM = (3, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the token says.  ``has_lines``: its settings are in the command of the ApplicationMaster."""
+
+    service: Service
+    client: Client
+    when_away: str
+    jar: str
+    sha256: str
+    spark_version: str
+    has_lines: bool
+
+
+def terms_of(pairs: Mapping[str, str]) -> Terms | None:
+    """None: the queue's service has no client, or there is no such service here."""
+    service = SERVICES.get(pairs.get("service", ""))
+    if service is None or service.client is None or "jar" not in pairs:
+        return None
+    return Terms(
+        service=service,
+        client=service.client,
+        when_away=pairs.get("when-away", ""),
+        jar=pairs["jar"],
+        sha256=pairs.get("jar-sha256", ""),
+        spark_version=pairs.get("spark-version", ""),
+        has_lines=pairs.get("lines") != "none",
+    )
+
+
+def names_the_manager(terms: Terms, said: Mapping[bytes, bytes]) -> bool:
+    """The submitter himself asks for the service."""
+    return said.get(_MANAGER, b"").decode(errors="replace") in terms.client.managers
+
+
+def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> str:
+    """With which setting the submitter leaves the service; empty: with none."""
+    if _MANAGER in said and not names_the_manager(terms, said):
+        return f"the application sets {_shown(_MANAGER, said)}"
+    if said.get(_SERIALIZER, _KRYO) != _KRYO:
+        return f"the application sets {_shown(_SERIALIZER, said)}, whose records cannot be put elsewhere one by one"
+    return ""
+
+
+def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> str:
+    """Key, value and what to change; empty when there is none."""
+    name = terms.service.name
+    for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
+        if _is_on(key, said):
+            why = (
+                "shuffle data are not on the nodes for which that service is"
+                if key == _EXTERNAL_SERVICE
+                else "its classes would be there twice, and shuffle would silently be Spark's own"
+            )
+            return _refusal(_shown(key, said), name, why)
+    added = {setting.key for setting in kept_for_dynamic_allocation(terms, said, release)}
+    is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
+    if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in added:
+        why = "what falls back to Spark's own shuffle would go with the executors that dynamic allocation ends"
+        return _refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why)
+    return ""
+
+
+def _refusal(shown: str, service: str, why: str) -> str:
+    return (
+        f"{shown} cannot go with {service}, which the queue says: {why}. Take that setting out of the submission, "
+        f"or set {_MANAGER.decode()}=sort, or tag the application yodel-no-remote-shuffle"
+    )
+
+
+def hindrance(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]) -> str:
+    """Why the application cannot have dynamic allocation with the client; empty: it can, or does not want it.
+
+    ``services`` are the node's auxiliary ones.
+    """
+    if not _is_on(_DYNAMIC, said):
+        return ""
+    least = terms.client.dynamic_from.get(terms.when_away)
+    if least is not None and (release.major, release.minor) < least:
+        needed = f"Spark {least[0]}.{least[1]} with {terms.service.name}"
+        return f"{_shown(_DYNAMIC, said)} needs {needed}, and it has {release}"
+    needed = terms.client.dynamic_needs.get(terms.when_away, "")
+    if needed and needed not in services:
+        return (
+            f"{_shown(_DYNAMIC, said)} needs the auxiliary service {needed} on the nodes, to which "
+            f"{terms.service.name} falls back"
+        )
+    return ""
+
+
+def kept_for_dynamic_allocation(
+    terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease
+) -> tuple[Setting, ...]:
+    """Settings that are for dynamic allocation only, where it is on and its Spark knows them."""
+    if not _is_on(_DYNAMIC, said) or (release.major, release.minor) < _PLUGIN_FROM:
+        return ()
+    return tuple(one for one in _for_dynamic_allocation(terms) if one.when_away in ("", terms.when_away))
+
+
+def with_client(context: bytes, terms: Terms, kept: Collection[str]) -> bytes:
+    """The launch context with the jar on its class path, and with ``kept`` alone of what is for dynamic allocation."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    _remove_options(message, {one.key for one in _for_dynamic_allocation(terms)}.difference(kept))
+    return with_jar(message.SerializeToString(), terms)
+
+
+def with_jar(context: bytes, terms: Terms) -> bytes:
+    """The launch context with the jar last on its class path."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    scheme, _, path = terms.jar.partition(":")
+    place = "/" + path.lstrip("/") if scheme == IN_IMAGE else f"{{{{PWD}}}}/{LINK}"
+    before = next((entry for entry in message.environment if entry.key == "CLASSPATH"), None)
+    if before is None:
+        message.environment.add(key="CLASSPATH", value=place)
+    else:
+        before.value = f"{before.value}<CPS>{place}"
+    return message.SerializeToString()
+
+
+def without_client(context: bytes, terms: Terms) -> bytes:
+    """The launch context of an ApplicationMaster without any of it, which its executors will see."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    _remove_options(message, {one.key for one in terms.service.settings} | set(terms.service.options))
+    message.environment.add(key=WITHOUT, value="none")
+    return message.SerializeToString()
+
+
+def is_without(context: bytes) -> bool:
+    """Whether its ApplicationMaster was started without."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    return any(entry.key == WITHOUT and entry.value == "none" for entry in message.environment)
+
+
+def is_linked(context: bytes) -> bool:
+    """Whether the jar is on its class path by its link."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    return any(entry.key == "CLASSPATH" and entry.value.endswith(f"/{LINK}") for entry in message.environment)
+
+
+def jar_resource(terms: Terms) -> Wanted | None:
+    """The jar as one of everybody's resources; None: it is in the image."""
+    parts = urlsplit(terms.jar)
+    if parts.scheme == IN_IMAGE:
+        return None
+    url = SourceUrl(scheme=parts.scheme, authority=parts.netloc, path=parts.path)
+    key = ResourceKey(url=url, timestamp_ms=0, type=ResourceType.FILE, sha256=terms.sha256)
+    return Wanted(link=LINK, key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+
+
+def _for_dynamic_allocation(terms: Terms) -> tuple[Setting, ...]:
+    return tuple(one for one in terms.service.settings if one.is_for_dynamic_allocation)
+
+
+def _remove_options(message: pb.ContainerLaunchContextProto, keys: Collection[str]) -> None:
+    """Those that the ResourceManager added, by how it writes them."""
+    starts = tuple(f"'-D{key}=" for key in keys)
+    if starts:
+        message.command[:] = [item for item in message.command if not item.startswith(starts)]
+
+
+def _is_on(key: bytes, said: Mapping[bytes, bytes]) -> bool:
+    return said.get(key, b"").lower() == b"true"
+
+
+def _shown(key: bytes, said: Mapping[bytes, bytes]) -> str:
+    return f"{key.decode()}={said[key].decode(errors='replace')[:100]}"

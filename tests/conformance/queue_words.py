@@ -1,0 +1,26 @@
+"""What queues of a running cluster are told, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+from tests.conformance.cluster import Cluster
+
+YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")
+WORD = "yodel.remote-shuffle."
+
+
+def queue_set(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [YODEL, "queue", "set", *words, "--server", cluster.ready.rest_url]
+    return subprocess.run(command, timeout=600, capture_output=True, text=True)
+
+
+def shown(cluster: Cluster, application_id: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{cluster.ready.rest_url}/api/v1/applications/{application_id}", timeout=60) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found

@@ -1,0 +1,213 @@
+"""A Spark join and a sort through a real Celeborn or Uniffle, an executor's node killed in the middle.
+
+``python -m tests.rigs.remote_shuffle [--celeborn HOST:PORT[,…]] [--uniffle HOST:PORT[,…]] [--size MEGABYTES]``
+
+With ``--plain`` the same goes through Spark's own shuffle: what this program itself is worth.
+
+The servers are the caller's.  Each that is named has a queue of a ``yodel local`` here, whose word ``when-away`` is
+``refuse``: nothing falls back.  The client's jar is fetched by the node agents.  Ends with status 0 where all is right,
+with 1 where something is not, and with 2 where there is nothing to run against.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.leaving import Nodes, hosts_of
+from tests.conformance.queue_words import WORD, queue_set
+from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
+from tests.conformance.spark_submit import Spark
+from tests.support.hadoop_jars import jars
+from tests.support.processes import command_of
+
+NOTHING_TO_RUN_AGAINST = 2
+MANAGERS = {
+    "celeborn": "org.apache.spark.shuffle.celeborn.SparkShuffleManager",
+    "uniffle": "org.apache.spark.shuffle.RssShuffleManager",
+}
+PLAIN = "plain"
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.executor.instances": "2",
+    "spark.executor.memory": "1g",
+    "spark.yarn.maxAppAttempts": "1",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+}
+"""The driver fills a node, so that both executors are on others."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.rigs.remote_shuffle", description=__doc__.splitlines()[0])
+    parser.add_argument("--celeborn", default="", metavar="HOST:PORT[,…]", help="where Celeborn's masters are")
+    parser.add_argument("--uniffle", default="", metavar="HOST:PORT[,…]", help="where Uniffle's coordinators are")
+    parser.add_argument("--size", type=int, default=200, metavar="MEGABYTES", help="what is joined and sorted")
+    parser.add_argument("--option", action="append", default=[], metavar="SERVICE:KEY=VALUE", help="a queue's option")
+    parser.add_argument("--plain", action="store_true", help="through Spark's own shuffle, which needs no server")
+    arguments = parser.parse_args()
+    endpoints = {name: text for name in MANAGERS if (text := getattr(arguments, name))}
+    reason = "" if arguments.plain else _missing(endpoints)
+    if reason:
+        print(f"remote shuffle: {reason}", file=sys.stderr)
+        return NOTHING_TO_RUN_AGAINST
+    options = [option.partition(":") for option in arguments.option]
+    with _cluster() as (cluster, nodes):
+        for service, addresses in endpoints.items():
+            _say(cluster, service, addresses, [text for name, _, text in options if name == service])
+        found = [list(_steps(cluster, nodes, service, arguments.size)) for service in endpoints or [PLAIN]]
+    for line in itertools.chain.from_iterable(found):
+        print(line)
+    return 0 if not any(line.startswith("WRONG") for lines in found for line in lines) else 1
+
+
+def _missing(endpoints: dict[str, str]) -> str:
+    """Why there is nothing to run against; empty: there is."""
+    if not endpoints:
+        return "no server is named: make remote-shuffle CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port"
+    for service, addresses in endpoints.items():
+        for address in addresses.split(","):
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdecimal():
+                return f"{address!r} of {service} is not host:port"
+            try:
+                socket.create_connection((host, int(port)), 10).close()
+            except OSError as error:
+                return f"{service} does not answer at {address}: {error}"
+    return ""
+
+
+@contextlib.contextmanager
+def _cluster() -> Iterator[tuple[Cluster, Nodes]]:
+    with tempfile.TemporaryDirectory(prefix="yodel-shuffle-") as folder:
+        excluded = pathlib.Path(folder) / "exclude"
+        excluded.touch()
+        settings = {"YODEL_QUEUES": json.dumps([*MANAGERS, PLAIN]), "YODEL_NODES_EXCLUDE_PATH": str(excluded)}
+        with running(nodes=3, memory_mib=3072, settings=settings) as cluster:
+            yield cluster, Nodes(Spark("3.5.x", cluster), excluded)
+
+
+def _say(cluster: Cluster, service: str, endpoints: str, options: list[str]) -> None:
+    (jar,) = jars(service).glob("*.jar")
+    words = [f"service={service}", f"endpoints={endpoints}", f"jar=@{jar}", "when-away=refuse", "spark-version=3.5.9"]
+    told = queue_set(
+        cluster, f"root.{service}", *(WORD + word for word in words), *(f"{WORD}option.{o}" for o in options)
+    )
+    assert told.returncode == 0, told.stderr
+
+
+def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterator[str]:
+    """What was found, a line each."""
+    with _folder() as folder:
+        (folder / "events").mkdir(mode=0o777)
+        (folder / "events").chmod(0o1777)
+        conf = SETTINGS | {"spark.yarn.queue": service, "spark.eventLog.dir": (folder / "events").as_uri()}
+        submission = nodes.spark.start("cluster", "join_and_sort.py", size_mb, folder, conf=conf)
+        try:
+            application_id = submission.application_id()
+
+            def reduces() -> bool:
+                ended = cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
+                return ended or any(folder.glob("reducing-*"))
+
+            wait_for("a task of the last stage", reduces)
+            killed = _kill_one(cluster, nodes, application_id)
+            (folder / "go").touch()
+            result = submission.result()
+        finally:
+            (folder / "go").touch()
+            submission.stop()
+            nodes.exclude()
+            nodes.refresh()
+        for node in cluster.ready.nodes:
+            nodes.until(node["node_id"].partition(":")[0], "RUNNING")
+        yield f"{service}: {application_id}, {size_mb} MB, node {killed or 'none'} killed in the middle"
+        if not killed or result.returncode != 0:
+            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{_log(cluster, application_id)}"
+            return
+        yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
+        report = json.loads((folder / "report.json").read_text())
+        yield _judged(service, "the answer", _answer(report), _expected(size_mb))
+
+
+def _kill_one(cluster: Cluster, nodes: Nodes, application_id: str) -> str:
+    """The node of an executor: its JVM without notice, and then no container is there any more."""
+    hosts = hosts_of(cluster, application_id, "task")
+    if not hosts:
+        return ""
+    container, host = min(hosts.items(), key=lambda item: item[1])
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            if container in command_of(process) and "CoarseGrainedExecutorBackend" in command_of(process):
+                process.send_signal(signal.SIGKILL)
+    nodes.exclude(host)
+    nodes.refresh()
+    wait_for("no executor there", lambda: host not in hosts_of(cluster, application_id, "task").values())
+    return host
+
+
+def _judged(service: str, what: str, found: object, expected: object) -> str:
+    if found == expected:
+        return f"{service}: {what} is right: {found}"
+    return f"WRONG {service}: {what} is {found}, expected {expected}"
+
+
+def _settings(folder: pathlib.Path) -> dict[str, str]:
+    """Of the driver, by its own event log."""
+    (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
+    events = (json.loads(line) for line in log.read_text().splitlines())
+    found: dict[str, str] = next(e for e in events if e["Event"] == "SparkListenerEnvironmentUpdate")[
+        "Spark Properties"
+    ]
+    return found
+
+
+def _answer(report: list[list[Any]]) -> tuple[bool, int, int]:
+    """Whether partitions are in order, the rows, and the sum."""
+    parts = [part for part in report if part[2]]
+    is_ordered = all(one[1] < other[0] for one, other in itertools.pairwise(parts))
+    return is_ordered, sum(part[2] for part in parts), sum(part[3] for part in parts)
+
+
+def _expected(size_mb: int) -> tuple[bool, int, int]:
+    rows = size_mb * ROWS_OF_A_MEGABYTE
+    total = 0
+    for key in range(min(KEYS, rows)):
+        count = (rows - key + KEYS - 1) // KEYS
+        total += (count * key + KEYS * count * (count - 1) // 2) * (7 * key % KEYS + 1)
+    return True, rows, total
+
+
+def _log(cluster: Cluster, application_id: str) -> str:
+    logs = sorted(cluster.directory.rglob(f"{application_id}/container_*/stderr"))
+    return "\n".join(f"{path}:\n{path.read_text(errors='replace')[-4000:]}" for path in logs)
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[pathlib.Path]:
+    """That every container may write to."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-shared-"))
+    folder.chmod(0o1777)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

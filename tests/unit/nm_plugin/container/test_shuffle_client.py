@@ -1,0 +1,191 @@
+"""The client of a shuffle service in containers: a whole agent that fetches its jar, or does not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.localization.client_terms import LINK, WITHOUT
+from nm_plugin.localization.spark_conf import FILE
+from nm_plugin.localization.spark_conf import LINK as SETTINGS
+from tests.support.node_agent import Rig, add_resource, container_id
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.shuffle.spark_release import LIBRARIES
+from yodel.domain.states import ContainerExitStatus, ContainerType
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+MASTER, EXECUTOR = container_id(1), container_id(2)
+SECOND = ApplicationAttemptId(MASTER.application_id, 2)
+PLUGIN = "'-Dspark.shuffle.sort.io.plugin.class=x'"
+OPTIONS = ("'-Dspark.shuffle.manager=x'", PLUGIN, "'-Dspark.dynamicAllocation.shuffleTracking.enabled=false'")
+DYNAMIC = "spark.dynamicAllocation.enabled=true\n"
+CONTENT = b"PK jar of a client"
+Told = tuple[tuple[str, str], ...]
+
+
+class Spoken:
+    """A container that says its class path, its options and what of its environment its executors would have."""
+
+    def __init__(
+        self, rig: Rig, container: ContainerId, said: str = "spark.master=yarn\n", libraries: str = ""
+    ) -> None:
+        self.rig, self.container = rig, container
+        self.context = pb.ContainerLaunchContextProto()
+        self.context.environment.add(key="CLASSPATH", value="{{PWD}}<CPS>{{PWD}}/__spark_libs__/*")
+        self.context.command.extend(["echo", *OPTIONS, "> $LOG_DIRS/said;"])
+        self.context.command.append(f"echo $CLASSPATH ${{{WITHOUT}-}} >> $LOG_DIRS/said; cat {LINK} >> $LOG_DIRS/said")
+        self._archive(SETTINGS, FILE, said)
+        if libraries:
+            self._archive(LIBRARIES, libraries, "")
+
+    def _archive(self, link: str, name: str, text: str) -> None:
+        path = self.rig.root / f"{self.container}-{link}.zip"
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, text)
+        path.chmod(0o644)
+        add_resource(self.context, link, path, type=pb.ARCHIVE, visibility=pb.PRIVATE)
+
+    async def start(self, told: Told) -> str:
+        """What it said; or its diagnostics, where it was not started."""
+        await self.rig.pod(self.container)
+        is_master = self.container.number == 1
+        kind = ContainerType.APPLICATION_MASTER if is_master else ContainerType.TASK
+        await self.rig.start(self.container, self.context, container_type=kind, shuffle=told)
+        self.status = await self.rig.tracker.until_complete(self.container)
+        try:
+            return self.rig.log(self.container, "said")
+        except FileNotFoundError:
+            return self.status.diagnostics
+
+
+@pytest.fixture
+def jar(rig: Rig) -> Path:
+    folder = rig.root / "jars"
+    folder.mkdir()
+    folder.chmod(0o755)
+    path = folder / "client.jar"
+    path.write_bytes(CONTENT)
+    path.chmod(0o644)
+    return path
+
+
+@pytest.fixture
+def closed(rig: Rig, jar: Path) -> Path:
+    """That the container's user may read."""
+    jar.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(jar, rig.users.users["alice"].uid, -1)
+    return jar
+
+
+def told(place: Path, when_away: str = "spark", service: str = "celeborn", **others: str) -> Told:
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    found = {"service": service, "when-away": when_away, "jar": f"file:{place}", "jar-sha256": digest}
+    found |= {"spark-version": "3.5.9"} | {name.replace("_", "-"): text for name, text in others.items()}
+    return tuple((name, text) for name, text in found.items() if text)
+
+
+async def test_jar_is_last_on_the_class_path_of_both(rig: Rig, jar: Path) -> None:
+    for container in (MASTER, EXECUTOR):
+        said = await Spoken(rig, container).start(told(jar))
+        assert CONTENT.decode() in said
+        assert "/__spark_libs__/*:" in said
+        assert f"/{LINK}\n" in said
+    assert len(list(rig.root.rglob("filecache/*/client.jar"))) == 1
+
+
+async def test_what_is_for_dynamic_allocation_is_there_where_that_is_on(rig: Rig, jar: Path) -> None:
+    said = await Spoken(rig, MASTER).start(told(jar, "refuse"))
+    assert "spark.shuffle.manager=x" in said
+    assert "plugin" not in said
+    assert "shuffleTracking" not in said
+    said = await Spoken(rig, container_id(1, SECOND), DYNAMIC).start(told(jar, "refuse"))
+    assert "plugin" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "others", "libraries", "reason"),
+    [
+        ("spark.shuffle.manager=sort\n", {}, "", "the application sets spark.shuffle.manager=sort"),
+        ("spark.serializer=org.apache.spark.serializer.JavaSerializer\n", {}, "", "the application sets spark.serial"),
+        ("", {"spark_version": ""}, "", "yodel.remote-shuffle.spark-version"),
+        ("", {}, "spark-core_2.13-4.0.5.jar", "it has Spark 4.0"),
+        (DYNAMIC, {"service": "uniffle"}, "", "needs the auxiliary service spark_shuffle"),
+        ("", {"jar_sha256": "0" * 64}, "", "is not what was chosen - expected SHA-256: 000"),
+        ("", {"jar": "file:/nowhere/x.jar"}, "", "File file:/nowhere/x.jar does not exist"),
+    ],
+)
+async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
+    rig: Rig, jar: Path, said: str, others: dict[str, str], libraries: str, reason: str
+) -> None:
+    master = Spoken(rig, MASTER, said, libraries)
+    text = await master.start(told(jar, **others))
+    assert "Starts without" in master.status.diagnostics
+    assert reason in master.status.diagnostics
+    assert "-D" not in text
+    assert LINK not in text
+    assert text.rstrip().endswith("none")
+
+
+async def test_executor_of_a_master_without_it_has_no_jar(rig: Rig, jar: Path) -> None:
+    executor = Spoken(rig, EXECUTOR)
+    executor.context.environment.add(key=WITHOUT, value="none")
+    said = await executor.start(told(jar, jar="file:/nowhere/x.jar"))
+    assert said.rstrip().endswith("none")
+    assert LINK not in said
+
+
+@pytest.mark.parametrize("container", [MASTER, EXECUTOR])
+async def test_jar_that_not_all_may_read_is_none(rig: Rig, closed: Path, container: ContainerId) -> None:
+    one = Spoken(rig, container)
+    text = await one.start(told(closed, "refuse"))
+    assert "yodel.remote-shuffle.jar of the queue cannot be had" in text
+    assert "is not publicly accessible" in text
+    assert one.status.exit_status == ContainerExitStatus.INVALID
+
+
+async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
+    said = await Spoken(rig, MASTER, libraries="spark-core_2.12-3.5.9.jar").start(told(jar, spark_version="4.0"))
+    assert CONTENT.decode() in said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "spark.shuffle.service.enabled=true\n",
+        "spark.executor.userClassPathFirst=true\n",
+        DYNAMIC + "spark.dynamicAllocation.shuffleTracking.enabled=false\n",
+    ],
+)
+async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said: str) -> None:
+    master = Spoken(rig, MASTER, said)
+    text = await master.start(told(jar))
+    assert master.status.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
+    assert said.rpartition("\n")[0].rpartition("\n")[2] in text
+    assert "cannot go with celeborn" in text
+
+
+async def test_tracking_may_be_off_where_the_queue_has_a_plug_in(rig: Rig, jar: Path) -> None:
+    said = DYNAMIC + "spark.dynamicAllocation.shuffleTracking.enabled=false\n"
+    assert "plugin" in await Spoken(rig, MASTER, said).start(told(jar, "refuse"))
+
+
+async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_service(rig: Rig, jar: Path) -> None:
+    manager = "spark.shuffle.manager=org.apache.spark.shuffle.celeborn.SparkShuffleManager\n"
+    assert CONTENT.decode() in await Spoken(rig, EXECUTOR, manager).start(told(jar, lines="none"))
+    assert CONTENT.decode() in await Spoken(rig, container_id(5)).start(told(jar, lines="none"))
+    gone = told(jar, lines="none", jar="file:/nowhere/x.jar")
+    assert LINK not in await Spoken(rig, container_id(3)).start(gone)
+    assert "remote-shuffle.jar of the queue cannot" in await Spoken(rig, container_id(4), manager).start(gone)
+    master = Spoken(rig, MASTER, manager)
+    assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
+    assert "cannot be had" not in master.status.diagnostics
+
+
+async def test_jar_in_the_image_is_named_and_not_fetched(rig: Rig) -> None:
+    said = await Spoken(rig, MASTER).start(told(Path("x"), jar="local:///opt/x.jar", jar_sha256=""))
+    assert ":/opt/x.jar" in said

@@ -1,0 +1,86 @@
+"""``celeborn``: shuffle data go to the workers of an Apache Celeborn.  Its 0.5 and 0.6 lines; Spark 3.0 to 3.5.
+
+``spark``: the client decides at each shuffle, and falls back to Spark's own where no worker or no quota is to be had
+(``AUTO``).  Then nothing may be said of reliable storage: blocks that fell back go with their executors, and Spark has
+to know that.  ``refuse``: nothing falls back (``NEVER``), so executors that dynamic allocation ends take nothing along.
+"""
+
+from __future__ import annotations
+
+from yodel.domain.shuffle.accepted import count, duration, one_of, size, switch
+from yodel.domain.shuffle.service import Client, Service, Setting
+
+MANAGER = "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
+_CLIENT = "spark.celeborn.client."
+_IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
+"""Of the 0.5 line, whose ``DefaultIdentityProvider`` reads properties of the JVM alone, and of the 0.6 line."""
+
+CELEBORN = Service(
+    name="celeborn",
+    settings=(
+        Setting(key="spark.shuffle.manager", value=MANAGER, why="shuffle data go to Celeborn's workers"),
+        Setting(key="spark.celeborn.master.endpoints", value="{endpoints}", why="where Celeborn's masters are"),
+        Setting(
+            key="spark.serializer",
+            value="org.apache.spark.serializer.KryoSerializer",
+            why="records of Java's serializer cannot be put elsewhere one by one",
+        ),
+        Setting(
+            key="spark.sql.adaptive.localShuffleReader.enabled",
+            value="false",
+            why="no shuffle data are local to an executor",
+        ),
+        Setting(
+            key=f"{_CLIENT}spark.shuffle.fallback.policy",
+            value="AUTO",
+            why="without workers or quota a shuffle is Spark's own",
+            when_away="spark",
+        ),
+        Setting(
+            key=f"{_CLIENT}spark.shuffle.fallback.policy",
+            value="NEVER",
+            why="without workers or quota the application fails",
+            when_away="refuse",
+        ),
+        Setting(
+            key="spark.shuffle.sort.io.plugin.class",
+            value="org.apache.spark.shuffle.celeborn.CelebornShuffleDataIO",
+            why="shuffle data outlive executors",
+            when_away="refuse",
+            is_for_dynamic_allocation=True,
+        ),
+        Setting(
+            key="spark.dynamicAllocation.shuffleTracking.enabled",
+            value="false",
+            why="an executor need not be kept for what it has shuffled",
+            when_away="refuse",
+            is_for_dynamic_allocation=True,
+        ),
+        *(Setting(key=f"{keys}tenant", value="{queue}", why="quotas of the queue") for keys in _IDENTITIES),
+        *(Setting(key=f"{keys}userName", value="{user}", why="quotas of the user") for keys in _IDENTITIES),
+    ),
+    options={
+        f"{_CLIENT}push.replicate.enabled": switch("two workers have each piece of data"),
+        f"{_CLIENT}spark.shuffle.writer": one_of(("HASH", "SORT"), "SORT needs less memory with many partitions"),
+        f"{_CLIENT}spark.shuffle.fallback.numPartitionsThreshold": count(
+            1, 999_999_999, "a shuffle of as many partitions is Spark's own"
+        ),
+        f"{_CLIENT}shuffle.compression.codec": one_of(("LZ4", "ZSTD", "NONE"), "how data are compressed"),
+        f"{_CLIENT}shuffle.partitionSplit.threshold": size("a partition that is larger is split"),
+        f"{_CLIENT}slot.assign.maxWorkers": count(1, 1_000_000, "workers of one shuffle"),
+        f"{_CLIENT}push.buffer.max.size": size("of one partition in a task"),
+        f"{_CLIENT}push.timeout": duration("for one push"),
+        f"{_CLIENT}fetch.timeout": duration("for one fetch"),
+        f"{_CLIENT}fetch.maxRetriesForEachReplica": count(0, 1000, "tries to fetch from one worker"),
+        f"{_CLIENT}push.revive.maxRetries": count(0, 1000, "tries to push elsewhere"),
+        f"{_CLIENT}spark.fetch.throwsFetchFailure": switch("data that are lost are computed again, in the 0.5 line"),
+        f"{_CLIENT}spark.stageRerun.enabled": switch("data that are lost are computed again, in the 0.6 line"),
+        "spark.celeborn.masterClient.maxRetries": count(1, 1000, "tries to reach a master"),
+        "spark.celeborn.masterClient.rpc.askTimeout": duration("for the answer of a master"),
+    },
+    client=Client(
+        managers=frozenset({MANAGER, "org.apache.spark.shuffle.celeborn.RssShuffleManager"}),
+        sparks=frozenset((3, minor) for minor in range(6)),
+        scala="2.12",
+    ),
+)

@@ -1,0 +1,59 @@
+"""Which Spark an application has, by the names of its jars or by what its queue says.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from yodel.domain.shuffle.service import Client
+
+LIBRARIES = "__spark_libs__"  # Client.LOCALIZED_LIB_DIR
+EXPECTED = "a release of Spark, as 3.5.9, or with its Scala, as 3.5.9_2.12"
+_CORE = re.compile(r"spark-core_([0-9]+\.[0-9]+)-([0-9]+)\.([0-9]+)[^/]*\.jar")
+_SAID = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.[A-Za-z0-9.-]{1,40})?(?:_([0-9]\.[0-9]{1,3}))?")
+_SCALA_OF_JAR = re.compile(r"_([0-9]\.[0-9]{1,3})(?:-|\.jar)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkRelease:
+    """``scala`` is empty where nothing was said of it."""
+
+    major: int
+    minor: int
+    scala: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + (f" with Scala {self.scala}" if self.scala else "")
+
+
+def by_names(names: Iterable[str]) -> SparkRelease | None:
+    """Out of links, paths or names of files; None: there is none of Spark's core among them."""
+    for name in names:
+        found = _CORE.fullmatch(name.rpartition("/")[2])
+        if found is not None:
+            return SparkRelease(major=int(found[2]), minor=int(found[3]), scala=found[1])
+    return None
+
+
+def as_said(text: str) -> SparkRelease | None:
+    """None: it says no release."""
+    found = _SAID.fullmatch(text)
+    return None if found is None else SparkRelease(major=int(found[1]), minor=int(found[2]), scala=found[3] or "")
+
+
+def lack(client: Client, jar: str, release: SparkRelease | None) -> str:
+    """Why the client cannot be in its JVMs; empty: it can.  A jar that names its Scala is for that one."""
+    if release is None:
+        return "which Spark it has is not known: yodel.remote-shuffle.spark-version of the queue says it"
+    if (release.major, release.minor) not in client.sparks:
+        least, most = (".".join(map(str, one)) for one in (min(client.sparks), max(client.sparks)))
+        return (
+            f"it has Spark {release}, and there are clients for {least} to {most} "
+            "(yodel.remote-shuffle.spark-version of the queue counts where its jars do not say)"
+        )
+    named = _SCALA_OF_JAR.search(jar.rpartition("/")[2])
+    scala = named[1] if named is not None else client.scala
+    if release.scala not in ("", scala):
+        return f"it has Spark {release}, and yodel.remote-shuffle.jar of the queue is for Scala {scala}"
+    return ""

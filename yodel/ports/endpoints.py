@@ -1,0 +1,12 @@
+"""Whether somebody is there: endpoints of services that are not Yodel's."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Endpoints(Protocol):
+    """By a connection that is closed at once."""
+
+    async def answers(self, host: str, port: int) -> bool:
+        """Whether a connection is accepted, within a second or two.  Never raises."""
