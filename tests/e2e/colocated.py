@@ -219,6 +219,13 @@ class ServiceNode:
             rounds=batch.rounds()[rounds:] if batch is not None else (),
         )
 
+    def answer(self) -> str:
+        """What the service answers to the question that clients ask; empty where it does not."""
+        words = [str(Path(pgbench()).parent / "psql"), *self.login, "--tuples-only", f"--command={QUERY}", "bench"]
+        environment = {**os.environ, "PGPASSWORD": "bench", "PGCONNECT_TIMEOUT": "5"}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=CALL_TIMEOUT_S)
+        return done.stdout.strip()
+
     def asked(self, name: str, seconds: int, rate: int, clients: int = CLIENTS) -> list[float]:
         """Latencies from when each request was due, in milliseconds; the log stays."""
         (self.folder / "query.sql").write_text(QUERY)
@@ -316,16 +323,10 @@ def service_on(cluster: KubeCluster, folder: Path) -> Iterator[ServiceNode]:
         uid = cluster.get(*pod)["metadata"]["uid"]
         group = f"{CGROUP}/{node}/kubepods/burstable/pod{uid}"
         made = ServiceNode(cluster=cluster, name=node, folder=folder, service_address=address, service_group=group)
-        wait_for("the service", lambda: _answers(made))
+        wait_for("the service", made.answer)
         yield made
     finally:
         cluster.kubectl("delete", "pod", "service", "--namespace=default", "--ignore-not-found", "--now")
-
-
-def _answers(node: ServiceNode) -> bool:
-    words = [str(Path(pgbench()).parent / "psql"), *node.login, "--command=SELECT 1", "bench"]
-    environment = {**os.environ, "PGPASSWORD": "bench"}
-    return subprocess.run(words, env=environment, capture_output=True, timeout=CALL_TIMEOUT_S).returncode == 0
 
 
 @dataclass(slots=True)
