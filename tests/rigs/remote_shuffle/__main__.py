@@ -67,9 +67,10 @@ def main() -> int:
         print(f"remote shuffle: {reason}", file=sys.stderr)
         return NOTHING_TO_RUN_AGAINST
     options = [option.partition(":") for option in arguments.option]
-    with _cluster() as (cluster, nodes):
+    with _folder() as shared, _cluster() as (cluster, nodes):
         for service, addresses in endpoints.items():
-            _say(cluster, service, addresses, [text for name, _, text in options if name == service])
+            jar = _jar(service, shared)
+            _say(cluster, service, addresses, jar, [text for name, _, text in options if name == service])
         found = [list(_steps(cluster, nodes, service, arguments.size)) for service in endpoints or [PLAIN]]
     for line in itertools.chain.from_iterable(found):
         print(line)
@@ -102,8 +103,16 @@ def _cluster() -> Iterator[tuple[Cluster, Nodes]]:
             yield cluster, Nodes(Spark("3.5.x", cluster), excluded)
 
 
-def _say(cluster: Cluster, service: str, endpoints: str, options: list[str]) -> None:
-    (jar,) = jars(service).glob("*.jar")
+def _jar(service: str, shared: pathlib.Path) -> pathlib.Path:
+    """A copy of the client that everybody may read, as node agents want it: the cache may be in somebody's home."""
+    (found,) = jars(service).glob("*.jar")
+    path = shared / found.name
+    shutil.copyfile(found, path)
+    path.chmod(0o644)
+    return path
+
+
+def _say(cluster: Cluster, service: str, endpoints: str, jar: pathlib.Path, options: list[str]) -> None:
     words = [f"service={service}", f"endpoints={endpoints}", f"jar=@{jar}", "when-away=refuse", "spark-version=3.5.9"]
     told = queue_set(
         cluster, f"root.{service}", *(WORD + word for word in words), *(f"{WORD}option.{o}" for o in options)
