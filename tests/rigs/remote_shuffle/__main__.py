@@ -21,7 +21,9 @@ import signal
 import socket
 import sys
 import tempfile
+import urllib.error
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import psutil
@@ -131,8 +133,7 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
             application_id = submission.application_id()
 
             def reduces() -> bool:
-                ended = cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
-                return ended or any(folder.glob("reducing-*"))
+                return any(folder.glob("reducing-*")) or _has_ended(cluster, application_id)
 
             wait_for("a task of the last stage", reduces)
             killed = _kill_one(cluster, nodes, application_id)
@@ -152,6 +153,16 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
         yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
         report = json.loads((folder / "report.json").read_text())
         yield _judged(service, "the answer", _answer(report), _expected(size_mb))
+
+
+def _has_ended(cluster: Cluster, application_id: str) -> bool:
+    """Not before it is submitted either: its id is known first."""
+    try:
+        return cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
+    except urllib.error.HTTPError as error:
+        if error.code != HTTPStatus.NOT_FOUND:
+            raise
+        return False
 
 
 def _kill_one(cluster: Cluster, nodes: Nodes, application_id: str) -> str:
