@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # What is in which run is said in tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e remote-shuffle bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -64,6 +64,9 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 	@tests/rigs/kubernetes/binaries etcd helm kubernetes >/dev/null
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
+
+colocation-short: setup ## a service beside batch work on one node of a cluster that is up: what is written, what it feels (four minutes)
+	$(PYTEST) -s tests/e2e/test_colocated_service.py
 
 remote-shuffle: setup ## a Spark join and sort through real servers, a node killed in the middle: CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port SIZE=200 (MB)
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \

@@ -1,9 +1,11 @@
-"""What measuring costs a node agent beside a hundred pods, and how soon its loan follows what a service uses.
+"""What measuring and bounding cost a node agent beside a hundred pods, and how soon its loan follows a service.
 
     python -m bench.capacity [--pods 100] [--seconds 60] [--turns 10]
 
 The loop is the agent's own, on groups of this machine's cgroup v1 that are made as the kubelet makes them, each pod
 with a process; needs root.  The loop first idles for as long without a policy, and only the difference counts.
+
+What holding limits and the quota costs on top is measured beside as many batch pods of the agent's own.
 
 Then the node is a group of one core, and a service in it uses three tenths, or nothing: measured is from the service's
 start to the loan that has fallen, and from its end to the loan that is back.  Other work on the machine is in other
@@ -18,21 +20,29 @@ import contextlib
 import os
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
 
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
+from nm_plugin.capacity.running import Batch, RunningBatch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
-from nm_plugin.host.users import FileThreads
+from nm_plugin.cgroups.layout import BEST_EFFORT
+from nm_plugin.container.life import Container, State
+from nm_plugin.host.users import Accounts, FileThreads, SingleUser
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.report import CPU_MILLI
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.pb_convert import colocation
 
@@ -65,6 +75,84 @@ def node_with_pods(name: str, pods: int) -> Iterator[None]:
             process.wait()
         for path in reversed(made):
             path.rmdir()
+
+
+@contextlib.contextmanager
+def node_with_own_pods(name: str, pods: int) -> Iterator[dict[ContainerId, str]]:
+    """The kubelet's groups below ``name`` with so many batch pods that are proved to be the agent's, by container."""
+    attempt = ApplicationAttemptId(ApplicationId(1, 1), 1)
+    uids = {ContainerId(attempt, number + 1): f"0a-{number}" for number in range(pods)}
+    groups = [Path(name), Path(name, "kubepods"), Path(name, *BEST_EFFORT)]
+    for uid in uids.values():
+        groups += [Path(name, *BEST_EFFORT, f"pod{uid}"), Path(name, *BEST_EFFORT, f"pod{uid}", "container")]
+    made = [MOUNT / controller / path for path in groups for controller in CONTROLLERS]
+    processes: list[subprocess.Popen[bytes]] = []
+    for path in made:
+        path.mkdir()
+    try:
+        for container_id, uid in uids.items():
+            environment = {"CONTAINER_ID": str(container_id), "LOCAL_DIRS": "/local/application"}
+            process = subprocess.Popen(["/bin/sleep", "infinity"], env=environment)
+            processes.append(process)
+            for controller in CONTROLLERS:
+                procs = MOUNT / controller / Path(name, *BEST_EFFORT, f"pod{uid}", "container", "cgroup.procs")
+                procs.write_text(str(process.pid))
+        yield uids
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        for path in reversed(made):
+            path.rmdir()
+
+
+async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -> tuple[float, float]:
+    """Seconds of CPU of the loop and of the heartbeats that measure only, and that hold limits and the quota too."""
+    threads = FileThreads(1, "capacity")
+    accounts = Accounts(SingleUser(uid=os.getuid(), gid=os.getgid()), FileThreads(2))
+    containers = [
+        Container(
+            container_id=one,
+            user="root",
+            resource=Resource(1024, 1),
+            state=State.RUNNING,
+            local_dir=f"/local/application/{one}",
+        )
+        for one in uids
+    ]
+    with tempfile.TemporaryDirectory() as state_dir:
+        bounds = Bounds(
+            MOUNT,
+            MOUNT,
+            f"/{name}",
+            Path(state_dir),
+            MonotonicClock(),
+            threads,
+            RunningBatch(lambda: containers, accounts),
+        )
+        source = CgroupCounters(MOUNT, f"/{name}")
+        lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None, bounds)
+        tasks = [asyncio.create_task(lender.run()), asyncio.create_task(bounds.run())]
+        policy = Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping())
+        try:
+            lender.obey(policy)
+            lender.answered({}, ())
+            await _beats(lender, 3)
+            measures = await _beats(lender, seconds)
+            lender.obey(replace(policy, version="2", limits=True, quota=True))
+            lender.answered(uids, uids)
+            await _beats(lender, 3)
+            assert len(bounds.shown()) == 2 * len(uids) + 1, bounds.problem()
+            holds = await _beats(lender, seconds)
+            lender.obey(None)
+            lender.answered({}, ())
+            await _beats(lender, 3)
+            return measures, holds
+        finally:
+            for task in tasks:
+                task.cancel()
+            threads.close()
+            accounts.threads.close()
 
 
 def resident_kib() -> int:
@@ -108,16 +196,18 @@ async def _beats(lender: Lender, seconds: float) -> float:
     return time.process_time() - began
 
 
-async def reactions(name: str, turns: int) -> tuple[list[float], list[float]]:
-    """Seconds until the loan is down, and until it is up again, of each turn."""
+async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float], list[float], list[float]]:
+    """Seconds until the loan is down, until the quota is, and until the loan is up again, of each turn."""
     (MOUNT / "cpu" / name / "cpu.cfs_quota_us").write_text("100000")
     service = Path(name, "kubepods/burstable/pod1")
     (MOUNT / "cpu" / service / "cpu.cfs_quota_us").write_text("30000")
     threads, changed = FileThreads(1, "capacity"), asyncio.Event()
-    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set)
+    bounds = Bounds(MOUNT, MOUNT, f"/{name}", state_dir, MonotonicClock(), threads, _nothing)
+    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set, bounds)
     task = asyncio.create_task(lender.run())
-    lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping()))
-    down_s, up_s = list[float](), list[float]()
+    lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping(), quota=True))
+    lender.answered({}, ())
+    down_s, quota_s, up_s = list[float](), list[float](), list[float]()
     try:
         before = await _until(lender, changed, lambda milli: milli >= 900)
         for turn in range(turns):
@@ -129,18 +219,34 @@ async def reactions(name: str, turns: int) -> tuple[list[float], list[float]]:
                 "echo $$ > $0; echo $$ > $1; while :; do :; done",
                 *(str(MOUNT / controller / service / "cgroup.procs") for controller in ("cpu", "cpuacct")),
             )
+            falls = asyncio.create_task(_quota_falls(MOUNT / "cpu" / name))
             await _until(lender, changed, lambda milli: milli <= before - 200)
             down_s.append(time.monotonic() - began)
+            quota_s.append(await falls - began)
             await _until(lender, changed, lambda milli: milli <= before - 300)
             process.kill()
             await process.wait()
             began = time.monotonic()
             await _until(lender, changed, lambda milli: milli >= before)
             up_s.append(time.monotonic() - began)
-        return down_s, up_s
+        return down_s, quota_s, up_s
     finally:
         task.cancel()
         threads.close()
+
+
+async def _nothing() -> list[Batch]:
+    return []
+
+
+async def _quota_falls(group: Path) -> float:
+    """The moment at which the best-effort pods may use no more than 0.8 of the core; it is looked for for a minute."""
+    path = group / Path(*BEST_EFFORT, "cpu.cfs_quota_us")
+    for _ in range(12_000):
+        if int(path.read_text()) <= 80_000:
+            break
+        await asyncio.sleep(0.005)
+    return time.monotonic()
 
 
 async def _until(lender: Lender, changed: asyncio.Event, is_so: Callable[[int], bool]) -> int:
@@ -179,8 +285,17 @@ def main() -> None:
                 f"(a reading {one_us:.0f} us), {more_kib / 1024:.1f} MiB more, a report {sent} bytes",
                 flush=True,
             )
-        down_s, up_s = uvloop.run(reactions(name, options.turns))
-        print(f"a service takes three tenths of the node: {_shown(down_s)}; it ends: {_shown(up_s)}")
+    with node_with_own_pods(f"{name}-own", options.pods) as uids:
+        measures, holds = uvloop.run(bounds_cost(f"{name}-own", uids, options.seconds))
+        print(
+            f"{options.pods} own batch pods: {measures / options.seconds * 100:.3f} % of a core measured, "
+            f"{holds / options.seconds * 100:.3f} % held to limits and a quota, too",
+            flush=True,
+        )
+    with node_with_pods(name, options.pods), tempfile.TemporaryDirectory() as state_dir:
+        down_s, quota_s, up_s = uvloop.run(reactions(name, options.turns, Path(state_dir)))
+        print(f"a service takes three tenths of the node: {_shown(down_s)}, the quota: {_shown(quota_s)}")
+        print(f"it ends: {_shown(up_s)}")
 
 
 if __name__ == "__main__":

@@ -155,11 +155,11 @@ SCENARIOS = {"sizes": (sizes, "50", "50"), "unplaced": (unplaced, "25", "75")}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], default=[])
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--wait", type=float, default=170.0)
     asked = parser.parse_args()
-    for name in asked.scenarios:
+    for name in asked.scenarios or SCENARIOS:
         run, own, other = SCENARIOS[name]
         os.environ["YODEL_QUEUES"] = '["a", "b"]'
         os.environ["YODEL_MAXIMUM_ALLOCATION_MIB"] = "16384"

@@ -165,6 +165,7 @@ async def measure(sizes: Sizes, kind: str, rounds: int, profile: cProfile.Profil
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
         gc.collect()
         gc.freeze()
+        await asyncio.sleep(0)  # what was made so far was in this turn
         turns.longest_s()
         first_s = await ticks(world)
         print(

@@ -13,6 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
+from nm_plugin.capacity.bounds import StaleMount
 from nm_plugin.from_settings import node_token
 from nm_plugin.host.address import address_in
 from nm_plugin.rpc.tracker import ShutdownOrdered
@@ -23,6 +24,7 @@ from yodel.telemetry import logs
 
 EXIT_MISCONFIGURED = 2
 EXIT_SHUTDOWN_ORDERED = 3
+EXIT_STALE_MOUNT = 4
 
 
 def main() -> None:
@@ -50,10 +52,13 @@ def run(
     except ShutdownOrdered as error:
         structlog.get_logger(__name__).error("shutdown_ordered", reason=str(error))
         raise typer.Exit(EXIT_SHUTDOWN_ORDERED) from None
+    except StaleMount as error:
+        structlog.get_logger(__name__).error("stale_mount", reason=str(error))
+        raise typer.Exit(EXIT_STALE_MOUNT) from None
 
 
 async def serve(settings: Settings) -> None:
-    """Until SIGTERM or SIGINT.  Raises ShutdownOrdered."""
+    """Until SIGTERM or SIGINT.  Raises ShutdownOrdered, StaleMount."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()

@@ -22,10 +22,13 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
+from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.running import RunningBatch
 from nm_plugin.container.applications import Applications, EndOf
+from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
@@ -122,6 +125,7 @@ class NodeAgent:
 
         Raises:
             tracker.ShutdownOrdered: the RM does not want this node.
+            StaleMount: the agent is to be started again.
             OSError: a port is taken or a directory cannot be made.
         """
         try:
@@ -130,7 +134,7 @@ class NodeAgent:
                     started(running)
                 await asyncio.Event().wait()
         except BaseExceptionGroup as group:
-            ordered, _ = group.split(tracker.ShutdownOrdered)
+            ordered, _ = group.split((tracker.ShutdownOrdered, StaleMount))
             if ordered is not None:
                 raise ordered.exceptions[0] from None
             raise
@@ -205,7 +209,7 @@ class NodeAgent:
                 ),
                 launcher=launcher,
                 ending=ending,
-                killed_at_limit=late.killed_at_limit,
+                at_limit=late.at_limit,
                 now_ms=_now_ms,
             ),
             logs=made.logs,
@@ -250,7 +254,7 @@ class NodeAgent:
             watch = self._watch(made, late)
             notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
             late.bounds = bounds = self._bounds(manager, accounts)
-            lender = self._lender(manager, late.report, bounds)
+            lender = self._lender(manager, late.report, bounds, self._emergency(manager, accounts, late.report))
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -307,19 +311,44 @@ class NodeAgent:
         settings = self._settings
         writable = Path(settings.cgroup_writable) if settings.cgroup_writable else None
         mount = Path(settings.cgroup_mount)
-
-        async def running() -> list[Batch]:
-            return await running_batch(manager.all(), accounts)
-
+        running = RunningBatch(manager.all, accounts)
         return Bounds(
             writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
         )
 
-    def _lender(self, manager: ContainerManager, changed: Callable[[], None], bounds: Bounds) -> Lender:
+    def _emergency(
+        self, manager: ContainerManager, accounts: Accounts, changed: Callable[[], None]
+    ) -> EmergencyWatch | None:
+        """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
+        settings = self._settings
+        if not from_settings.sees_cgroups(settings):
+            return None
+
+        async def alive() -> list[Living]:
+            return await living(manager.all(), accounts)
+
+        return EmergencyWatch(
+            Path(settings.cgroup_mount),
+            settings.cgroup_root,
+            MonotonicClock(),
+            self._measuring,
+            alive,
+            manager.kill,
+            changed,
+        )
+
+    def _lender(
+        self,
+        manager: ContainerManager,
+        changed: Callable[[], None],
+        bounds: Bounds,
+        emergency: EmergencyWatch | None,
+    ) -> Lender:
         settings = self._settings
         source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
         most = from_settings.most_to_lend(settings)
-        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds)
+        pressure = from_settings.online_pressure(settings)
+        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds, emergency, pressure)
 
     def _tracker(
         self,
@@ -405,8 +434,8 @@ class _Late:
         if self.tracker is not None:
             self.tracker.report()
 
-    async def killed_at_limit(self, container_id: ContainerId) -> str:
-        return await self.bounds.killed_at_limit(container_id) if self.bounds is not None else ""
+    async def at_limit(self, container_id: ContainerId) -> AtLimit:
+        return await self.bounds.at_limit(container_id) if self.bounds is not None else NOTHING
 
 
 def _users(settings: Settings) -> UserDatabase:

@@ -10,6 +10,7 @@ from nm_plugin.capacity.processes import ProcessCounters
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.detect import mounted_version
+from nm_plugin.cgroups.pressure import OnlinePressure
 from nm_plugin.container.ending import EndingSettings
 from nm_plugin.host.disks import DiskLimits
 from nm_plugin.host.hadoop_conf import default_file_system
@@ -27,6 +28,7 @@ from nm_plugin.rpc.tracker import TrackerSettings
 from nm_plugin.settings import Settings
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import ShuffleSettings
+from yodel.domain.colocation.report import Pressure
 from yodel.domain.ids import NodeId
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
@@ -88,10 +90,19 @@ def ending_settings(settings: Settings) -> EndingSettings:
 
 def capacity_source(settings: Settings, mains: Callable[[], Collection[int]]) -> Source:
     """The node's cgroups, or its processes where no cgroup file system is mounted."""
-    mount = Path(settings.cgroup_mount)
-    if settings.cgroup_mount and mounted_version(mount) is not None:
-        return CgroupCounters(mount, settings.cgroup_root)
+    if sees_cgroups(settings):
+        return CgroupCounters(Path(settings.cgroup_mount), settings.cgroup_root)
     return ProcessCounters(mains)
+
+
+def sees_cgroups(settings: Settings) -> bool:
+    return bool(settings.cgroup_mount) and mounted_version(Path(settings.cgroup_mount)) is not None
+
+
+def online_pressure(settings: Settings) -> Callable[[], Pressure | None]:
+    if not settings.cgroup_mount:
+        return lambda: None
+    return OnlinePressure(Path(settings.cgroup_mount), settings.cgroup_root).read
 
 
 def most_to_lend(settings: Settings) -> Most:

@@ -340,7 +340,7 @@ def check(
         _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected one of them")
 
     async def run() -> None:
-        findings = checks.local_checks(directory.absolute()) if directory else checks.run_checks(_settings(config))
+        findings = checks.local_checks(directory.absolute()) if directory else _serve_checks(_settings(config))
         if await _print_findings(findings):
             raise typer.Exit(EXIT_FAILED)
 
@@ -421,6 +421,20 @@ def _reloaded(config: Path | None) -> Settings:
 def _misconfigured(text: str) -> NoReturn:
     print(f"error: {text}", file=sys.stderr)
     raise typer.Exit(EXIT_MISCONFIGURED)
+
+
+async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
+    """What ``yodel serve`` needs; and where one runs already, the nodes where limits may be left."""
+    from yodel.wiring import checks
+
+    async for finding in checks.run_checks(settings):
+        yield finding
+    url = os.environ.get("YODEL_SERVER") or f"http://localhost:{settings.webapp_port}"
+    limits = await colocation.limits_of(url)
+    if limits is not None:
+        yield checks.limits_finding([one["kubernetes_node"] for one in limits["node_list"] if one["undo_lines"]])
+    if limits is not None and limits["others_pods"]:
+        yield checks.others_finding(limits["others_pods"], limits["others_nodes"])
 
 
 async def _print_findings(findings: AsyncIterator[Finding]) -> bool:

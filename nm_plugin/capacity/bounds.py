@@ -1,48 +1,61 @@
-"""The weight and the memory limit of Yodel's own batch pods, held while the policy says so, and undone after that.
+"""What best-effort pods are held to while the policy says so, undone after that: weight and memory limit of each of
+Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
 
-Each second every pod is planned anew, and what does not stand in its file is written: a value that somebody changed is
-put back and counted.  Which pods were written is kept in a file before they are, so that an agent that starts again can
-undo what its last life did.  The end of the agent changes nothing.
+Each second all is planned anew, and what does not stand in its file is written: a value that somebody changed is put
+back, for a quota without growing to it by steps again, and counted.  What was written is kept in a file before it is,
+so that an agent that starts again can take it up or undo it.  The end of the agent changes nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from nm_plugin.capacity.clock import Clock
-from nm_plugin.capacity.own_pods import Owner, is_own
+from nm_plugin.capacity.kills import Kills
+from nm_plugin.capacity.own_pods import is_own
+from nm_plugin.capacity.root_quota import RootQuota
+from nm_plugin.capacity.running import Batch
+from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.plan import Knob, kubelets, limit_bytes, planned
+from nm_plugin.cgroups.plan import kubelets, limit_bytes, planned
 from nm_plugin.cgroups.writer import BestEffort
-from nm_plugin.container.life import Container, State
-from nm_plugin.host.atomic_file import FORMAT, read_or_drop, write_atomically
-from nm_plugin.host.users import Accounts, FileThreads
-from nm_plugin.launch.survivors import Marks
-from yodel.domain.colocation.report import Bound
+from nm_plugin.container.at_limit import NOTHING, AtLimit
+from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.report import ENDED_AT_LIMITS, OTHERS_PODS, Bound, Figure
+from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 
 INTERVAL_MS = 1000
-FILE_NAME = "limits.json"
-NOT_MOUNTED = "limits are on, and the agent has no best-effort group to write them to"
+NOT_MOUNTED = "{} on, and the agent has no best-effort group to write {} to"
+NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
 
-NOT_UNDONE = "limits were written in an earlier life, and the agent has no best-effort group any more to undo them in"
+
+STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+STALE_LOOKS_MAX = 3
+"""A heartbeat tells the problem before the agent ends."""
+
+
+class StaleMount(YodelError):
+    """Only a new start of the agent's container mounts the group that is there now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """A running container as it is bounded."""
+class Said:
+    """What the ResourceManager said last of best-effort pods."""
 
-    container_id: ContainerId
-    owner: Owner
-    memory_mib: int
-    vcores: int
+    limits: bool
+    quota: bool
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.limits and not self.quota
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,41 +63,19 @@ class _Pod:
     """What is known of a pod whose group is proved to be Yodel's."""
 
     name: str
+    is_master: bool
     memory_mib: int
-    oom_kills: int
-    at_limit: int
-    decided: dict[str, int] = field(default_factory=dict)
-    written: dict[str, int] = field(default_factory=dict)
-    read: dict[str, int | None] = field(default_factory=dict)
-    put_back: dict[str, int] = field(default_factory=dict)
-    why: dict[str, str] = field(default_factory=dict)
-
-
-async def running_batch(containers: Iterable[Container], accounts: Accounts) -> list[Batch]:
-    """Return the containers that run, each with its user; one whose user is gone is left out."""
-    running = [one for one in containers if one.state is State.RUNNING and one.local_dir]
-    uids: dict[str, int] = {}
-    for name in {container.user for container in running}:
-        with contextlib.suppress(YodelError):
-            uids[name] = (await accounts.lookup(name)).uid
-    return [
-        Batch(
-            container_id=container.container_id,
-            owner=Owner(
-                marks=Marks(container.container_id, Path(container.local_dir).parent), user_uid=uids[container.user]
-            ),
-            memory_mib=container.resource.memory_mib,
-            vcores=container.resource.vcores,
-        )
-        for container in running
-        if container.user in uids
-    ]
+    kills: Kills
+    values: dict[str, Value] = field(default_factory=dict)
+    rests_at: tuple[tuple[int, int], list[int | None]] | None = None
+    """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
 
 
 class Bounds:
     """``writable`` is where the best-effort group of ``mount`` may be written; None: nowhere, and nothing ever is.
 
-    ``running`` lists the containers that run.
+    ``running`` lists the containers that run.  ``run`` undoes; as long as anything is to be held, ``hold`` does that
+    after each reading, so that a quota follows what was just measured.
     """
 
     def __init__(
@@ -99,98 +90,182 @@ class Bounds:
     ) -> None:
         self._writable, self._mount, self._cgroup_root = writable, mount, cgroup_root
         self._clock, self._threads, self._running = clock, threads, running
-        self._file = state_dir / FILE_NAME
-        self._is_on: bool | None = None
+        self._state_dir = state_dir
+        self._said: Said | None = None
         self._uids: dict[ContainerId, str] = {}
         self._pods: dict[ContainerId, _Pod] = {}
-        self._recorded: set[str] | None = None
+        self._quota = RootQuota()
+        self._quota_milli: int | None = None
+        self._shown: tuple[Bound, ...] = ()
+        self._counts: tuple[Figure, ...] = ()
+        self._ended_at_limits = 0
+        self._record: Record | None = None
         self._groups: BestEffort | None = None
+        self._best_effort = ""
+        self._looked: tuple[Said, int] | None = None
+        self._was_current = False
+        self._stale_looks = 0
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
-    def obey(self, is_on: bool, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
-        """Take what an answer of the ResourceManager said: whether there are limits, and pods not named before.
+    def obey(
+        self, limits: bool, uids: Mapping[ContainerId, str], known: Iterable[ContainerId], *, quota: bool = False
+    ) -> None:
+        """Take what an answer of the ResourceManager said: what is to be held, and pods not named before.
 
         Each is named once, often before its container runs: it is kept for as long as the container is ``known``.
         """
-        self._is_on = is_on
-        told = {**self._uids, **uids} if is_on else {}
+        self._said = Said(limits=limits, quota=quota)
+        told = {} if self._said.is_nothing else {**self._uids, **uids}
         self._uids = {one: told[one] for one in known if one in told} if told else {}
 
     def shown(self) -> tuple[Bound, ...]:
-        """Return what is bounded now."""
-        return tuple(
-            Bound(
-                container=str(container_id),
-                file=file,
-                decided=value,
-                written=pod.written.get(file),
-                read=pod.read.get(file),
-                put_back=pod.put_back.get(file, 0),
-                why=pod.why.get(file, ""),
-            )
-            for container_id, pod in self._pods.copy().items()
-            for file, value in pod.decided.copy().items()
-        )
+        """Return what is bounded now; of the best-effort group first."""
+        return self._shown
+
+    def quota_milli(self) -> int | None:
+        """Return the quota that stands there now; None where there is none."""
+        return self._quota_milli
 
     def problem(self) -> str:
         return self._problem
 
-    async def killed_at_limit(self, container_id: ContainerId) -> str:
-        """Say that the kernel ended a process of the container at its limit; empty: not as far as is known."""
-        return await self._threads.run(self._killed, container_id)
+    def written_groups(self) -> int | None:
+        """Return how many groups have what was written; None before the word that holds now was acted upon."""
+        looked = self._looked
+        return looked[1] if looked is not None and looked[0] == self._said else None
+
+    def best_effort(self) -> str:
+        """Return the path of the group that they are in, below the mount; empty where it was not looked for."""
+        return self._best_effort
+
+    def counts(self) -> tuple[Figure, ...]:
+        return self._counts
+
+    async def at_limit(self, container_id: ContainerId) -> AtLimit:
+        """Return what the kernel has done to a container of which the script has just ended."""
+        return await self._threads.run(self._at_limit, container_id) if container_id in self._pods else NOTHING
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            if self._is_on or (self._is_on is False and self._recorded != set()):
-                await self._threads.run(self.look, await self._running() if self._is_on else ())
+            is_nothing = self._said is not None and self._said.is_nothing
+            if is_nothing and (not self._is_undone() or self.written_groups() is None):
+                await self._threads.run(self.look, ())
             await self._clock.sleep(INTERVAL_MS)
 
-    def look(self, running: Iterable[Batch]) -> None:
-        """One second's work.  Blocks."""
-        if self._is_on is None:
-            return  # nobody has said yet whether there are limits: what stands there stays
+    async def hold(self, room: Room | None) -> None:
+        """A second has passed; ``room`` is what was measured of the processors in the last ones, None: nothing."""
+        if self._said is not None and not self._said.is_nothing:
+            await self._threads.run(self.look, await self._running(), room)
+
+    def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
+        """One second's work.  Blocks.
+
+        Raises StaleMount: what could be written in this life of the agent is gone for good.
+        """
+        said = self._said
+        if said is None:
+            return  # nobody has said yet what is to be held: what stands there stays
         problem = ""
         try:
-            if self._recorded is None:
-                self._recorded = read_or_drop(self._file, lambda said: {str(one) for one in said["pods"]}) or set()
+            if self._record is None:
+                self._record = Record(self._state_dir)
+            record = self._record
             if self._writable is None:
-                problem = NOT_MOUNTED if self._is_on else NOT_UNDONE if self._recorded else ""
-            elif self._is_on or self._recorded:
-                if self._groups is None:
-                    self._groups = BestEffort(self._writable, find_layout(self._mount, self._cgroup_root))
-                if self._is_on:
-                    self._hold(self._groups, running)
+                problem = _not_mounted(said, record)
+            elif not said.is_nothing or not record.written.is_nothing:
+                groups = self._current(self._writable)
+                if groups is None:
+                    problem = STALE
                 else:
-                    self._undo(self._groups)
+                    self._look(groups, record, said, running, room)
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
+        if self._record is not None:
+            self._looked = (said, self._record.written.groups)
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
+        if self._stale_looks >= STALE_LOOKS_MAX and self._was_current:
+            raise StaleMount(STALE)
+
+    def _current(self, writable: Path) -> BestEffort | None:
+        """Return the best-effort group that the kubelet uses now, None where another one is mounted to be written.
+
+        Raises OSError, LostReading.
+        """
+        if self._groups is not None and self._groups.is_stale():
+            self._let_go()
+        if self._groups is None:
+            layout = find_layout(self._mount, self._cgroup_root)
+            self._groups, self._best_effort = BestEffort(writable, layout), str(layout.best_effort)
+            if self._groups.is_stale():
+                self._let_go()
+                self._stale_looks += 1
+                return None
+        self._was_current, self._stale_looks = True, 0
+        return self._groups
+
+    def _look(
+        self, groups: BestEffort, record: Record, said: Said, running: Iterable[Batch], room: Room | None
+    ) -> None:
+        """Raises OSError, LostReading."""
+        batches = {batch.container_id: batch for batch in running}
+        self._pods = {} if said.is_nothing else self._own(groups, batches)
+        if said.limits:
+            self._hold_pods(groups, record, batches)
+        else:
+            self._undo_pods(groups, record)
+        if said.quota:
+            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
+        else:
+            self._quota.undo(groups, record)
+        self._show(groups)
+        if said.is_nothing and record.written.is_nothing:
+            self._let_go()
+            self._log.info("limits_undone")
+
+    def _show(self, groups: BestEffort) -> None:
+        own = self._pods.values()
+        self._quota_milli = self._quota.read_milli()
+        self._shown = (*self._quota.shown(), *(value.bound for pod in own for value in pod.values.values()))
+        self._counts = (
+            Figure(name=OTHERS_PODS, amount=max(0, groups.pods() - len(own))),
+            Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
+        )
+
+    def _is_undone(self) -> bool:
+        return self._record is not None and self._record.written.is_nothing
 
     def _let_go(self) -> None:
+        """Whose the groups are that are opened next has to be proved again."""
         if self._groups is not None:
             self._groups.close()
-            self._groups = None
+        self._groups, self._pods = None, {}
+        self._quota.forget()
+        self._quota_milli, self._shown, self._counts = None, (), ()
 
-    def _hold(self, groups: BestEffort, running: Iterable[Batch]) -> None:
-        batches = {batch.container_id: batch for batch in running}
-        uids = {one: uid for one, uid in self._uids.items() if one in batches}
-        pods = {one: pod for one, pod in self._pods.items() if one in batches and groups.has(pod.name)}
-        for container_id in uids.keys() - pods.keys():
-            found = self._found(groups, batches[container_id], uids[container_id])
-            if found is not None:
-                pods[container_id] = found
-        self._record({pod.name for pod in pods.values()} | {name for name in self._recorded or () if groups.has(name)})
-        self._pods = pods
-        for container_id, pod in pods.items():
-            try:
-                self._bound(groups, batches[container_id], pod)
-            except (OSError, LostReading) as error:
-                self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
+    def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
+        pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
+        for container_id, uid in self._uids.copy().items():
+            if container_id in batches and container_id not in pods:
+                found = self._found(groups, batches[container_id], uid)
+                if found is not None:
+                    pods[container_id] = found
+        for container_id, pod in self._pods.items():
+            if container_id not in pods:
+                groups.forget(pod.name)
+        return pods
+
+    def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
+        """Its group is the one that was proved: it is read through what was opened then."""
+        try:
+            self._ended_at_limits += pod.kills.look(groups)
+        except (OSError, LostReading):
+            return False
+        return True
 
     def _found(self, groups: BestEffort, batch: Batch, uid: str) -> _Pod | None:
         name = groups.name(uid, self._cgroup_root)
@@ -199,93 +274,101 @@ class Bounds:
         try:
             return _Pod(
                 name=name,
+                is_master=batch.is_master,
                 memory_mib=batch.memory_mib,
-                oom_kills=groups.total(name, groups.knobs.oom_kills),
-                at_limit=groups.number(name, groups.knobs.at_limit),
+                kills=Kills(groups, name),
             )
         except (OSError, LostReading):
             return None
 
+    def _hold_pods(self, groups: BestEffort, record: Record, batches: Mapping[ContainerId, Batch]) -> None:
+        own = frozenset(pod.name for pod in self._pods.values())
+        record.pods(own | {name for name in record.written.pods - own if groups.has(name)})
+        gone: list[ContainerId] = []
+        for container_id, pod in self._pods.items():
+            try:
+                self._bound(groups, batches[container_id], pod)
+            except (OSError, LostReading) as error:
+                self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
+                gone.append(container_id)
+        for container_id in gone:  # whose a group is that comes in its place has to be proved again
+            groups.forget(self._pods.pop(container_id).name)
+
     def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:
         knobs = groups.knobs
-        used = groups.number(pod.name, knobs.used)
-        if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
-            used -= groups.number(pod.name, knobs.inactive_file)
+        grant = batch.memory_mib, batch.vcores
+        found = [groups.read(pod.name, knob) for knob in groups.of_pods]
+        if pod.rests_at == (grant, found):
+            return  # its limit stands, so what it uses cannot be above that
+        before = {file: value.bound.decided for file, value in pod.values.items()}
+        decided = self._planned(groups, batch, pod, before)
+        is_final = decided[knobs.limit.file] == limit_bytes(batch.memory_mib)
+        pod.rests_at = (grant, [decided[knob.file] for knob in groups.of_pods]) if is_final else None
         pod.memory_mib = batch.memory_mib
-        decided = planned(
-            knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=pod.decided
+        for knob, now in zip(groups.of_pods, found, strict=True):
+            amount = decided[knob.file]
+            value = pod.values.get(knob.file)
+            if value is None:
+                value = pod.values[knob.file] = Value(str(batch.container_id), knob.file, amount)
+            write, read = partial(groups.write, pod.name, knob), partial(groups.read, pod.name, knob)
+            if value.hold(amount, now, write, read):
+                self._log.info("limit_put_back", pod=pod.name, file=knob.file, value=amount)
+
+    @staticmethod
+    def _planned(groups: BestEffort, batch: Batch, pod: _Pod, before: Mapping[str, int]) -> dict[str, int]:
+        used = groups.number(pod.name, groups.knobs.used)
+        if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
+            used -= groups.number(pod.name, groups.knobs.inactive_file)
+        return planned(
+            groups.knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=before
         )
-        for knob in knobs.all:
-            value, before = decided[knob.file], pod.decided.get(knob.file)
-            pod.decided[knob.file] = value
-            self._set(groups, pod, knob, value, is_drift=before == value and pod.written.get(knob.file) == value)
 
-    def _set(self, groups: BestEffort, pod: _Pod, knob: Knob, value: int, *, is_drift: bool) -> None:
-        """Write what does not stand there, and read back."""
-        pod.read[knob.file] = groups.read(pod.name, knob)
-        if pod.read[knob.file] == value:
-            pod.written[knob.file] = value
-            pod.why[knob.file] = ""
-            return
-        try:
-            groups.write(pod.name, knob, value)
-            pod.written[knob.file] = value
-            pod.why[knob.file] = ""
-        except OSError as error:
-            pod.why[knob.file] = f"not written: {error.strerror}"
-        pod.read[knob.file] = groups.read(pod.name, knob)
-        if is_drift:
-            pod.put_back[knob.file] = pod.put_back.get(knob.file, 0) + 1
-            self._log.info("limit_put_back", pod=pod.name, file=knob.file, value=value)
-
-    def _undo(self, groups: BestEffort) -> None:
+    def _undo_pods(self, groups: BestEffort, record: Record) -> None:
         """What cannot be undone now is tried again, and stays in the file until then.  Raises OSError: of the last."""
         left: set[str] = set()
         failed: OSError | None = None
-        for name in self._recorded or ():
+        for name in record.written.pods:
             try:
-                if groups.has(name) and not self._is_undone(groups, name):
+                if groups.has(name) and not _is_undone(groups, name):
                     left.add(name)
             except OSError as error:
                 left, failed = left | {name}, error
-        self._record(left)
-        self._pods = {}
+            groups.forget(name)
+        record.pods(frozenset(left))
+        for pod in self._pods.values():
+            pod.values.clear()
         if failed is not None:
             raise failed
-        if not left:
-            self._let_go()
-            self._log.info("limits_undone")
 
-    @staticmethod
-    def _is_undone(groups: BestEffort, name: str) -> bool:
-        values = kubelets(groups.knobs)
-        for knob in groups.knobs.all:
-            if groups.read(name, knob) != values[knob.file]:
-                groups.write(name, knob, values[knob.file])
-        return all(groups.read(name, knob) == values[knob.file] for knob in groups.knobs.all)
-
-    def _record(self, names: set[str]) -> None:
-        if names == self._recorded:
-            return
-        if names:
-            write_atomically(self._file, {"format": FORMAT, "pods": sorted(names)})
-        else:
-            self._file.unlink(missing_ok=True)
-        self._recorded = names
-
-    def _killed(self, container_id: ContainerId) -> str:
+    def _at_limit(self, container_id: ContainerId) -> AtLimit:
         pod, groups = self._pods.get(container_id), self._groups
-        if pod is None or groups is None:
-            return ""
-        try:
-            kills = groups.total(pod.name, groups.knobs.oom_kills) - pod.oom_kills
-            met = groups.number(pod.name, groups.knobs.at_limit) - pod.at_limit
-        except (OSError, LostReading):
-            return ""
-        if kills <= 0 or met <= 0:
-            return ""
-        return (
+        if pod is None:
+            return NOTHING
+        has_just_killed = groups is not None and pod.kills.has_just_killed(groups)
+        limit_mib, count = limit_bytes(pod.memory_mib) >> 20, pod.kills.count
+        ended = (
             f"Container [containerID={container_id}] is running beyond the 'PHYSICAL' memory limit. "
             f"{pod.memory_mib} MB were granted, and the kernel has ended a process at the limit of "
-            f"{limit_bytes(pod.memory_mib) >> 20} MB. Killing container.\n"
+            f"{limit_mib} MB. Killing container.\n"
         )
+        told = (
+            f"The kernel has ended {count} of the container's processes at the memory limit of {limit_mib} MB; "
+            f"{pod.memory_mib} MB were granted.\n"
+        )
+        return AtLimit(ended=ended if has_just_killed else "", told=told if count else "")
+
+
+def _not_mounted(said: Said, record: Record) -> str:
+    if not said.is_nothing:
+        return NOT_MOUNTED.format(*(("limits are", "them") if said.limits else ("a quota is", "it")))
+    if record.written.is_nothing:
+        return ""
+    return NOT_UNDONE.format("limits were" if record.written.pods else "quotas were")
+
+
+def _is_undone(groups: BestEffort, name: str) -> bool:
+    values = kubelets(groups.knobs)
+    for knob in groups.of_pods:
+        if groups.read(name, knob) != values[knob.file]:
+            groups.write(name, knob, values[knob.file])
+    return all(groups.read(name, knob) == values[knob.file] for knob in groups.of_pods)

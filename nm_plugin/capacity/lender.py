@@ -1,6 +1,7 @@
 """The loop of measuring, and what of it goes with which heartbeat.
 
-Nothing is read and nothing is said without a policy.  A report goes when what it says has changed, and again when
+Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  A
+report goes when what it says has changed, and again when
 REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
 amount asks for a heartbeat before its time.
 """
@@ -8,7 +9,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,17 +17,21 @@ import structlog
 
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
+from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
 from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
+PRESSURE_INTERVAL_MS = 5000
+"""The kernel says what was in the last ten seconds, and anew each two."""
 
 
 class Source(Protocol):
@@ -49,9 +54,13 @@ class Lender:
         threads: FileThreads,
         changed: Callable[[], None],
         bounds: Bounds | None = None,
+        emergency: EmergencyWatch | None = None,
+        pressure: Callable[[], Pressure | None] = lambda: None,
     ) -> None:
-        """``bounds`` is told what the policy says of batch pods."""
-        self._bounds = bounds
+        """``bounds`` is told what the policy says of batch pods, ``emergency`` what was read, None where that is not to
+        be known; ``pressure`` is of online pods, and may block."""
+        self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
+        self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
         self._has_policy = asyncio.Event()
@@ -74,6 +83,8 @@ class Lender:
         if policy is None:
             self._report = None
             self._has_policy.clear()
+            if self._emergency is not None:
+                self._emergency.stop()
             self._log.info("colocation_off")
         else:
             self._has_policy.set()
@@ -82,16 +93,29 @@ class Lender:
     def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
         """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
         if self._bounds is not None:
-            self._bounds.obey(self._policy is not None and self._policy.limits, uids, known)
+            policy = self._policy
+            self._bounds.obey(
+                policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
+            )
+
+    def rank(self, container_ids: Sequence[ContainerId]) -> None:
+        """Who would go first in an emergency, where an answer said so."""
+        if self._emergency is not None:
+            self._emergency.rank(container_ids)
+
+    def emergency(self) -> Emergency | None:
+        """Return what each heartbeat says of an emergency."""
+        return self._emergency.told() if self._emergency is not None else None
 
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""
         report, now_ms = self._bounded(), self._clock.now_ms()
-        if report is None or (
-            self._told is not None and _says(report) == _says(self._told) and now_ms - self._told_ms < REPEAT_MS
-        ):
+        if report is None:
             return None
-        return replace(report, age_ms=now_ms - self._report_ms)
+        is_told = self._told is not None and _says(report) == _says(self._told)
+        if is_told and (not report.policy_version or now_ms - self._told_ms < REPEAT_MS):
+            return None
+        return replace(report, age_ms=now_ms - self._report_ms) if report.policy_version else report
 
     def told(self, report: CapacityReport | None) -> None:
         """The ResourceManager has it."""
@@ -110,27 +134,49 @@ class Lender:
 
     async def _measure(self) -> None:
         """As long as there is a policy."""
-        next_ms = self._clock.now_ms()
+        next_ms = pressure_ms = self._clock.now_ms()
         state = Measured(started_ms=next_ms)
         while (policy := self._policy) is not None:
             read = await self._threads.run(self._read)
             now_ms = self._clock.now_ms()
             was_lost = state.lost
+            if self._emergency is not None:
+                await self._emergency.take(read)
             state, loans = tick(state, read, now_ms, policy, self._most)
             if state.lost and not was_lost:
                 self._log.warning("reading_lost", reason=state.lost)
             if loans is not None and self._policy is policy:
                 self._take(report_of(state, loans, self._source.source, policy), now_ms)
+            if now_ms >= pressure_ms:
+                self._pressure = await self._threads.run(self._read_pressure)
+                pressure_ms = now_ms + PRESSURE_INTERVAL_MS
+            if self._bounds is not None:
+                await self._bounds.hold(room_of(state, now_ms, policy, self._most))
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
             await self._clock.sleep(next_ms - now_ms)
 
     def _bounded(self) -> CapacityReport | None:
         report, bounds = self._report, self._bounds
-        if report is None or bounds is None:
+        if report is not None:
+            report = replace(report, pressure=self._pressure)
+        if bounds is None:
             return report
+        written = bounds.written_groups()
+        if report is None and self._policy is None and written is not None:
+            report = CapacityReport(policy_version="", source="", age_ms=0, loans=())
+        if report is None:
+            return None
         problem = bounds.problem()
         problems = (*report.problems, problem) if problem else report.problems
-        return replace(report, problems=problems, bounds=bounds.shown())
+        return replace(
+            report,
+            loans=_with_quota(report.loans, bounds.quota_milli()),
+            problems=problems,
+            bounds=bounds.shown(),
+            counts=bounds.counts(),
+            written_groups=written,
+            best_effort=bounds.best_effort(),
+        )
 
     def _take(self, report: CapacityReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms
@@ -150,7 +196,24 @@ class Lender:
 
 def _says(report: CapacityReport) -> tuple[object, ...]:
     """Whether there is a problem counts and not its words: a counter in them would change each second."""
-    return report.policy_version, report.source, bool(report.problems), _amounts(report), report.bounds
+    bounds = tuple(one if one.container else _quota_says(one) for one in report.bounds)
+    limits = bounds, report.written_groups, report.best_effort
+    return report.policy_version, report.source, bool(report.problems), _amounts(report), *limits
+
+
+def _with_quota(loans: tuple[Loan, ...], quota_milli: int | None) -> tuple[Loan, ...]:
+    """The quota of best-effort pods is told beside what they use."""
+    if quota_milli is None:
+        return loans
+    quota = Figure(name="quota", amount=quota_milli)
+    return tuple(
+        replace(loan, measured=(*loan.measured, quota)) if loan.resource == CPU_MILLI else loan for loan in loans
+    )
+
+
+def _quota_says(quota: Bound) -> tuple[object, ...]:
+    """A quota that stands as it was decided may change each second, and that is no news by itself."""
+    return quota.file, quota.decided == quota.written == quota.read, quota.put_back, quota.why
 
 
 def _amounts(report: CapacityReport) -> dict[str, int]:

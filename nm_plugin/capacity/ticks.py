@@ -16,6 +16,7 @@ from yodel.domain.colocation.measured import RECENT_S, Use, Window
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES, CapacityReport, Loan
 from yodel.domain.colocation.shaping import Before, is_climbing, loan_of, numbers_of
+from yodel.domain.colocation.suppression import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,21 @@ def tick(
         return state, ()
     loans = {resource: _loan(resource, state, recent, policy, most) for resource in RESOURCES}
     return replace(state, loans=loans), tuple(loans.values())
+
+
+def room_of(state: Measured, now_ms: int, policy: Policy, most: Most) -> Room | None:
+    """Return what a quota of processor time is decided by; None when all of the last seconds were lost."""
+    recent_s = min(policy.shaping.window_s, RECENT_S)
+    recent = kept(state.samples, now_ms - recent_s * 1000)
+    if not recent:
+        return None
+    return Room(
+        numbers=numbers_of(policy, CPU_MILLI),
+        capacity=recent[-1].cpu_milli_size,
+        recent=[sample.cpu_milli for sample in recent],
+        agent_most=most.cpu_milli,
+        is_watched=now_ms - state.started_ms >= recent_s * 1000,
+    )
 
 
 def report_of(state: Measured, loans: tuple[Loan, ...], source: str, policy: Policy) -> CapacityReport:

@@ -13,6 +13,7 @@ from typing import Final
 
 PODS: Final = ("kubepods",)
 BEST_EFFORT: Final = ("kubepods", "besteffort")
+BURSTABLE: Final = ("kubepods", "burstable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

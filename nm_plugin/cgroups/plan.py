@@ -1,4 +1,5 @@
-"""What is to stand in which file of a batch pod's group: its weight and its memory limit.  Pure.
+"""What is to stand in which file of a batch pod's group, its weight and its memory limit, and in that of them all, its
+quota of processor time.  Pure.
 
 A vcore weighs what a best-effort pod weighs by itself, so batch pods share by what they asked for, and a pod of
 somebody else is worth one vcore.  The memory limit is above what the container was granted: the agent's own check,
@@ -34,12 +35,17 @@ class Knob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """What one version of cgroups has.  ``oom_kills`` counts in the group of the process that was killed, and
-    ``at_limit`` how often the limit of a group was met."""
+    """What one version of cgroups has.
+
+    ``quota`` is of the best-effort group, in microseconds of its ``period``, and all else of a pod's.  ``oom_kills``
+    counts in the group of the process that was killed, and ``at_limit`` how often the limit of a group was met.
+    """
 
     weight: Knob
     high: Knob | None
     limit: Knob
+    quota: Knob
+    period: Number
     no_limit: str
     used: Number
     inactive_file: Number
@@ -47,7 +53,7 @@ class Knobs:
     at_limit: Number
 
     @property
-    def all(self) -> tuple[Knob, ...]:
+    def of_pods(self) -> tuple[Knob, ...]:
         """In the order in which they are written."""
         return tuple(knob for knob in (self.weight, self.high, self.limit) if knob is not None)
 
@@ -57,6 +63,8 @@ KNOBS: Final[Mapping[str, Knobs]] = {
         weight=Knob(controller="cpu", file="cpu.shares", kubelets=2, most=262_144),
         high=None,
         limit=Knob(controller="memory", file="memory.limit_in_bytes", kubelets=NONE),
+        quota=Knob(controller="cpu", file="cpu.cfs_quota_us", kubelets=NONE),
+        period=V1.period,
         no_limit="-1",
         used=V1.memory,
         inactive_file=V1.inactive_file,
@@ -67,6 +75,8 @@ KNOBS: Final[Mapping[str, Knobs]] = {
         weight=Knob(controller="", file="cpu.weight", kubelets=1, most=10_000),
         high=Knob(controller="", file="memory.high", kubelets=NONE),
         limit=Knob(controller="", file="memory.max", kubelets=NONE),
+        quota=Knob(controller="", file="cpu.max", kubelets=NONE),
+        period=V2.period,
         no_limit="max",
         used=V2.memory,
         inactive_file=V2.inactive_file,
@@ -74,8 +84,10 @@ KNOBS: Final[Mapping[str, Knobs]] = {
         at_limit=Number(controller="", file="memory.events", key="max"),
     ),
 }
-FILES: Final = frozenset(knob.file for knobs in KNOBS.values() for knob in knobs.all)
-"""All that is ever written."""
+POD_FILES: Final = frozenset(knob.file for knobs in KNOBS.values() for knob in knobs.of_pods)
+"""All that is ever written in groups of pods; of the best-effort group itself it is the quota."""
+QUOTA_LEAST_US: Final = 1000
+"""The kernel takes no less."""
 
 
 def limit_bytes(memory_mib: int) -> int:
@@ -107,7 +119,12 @@ def planned(
 
 def kubelets(knobs: Knobs) -> dict[str, int]:
     """Return what undoes everything: what the kubelet gave the pod."""
-    return {knob.file: knob.kubelets for knob in knobs.all}
+    return {knob.file: knob.kubelets for knob in knobs.of_pods}
+
+
+def quota_us(quota_milli: int, period_us: int) -> int:
+    """Return the microseconds of each period."""
+    return max(QUOTA_LEAST_US, quota_milli * period_us // 1000)
 
 
 def as_text(knobs: Knobs, value: int) -> str:
@@ -115,8 +132,8 @@ def as_text(knobs: Knobs, value: int) -> str:
 
 
 def as_value(knobs: Knobs, text: str) -> int | None:
-    """Return the number that a file shows, None where it is none."""
-    word = text.strip()
+    """Return the number that a file shows, None where it is none; ``cpu.max`` shows the period after it."""
+    word = next(iter(text.split()), "")
     if word == knobs.no_limit:
         return NONE
     if not word.isascii() or not word.isdecimal() or len(word) > 20:

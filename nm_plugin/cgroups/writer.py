@@ -1,8 +1,11 @@
-"""The only place that writes to cgroups: a few files of pods below the kubelet's best-effort group.
+"""The only place that writes to cgroups: the quota of the kubelet's best-effort group, and a few files of its pods.
 
 Everything is opened relative to a descriptor of that group, one name at a time, and no link is followed: what is
 written cannot be anywhere else.  A value goes with a single ``write``, for the kernel takes each as a value of its own,
-and is read back: what was asked for and what stands there are told apart.  Blocks.
+and is read back: what was asked for and what stands there are told apart.
+
+What is read of a pod each second stays open from one reading to the next, as opening is most of the cost; the kernel
+answers for a group that is gone with an error.  Blocks.
 """
 
 from __future__ import annotations
@@ -15,10 +18,14 @@ from pathlib import Path
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.files import FILE_BYTES_MAX, LostReading, number_in
 from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, Number, levels
-from nm_plugin.cgroups.plan import FILES, KNOBS, Knob, as_text, as_value
+from nm_plugin.cgroups.plan import KNOBS, POD_FILES, Knob, as_text, as_value
 
 GROUPS_MAX = 64
 """Groups below one pod's: a container each, and what its runtime adds."""
+READ_BYTES_MAX = 8192
+"""Of a file that stays open: the longest is ``memory.stat``, of 2 KB."""
+ROOT = ""
+"""The best-effort group itself, among the names of pods."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UID = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,255}")
@@ -32,21 +39,39 @@ class BestEffort:
 
     def __init__(self, mount: Path, layout: Layout) -> None:
         self.knobs, self._driver = KNOBS[layout.version.name], layout.driver
+        self.of_pods = self.knobs.of_pods
         self._roots: dict[str, int] = {}
-        for knob in (self.knobs.weight, self.knobs.limit):
-            if knob.controller not in self._roots:
-                self._roots[knob.controller] = os.open(mount / knob.controller / layout.best_effort, _FOLDER)
+        self._files: dict[str, dict[str, int]] = {}
+        self._opened: dict[str, os.stat_result] = {}
+        try:
+            for controller in {knob.controller: None for knob in (self.knobs.weight, self.knobs.limit)}:
+                root = self._roots[controller] = os.open(mount / controller / layout.best_effort, _FOLDER)
+                self._opened[str(layout.mount / controller / layout.best_effort)] = os.fstat(root)
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> None:
+        for pod in [*self._files]:
+            self.forget(pod)
         for descriptor in self._roots.values():
             os.close(descriptor)
         self._roots.clear()
+
+    def is_stale(self) -> bool:
+        """The layout's own mount shows another group: it was made anew, and this one is gone."""
+        return not all(os.path.samestat(os.stat(path), opened) for path, opened in self._opened.items())
 
     def name(self, pod_uid: str, cgroup_root: str) -> str | None:
         """Return what the group of a pod is called; None where this is no uid."""
         if not _UID.fullmatch(pod_uid):
             return None
         return DRIVERS[self._driver]((*levels(cgroup_root), *BEST_EFFORT, f"pod{pod_uid}")).name
+
+    def forget(self, pod: str) -> None:
+        """Let go of its files."""
+        for descriptor in self._files.pop(pod, {}).values():
+            os.close(descriptor)
 
     def has(self, pod: str) -> bool:
         """It has a group in each hierarchy."""
@@ -58,25 +83,30 @@ class BestEffort:
         return True
 
     def write(self, pod: str, knob: Knob, value: int) -> None:
-        if knob.file not in FILES:
+        if knob.file not in POD_FILES:
             raise PermissionError(f"{knob.file} is not written")
-        folder = self._folder(knob.controller, pod)
-        try:
-            file = os.open(knob.file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            try:
-                os.write(file, as_text(self.knobs, value).encode())
-            finally:
-                os.close(file)
-        finally:
-            os.close(folder)
+        self._write((pod,), knob, value)
 
     def read(self, pod: str, knob: Knob) -> int | None:
         """Return what stands there now; None: no number."""
-        return as_value(self.knobs, self._content(knob.controller, (pod,), knob.file))
+        return as_value(self.knobs, self._now(knob.controller, pod, knob.file))
+
+    def write_quota(self, value_us: int) -> None:
+        """Of the best-effort group itself, in microseconds of ``period_us``."""
+        self._write((), self.knobs.quota, value_us)
+
+    def read_quota(self) -> int | None:
+        knob = self.knobs.quota
+        return as_value(self.knobs, self._now(knob.controller, ROOT, knob.file))
+
+    def period_us(self) -> int:
+        """Raises LostReading."""
+        number = self.knobs.period
+        return number_in(number.file, self._now(number.controller, ROOT, number.file), number.key, number.word)
 
     def number(self, pod: str, number: Number) -> int:
         """Return a counter of the pod's own group.  Raises LostReading."""
-        return number_in(number.file, self._content(number.controller, (pod,), number.file), number.key, number.word)
+        return number_in(number.file, self._now(number.controller, pod, number.file), number.key, number.word)
 
     def total(self, pod: str, number: Number) -> int:
         """Return the sum of a counter over the groups of its containers, which the kernel does not add up."""
@@ -89,6 +119,11 @@ class BestEffort:
                 continue  # it has ended meanwhile
         return total
 
+    def pods(self) -> int:
+        """Return how many groups are in this one, by its links: each group in it is a link to it."""
+        root = next(iter(self._roots.values()))
+        return max(0, os.fstat(root).st_nlink - 2)
+
     def pids(self, pod: str) -> list[frozenset[int]]:
         """Return the processes of a pod, for each hierarchy that is written."""
         found = []
@@ -96,6 +131,17 @@ class BestEffort:
             texts = [self._content(controller, group, "cgroup.procs") for group in self._groups(controller, pod)]
             found.append(frozenset(int(word) for text in texts for word in text.split() if word.isdigit()))
         return found
+
+    def _write(self, group: tuple[str, ...], knob: Knob, value: int) -> None:
+        folder = self._folder(knob.controller, *group)
+        try:
+            file = os.open(knob.file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                os.write(file, as_text(self.knobs, value).encode())
+            finally:
+                os.close(file)
+        finally:
+            os.close(folder)
 
     def _groups(self, controller: str, pod: str) -> Iterator[tuple[str, ...]]:
         """Those of its containers, and the pod's own."""
@@ -109,14 +155,29 @@ class BestEffort:
         for name in sorted(names)[:GROUPS_MAX]:
             yield pod, name
 
+    def _now(self, controller: str, pod: str, name: str) -> str:
+        """What stands in a file of a pod's own group, or of the ROOT."""
+        files = self._files.setdefault(pod, {})
+        try:
+            descriptor = files.get(name)
+            if descriptor is None:
+                descriptor = files[name] = self._file(controller, () if pod == ROOT else (pod,), name)
+            return os.pread(descriptor, READ_BYTES_MAX, 0).decode("utf-8", errors="replace")
+        except OSError:
+            self.forget(pod)
+            raise
+
     def _content(self, controller: str, group: tuple[str, ...], name: str) -> str:
+        file = self._file(controller, group, name)
+        try:
+            return os.pread(file, FILE_BYTES_MAX, 0).decode("utf-8", errors="replace")
+        finally:
+            os.close(file)
+
+    def _file(self, controller: str, group: tuple[str, ...], name: str) -> int:
         folder = self._folder(controller, *group)
         try:
-            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            try:
-                return os.pread(file, FILE_BYTES_MAX, 0).decode("utf-8", errors="replace")
-            finally:
-                os.close(file)
+            return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         finally:
             os.close(folder)
 

@@ -76,9 +76,10 @@ class ContainerBook:
             step = CONTAINER_LIFE.apply(before, event)
             after = step.entity
             if after != before:
+                # Saved first: heartbeats tell what is in the book, and what they told must outlive the agent.
+                await self._save(after)
                 self._containers[container_id] = after
                 self.counts.note(before, after)
-                await self._save(after)
                 if after.state is not before.state:
                     self._log.info(
                         "container", container=str(container_id), state=after.state.value, exit_status=after.exit_status
@@ -89,8 +90,9 @@ class ContainerBook:
         """Fields that are no matter of the life cycle."""
         async with self._alone_with(container_id) as container:
             if container is not None:
-                self._containers[container_id] = container = replace(container, **changes)
+                container = replace(container, **changes)
                 await self._save(container)
+                self._containers[container_id] = container
 
     async def acknowledge(self, container_id: ContainerId) -> None:
         """The RM has seen its end: forget it, as soon as it is cleaned up."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from nm_plugin.container import diagnostics, life
+from nm_plugin.container.at_limit import AtLimit
 from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import Container, State
@@ -52,12 +53,12 @@ class ContainerWork:
         shuffle: ShuffleHook,
         launcher: Launcher,
         ending: Ending,
-        killed_at_limit: Callable[[ContainerId], Awaitable[str]],
+        at_limit: Callable[[ContainerId], Awaitable[AtLimit]],
         now_ms: Callable[[], int],
     ) -> None:
-        """``killed_at_limit`` says that the kernel ended a process of it at its memory limit; else it is empty."""
+        """``at_limit`` says what the kernel has done to a container at its memory limit."""
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
-        self._killed_at_limit = killed_at_limit
+        self._at_limit = at_limit
         self._resources, self._shuffle, self._launcher, self._ending = resources, shuffle, launcher, ending
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
 
@@ -237,19 +238,21 @@ class ContainerWork:
     async def _await_exit(self, container_id: ContainerId) -> None:
         container = self._container(container_id)
         exit_status = await self._launcher.exit_status(container_id)
-        text, last_words, now_ms = "", "", self._now_ms()
+        text, last_words, now_ms, at_limit = "", "", self._now_ms(), await self._at_limit(container_id)
         current = self._ledger.get(container_id)
         state = current.state if current is not None else State.DONE
         if state is State.KILLING:
             text = diagnostics.killed_exit(now_ms, exit_status)
-        elif exit_status == ContainerExitStatus.FORCE_KILLED and (beyond := await self._killed_at_limit(container_id)):
-            text = diagnostics.stamped(now_ms, beyond) + diagnostics.killed_exit(now_ms, exit_status)
+        elif exit_status == ContainerExitStatus.FORCE_KILLED and at_limit.ended:
+            text = diagnostics.stamped(now_ms, at_limit.ended) + diagnostics.killed_exit(now_ms, exit_status)
             exit_status = ContainerExitStatus.KILLED_EXCEEDED_PMEM
         elif exit_status != 0 and state is not State.REINITIALIZING:
             tails = await self._launcher.tails(self._container(container_id))
             text, last_words = diagnostics.failed_exit(
                 now_ms, container_id, exit_status, tails, is_retried=container.retry is not None
             )
+        if at_limit.told and exit_status != ContainerExitStatus.KILLED_EXCEEDED_PMEM:
+            text = diagnostics.stamped(now_ms, at_limit.told) + text
         ended = life.Exited(
             exit_status=exit_status, diagnostics=text, last_words=last_words, at_ms=now_ms, run=container.run
         )

@@ -229,6 +229,9 @@ class Tracker:
             request.colocation_policy_version = self._lender.policy_version
         if capacity is not None:
             request.capacity.CopyFrom(colocation.capacity_report_pb(capacity))
+        emergency = self._lender.emergency()
+        if emergency is not None:
+            request.emergency.CopyFrom(colocation.emergency_pb(emergency))
         return request
 
     async def _obey(self, response: server_pb.NodeHeartbeatResponseProto, manager: ContainerManager) -> None:
@@ -253,6 +256,7 @@ class Tracker:
         self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
         if response.HasField("colocation_policy"):
             self._take_policy(response.colocation_policy)
+        self._lender.rank([ids.container_id(message) for message in response.eviction_ranks])
         uids = {ids.container_id(one.container_id): one.uid for one in response.pods}
         self._lender.answered(uids, (container.container_id for container in manager.all()))
         for update in (*response.containers_to_update, *response.containers_to_decrease):

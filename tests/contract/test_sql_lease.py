@@ -20,7 +20,7 @@ from yodel.store.leadership import LeaseTimes
 from yodel.store.sql_lease import LEADER_PREFIX, SqlLease
 from yodel.store.sql_store import SqlStore
 
-TIMES = LeaseTimes(lease_s=4)
+TIMES = LeaseTimes(lease_s=60)
 NewLease = Callable[[str], SqlLease]
 
 

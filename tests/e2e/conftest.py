@@ -13,9 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
 
+from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig, upload_spark
 from tests.e2e.left_over import leave_group
+from tests.e2e.lending import CPU, MEMORY, published
 from tests.rigs.kubernetes import rig
+from tests.rigs.kubernetes.install import COLOCATION
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -69,6 +72,20 @@ def _bring_up(was_up: bool) -> KubeCluster:
     assert state is not None
     say("the cluster is up")
     return KubeCluster(state, stays=was_up)
+
+
+@pytest.fixture
+def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
+    """Nobody publishes anything at first; in the end somebody publishes again what the other scenarios draw on."""
+    nobody = dict.fromkeys((CPU, MEMORY))
+    for node in cluster.node_names():
+        cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
+    before = cluster.yodel("queue", "export")
+    yield cluster
+    cluster.yodel("colocation", "off", "--now")
+    wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()))
+    cluster.yodel("queue", "import", "/dev/stdin", given=before)
+    cluster.lend(COLOCATION)
 
 
 @pytest.fixture(scope="session")

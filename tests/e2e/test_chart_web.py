@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import yodel.settings.rm
-from tests.rigs.kubernetes.cluster import binaries
-from tests.rigs.kubernetes.install import CHART
+from tests.e2e.chart import Object, one, rendered
 
-HELM_TIMEOUT_S = 60
-GIVEN = Path(__file__).resolve().parents[2] / "deploy" / "manifests" / "yodel.values.yaml"
 KERBEROS = {"resourceManager": {"settings": {"web": {"authentication": "kerberos"}}}}
 BY_SETTING = {"resourceManager": {"settings": {"web": {"proxied_origin": "own", "proxied_port": 9000}}}}
-Object = dict[str, Any]
-
-
-def rendered(folder: Path, values: dict[str, Any]) -> list[Object]:
-    (folder / "values.yaml").write_text(json.dumps(values))
-    command = [binaries("helm") / "helm", "template", "yodel", str(CHART)]
-    command += ["--values", str(GIVEN), "--values", str(folder / "values.yaml"), "--set", "resourceManager.replicas=1"]
-    done = subprocess.run(command, check=True, timeout=HELM_TIMEOUT_S, stdout=subprocess.PIPE, text=True)
-    return [found for found in yaml.safe_load_all(done.stdout) if found]
-
-
-def one(objects: list[Object], kind: str, name: str) -> Object:
-    (found,) = (o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name)
-    return found["spec"] if kind != "ConfigMap" else found["data"]
 
 
 def beside_the_web_port(objects: list[Object]) -> list[set[int]]:

@@ -4,20 +4,22 @@ starts again.
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
-from tests.rigs.kubernetes.install import COLOCATION
+from tests.e2e.kube_cluster import UNTIL_ENDED, USER, KubeCluster
+from tests.e2e.lending import CPU, MEMORY, published
+from tests.rigs.kubernetes.layout import CGROUP
 from yodel.translator.names import PUBLISHED
-from yodel.translator.publishing import whole
 
-CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 OPEN = """
 import os, sys
 for path in sys.argv[1:]:
@@ -42,26 +44,38 @@ spec:
       resources: {requests: {cpu: 10m}, limits: {cpu: 700m}}
 """
 
-
-@pytest.fixture
-def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
-    """Nobody publishes anything at first; in the end somebody publishes again what the other scenarios draw on."""
-    nobody = dict.fromkeys((CPU, MEMORY))
-    for node in cluster.node_names():
-        cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
-    before = cluster.yodel("queue", "export")
-    yield cluster
-    cluster.yodel("colocation", "off", "--now")
-    wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()))
-    cluster.yodel("queue", "import", "/dev/stdin", given=before)
-    cluster.lend(COLOCATION)
-
-
-def published(cluster: KubeCluster, node: str) -> int | None:
-    """Milli of a core, in capacity and allocatable alike."""
-    status = cluster.get("node", node)["status"]
-    found = status["capacity"].get(CPU)
-    return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
+SLOWLY = "notice-s=3600"
+"""What does not fit a loan any more stays for as long as a scenario takes."""
+MIB = 1 << 20
+NODE_MIB = 2048
+TASK_MIB = 420
+STEP_MIB = 10
+BUSY = "yodel.io/e2e=busy:NoSchedule"
+GROWING = """
+apiVersion: v1
+kind: Pod
+metadata: {name: service, namespace: default}
+spec:
+  nodeName: NODE
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers:
+    - name: main
+      image: IMAGE
+      command: [python3, -c, PROGRAM]
+      resources: {requests: {cpu: 10m, memory: 64Mi}}
+"""
+GROW = f"""
+import os, time
+held = []
+while True:
+    wanted = open("/tmp/wants").read() if os.path.exists("/tmp/wants") else ""
+    if len(held) < int(wanted or 0):
+        held.append(b"x" * ({STEP_MIB} << 20))
+        open("/tmp/has", "w").write(str(len(held)))
+    time.sleep(0.25)
+"""
+"""In steps, forty mebibytes in a second."""
 
 
 def explained(cluster: KubeCluster, node: str) -> Any:
@@ -108,7 +122,7 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
 
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
-    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
+    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096", SLOWLY)
     lender.yodel(*static, "cpu.static-milli=2000")
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
@@ -142,3 +156,105 @@ def test_spark_runs_on_measured_capacity(lender: KubeCluster) -> None:
     result = lender.spark().submit("cluster", "pi.py", 500, 2, "/tmp/report")
     assert result.returncode == 0, result.text[-4000:]
     assert lender.application(result.application_id)["finalStatus"] == "SUCCEEDED"
+
+
+@pytest.fixture
+def small_node(lender: KubeCluster) -> Iterator[str]:
+    """A node of two GiB, and another that takes what comes before the small one is opened.  Nothing else runs there."""
+    places = {pod["spec"]["nodeName"] for pod in lender.get("pods", "--namespace", lender.namespace)["items"]}
+    names = sorted(lender.node_names(), key=lambda name: name in places)
+    limit = memory_of(names[0]) / "memory.limit_in_bytes"
+    try:
+        lender.kubectl("taint", "node", names[0], *names[2:], BUSY)
+        limit.write_text(str(NODE_MIB * MIB))
+        yield names[0]
+    finally:
+        limit.write_text("-1")
+        lender.kubectl("taint", "node", "--all", f"{BUSY}-", check=False)
+
+
+def memory_of(node: str) -> Path:
+    return Path("/sys/fs/cgroup/memory", CGROUP, node)
+
+
+def working_set_mib(node: str) -> int:
+    group = memory_of(node)
+    lines = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    return (int((group / "memory.usage_in_bytes").read_text()) - int(lines["total_inactive_file"])) // MIB
+
+
+def test_a_service_has_the_memory_that_it_needs_and_batch_goes_one_by_one(lender: KubeCluster, small_node: str) -> None:
+    """What is lent stays the same: it is the agent alone that acts."""
+    numbers = ("cpu.static-milli=2000", f"memory.static-mib={NODE_MIB}")
+    lender.yodel("colocation", "on", "--preset", "static", "--dialect", "koordinator", *numbers)
+    wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
+    hold = f"python3 -c 'import time; x = bytes([1]) * ({TASK_MIB} << 20); time.sleep(1200)'"
+    job = shell.start(lender.target, "-shell_command", hold, "-num_containers", 3, "-container_memory", 512)
+    application_id = job.application_id()
+    try:
+        lender.running_pods(application_id, "task", 1)
+        lender.kubectl("taint", "node", small_node, f"{BUSY}-")
+        pods = lender.running_pods(application_id, "task", 3)
+        older, newer = sorted((pod for pod in pods if pod.node == small_node), key=lambda pod: pod.container)
+        wait_for("what they hold", lambda: working_set_mib(small_node) > 2 * TASK_MIB)
+        lender.hold(3)
+        with service_on(lender, small_node) as grow:
+            grow(NODE_MIB * 92 // 100 - working_set_mib(small_node))
+            wait_for("the first", lambda: ended_for_memory(lender, small_node) == [newer.container])
+            lender.hold(6)
+            found = explained(lender, small_node)
+            assert (found["state"], found["emergency"]["containers"]) == ("CLOSED", [newer.container]), "one was enough"
+            assert found["emergency"]["cool_down_s"] > 0
+            assert "memory runs short: node memory 1." in lender.yodel("node", "explain", small_node)
+            grow(TASK_MIB)
+            wait_for("both", lambda: ended_for_memory(lender, small_node) == [newer.container, older.container])
+            for pod in (newer, older):
+                (told,) = wait_for("an event", lambda pod=pod: preempted(lender, pod.name))  # type: ignore[misc]
+                assert f"Container {pod.container} ended with -102: " in told
+                assert "Container preempted by its node: node memory 1." in told
+    finally:
+        lender.kill(USER, application_id)
+        job.stop()
+
+
+@contextlib.contextmanager
+def service_on(cluster: KubeCluster, node: str) -> Iterator[Callable[[int], None]]:
+    """A burstable pod, and how it gets so many MiB more: which it does, and it is never short."""
+    agents = cluster.get("daemonset", "--namespace", cluster.container_namespace)["items"][0]
+    image = agents["spec"]["template"]["spec"]["containers"][0]["image"]
+    program = json.dumps(GROW)
+    spec = GROWING.replace("NODE", node).replace("IMAGE", image).replace("PROGRAM", program)
+    words = ("exec", "service", "--namespace=default", "--", "sh", "-c")
+    wanted = 0
+
+    def status() -> Any:
+        return cluster.get("pod", "service", "--namespace=default")["status"]
+
+    def grow(mib: int) -> None:
+        nonlocal wanted
+        wanted += mib // STEP_MIB
+        cluster.kubectl(*words, f"echo {wanted} > /tmp/wants")
+        wait_for("what it needs", lambda: cluster.kubectl(*words, "cat /tmp/has || true").strip() == str(wanted))
+
+    cluster.kubectl("apply", "--filename=-", given=spec)
+    try:
+        wait_for("the service", lambda: status()["phase"] == "Running")
+        yield grow
+        (container,) = status()["containerStatuses"]
+        assert (container["restartCount"], "running" in container["state"]) == (0, True)
+        assert "oom_kill 0" in (memory_of(node) / "memory.oom_control").read_text()
+    finally:
+        cluster.kubectl("delete", "pod", "service", "--namespace=default", "--ignore-not-found", "--now")
+
+
+def ended_for_memory(cluster: KubeCluster, node: str) -> list[str]:
+    """In the order in which the agent ended them."""
+    found = explained(cluster, node)["emergency"]
+    return list(found["containers"]) if found is not None else []
+
+
+def preempted(cluster: KubeCluster, pod: str) -> list[str]:
+    """What events say of it."""
+    selector = f"--field-selector=involvedObject.name={pod},reason=Preempted"
+    events = cluster.get("events", "--namespace", cluster.container_namespace, selector)["items"]
+    return [event["message"] for event in events]

@@ -109,6 +109,7 @@ async def test_refused_pod_of_a_granted_container_is_tried_elsewhere_and_the_am_
     (granted,) = (await am.beat()).granted
     assert granted.container.id == container_id
     assert granted.node.id == NODE
+    assert (world.rm.reconciler.refused_count, world.rm.reconciler.lost_count) == (1, 0)
 
 
 async def test_refused_pod_of_a_container_that_was_handed_over_ends_it_without_blame(world: World) -> None:

@@ -122,6 +122,11 @@ async def test_graceful_leave_ends_at_its_timeout(world: World) -> None:
     await refresh(world, EXCLUDED, is_graceful=True, timeout_s=60)
     await world.pass_time(59)
     assert state_of(world) is NodeState.DECOMMISSIONING
+    told = world.rm.queries.noticed.of(container_id)
+    assert told is not None
+    text = "1 container is on notice (node drains): node node-1:8041 is being decommissioned; ended within 1 s."
+    assert told.text == text
+    assert not (await world.beat(running(container_id))).on_notice, "it is its ApplicationMaster that hears of the node"
     await world.pass_time(2)
     assert state_of(world) is NodeState.DECOMMISSIONED
     ended = world.container(container_id)

@@ -183,6 +183,7 @@ async def test_pod_deleted_from_outside_ends_its_container_with_minus_100(world:
 
     text = f"Container released: its pod {dns_name(container_id)} was deleted"
     assert completions(await am.beat()) == [(container_id, -100, text)]
+    assert world.rm.reconciler.lost_count == 1
 
 
 async def test_signal_that_was_a_deletion_of_the_pod_is_told_as_one(world: World) -> None:
@@ -195,6 +196,7 @@ async def test_signal_that_was_a_deletion_of_the_pod_is_told_as_one(world: World
     await world.beat(complete(deleted, 143, "killed"), complete(killed, 143, "killed"))
 
     assert [(i, status) for i, status, _ in completions(await am.beat())] == [(deleted, -100), (killed, 143)]
+    assert world.rm.reconciler.lost_count == 1
 
 
 async def test_pods_end_counts_when_no_agent_speaks(world: World) -> None:

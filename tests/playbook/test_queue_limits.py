@@ -14,6 +14,7 @@ from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
+from yodel.domain.waiting_words import What
 from yodel.errors import InvalidResourceRequest, Refused
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -152,6 +153,17 @@ async def test_queue_with_enough_applications_takes_no_more(limits: dict[str, fl
         assert world.rm.state.queue_use.live_by_queue["root.a"] == (1 if says else 2)
 
 
+async def test_scheduler_with_enough_applications_takes_no_more_in_any_queue() -> None:
+    async with World(Options(queues=tuple(replace(one, applications_of_all=2) for one in (ROOT, A, B)))) as world:
+        assert world.application(await world.submit(queue="a")).state is ApplicationState.ACCEPTED
+        assert world.application(await world.submit(queue="b")).state is ApplicationState.ACCEPTED
+        refused = world.application(await world.submit(queue="b"))
+        assert refused.diagnostics == (
+            f"Maximum system application limit reached,cannot accept submission of application: {refused.id}"
+        )
+        assert refused.state is ApplicationState.FAILED
+
+
 async def test_guarantee_in_amounts_is_kept_beside_weights_and_scaled_when_nodes_go() -> None:
     """Sixteen small containers: six are a's, b and c share the rest."""
     own = said_in("capacity", "[memory=6144,vcores=6]")
@@ -222,6 +234,80 @@ async def test_number_that_may_run_goes_along_with_an_application_that_is_moved(
         assert (use["root.a"].masters, use["root.b"].masters) == (1, 1)
 
 
+async def test_unmanaged_master_beyond_the_number_that_may_run_gets_nothing_until_another_ends() -> None:
+    """It is launched by itself, as with the CapacityScheduler: what waits is what it asks for."""
+    async with World(Options(queues=(ROOT, replace(A, maximum_parallel_applications=1), B))) as world:
+        await world.register_node()
+        first, second = [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]
+        managed = await world.submit(queue="a")
+        await first.obtain(2)
+        await second.beat(ask(3))
+        await world.settle()
+        assert held(world, "root.a") == 2
+        said = "Queue root.a runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
+        why = world.rm.queries.why.of(world.application(second.application_id))
+        assert why.summary.startswith("It waits for 3 containers: ")
+        assert why.asks[0].chain[0].what is What.PARALLEL_APPLICATIONS
+        for one in (second.application_id, managed):
+            assert world.rm.queries.application(one).application.diagnostics.endswith(said)
+
+        await world.restart()
+        await first.register()
+        await second.register()
+        await second.beat(ask(3))
+        await world.settle()
+        assert held(world, "root.a") == 2, "who has containers runs"
+        await first.finish()
+        await world.settle()
+        await world.pass_time(5)
+        assert held(world, "root.a") == 3
+        assert world.application(managed).state is ApplicationState.ACCEPTED
+        await second.finish()
+        await world.pass_time(5)
+        assert world.rm.state.queue_use.by_queue["root.a"].masters == 1, "one more that waited"
+
+
+async def test_unmanaged_masters_that_run_when_the_number_is_lowered_go_on_after_a_restart() -> None:
+    async with World(Options(queues=(ROOT, A, B))) as world:
+        await world.register_node()
+        ams = [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]
+        for am in ams:
+            await am.obtain(1)
+        lowered = replace(A, maximum_parallel_applications=1)
+        world.options = replace(world.options, queues=(ROOT, lowered, B))
+        await world.restart()
+        assert world.rm.state.queues["root.a"].maximum_parallel_applications == 1
+        for am in ams:
+            await am.register()
+            await am.beat(ask(1))
+        await world.settle()
+        assert held(world, "root.a") == 4
+
+
+async def test_unmanaged_masters_run_at_once_where_that_is_raised_or_nothing_limits() -> None:
+    limited = replace(A, maximum_parallel_applications=1)
+    async with World(Options(queues=(ROOT, limited, B))) as world:
+        await world.register_node()
+        for am in [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]:
+            await am.beat(ask(1))
+        await world.settle()
+        assert held(world, "root.a") == 1
+
+        def raised(tx: object) -> None:
+            tx.queues.rows.append(A)  # type: ignore[attr-defined]
+
+        await world.run(world.rm.engine.do(raised))
+        await world.settle()
+        assert held(world, "root.a") == 2
+    observing = replace(ROOT, enforcement=Enforcement.OBSERVE)
+    async with World(Options(queues=(observing, limited, B))) as world:
+        await world.register_node()
+        for am in [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]:
+            await am.beat(ask(1))
+        await world.settle()
+        assert held(world, "root.a") == 2
+
+
 async def test_submissions_of_one_commit_count_for_one_another() -> None:
     async with World(Options(queues=(ROOT, replace(A, maximum_applications=2), B))) as world:
         ids = await asyncio.gather(*(world.submit(queue="a") for _ in range(5)))
@@ -285,3 +371,14 @@ async def test_largest_container_of_a_queue_is_what_its_applications_may_ask_for
         assert world.rm.submission.largest("root.a") == Resource(2048, 2)
         with pytest.raises(InvalidResourceRequest, match="maximum allowed allocation=<memory:2048, vCores:2>"):
             await world.submit(queue="a", am_asked_capability=Resource(4096, 1))
+
+
+async def test_largest_container_is_the_least_of_queue_queue_above_cluster_and_node() -> None:
+    above = Queue(path="root.p", is_leaf=False, maximum_allocation_vcores=3)
+    leaf = Queue(path="root.p.x", maximum_allocation_vcores=3, maximum_allocation_mib=6144)
+    async with World(Options(queues=(ROOT, above, leaf))) as world:
+        assert world.rm.submission.largest("root.p.x") == Resource(6144, 3)
+        await world.register_node(capability=Resource(4096, 16))
+        assert world.rm.submission.largest("root.p.x") == Resource(4096, 3)
+        await world.register_node(capability=Resource(16384, 2))
+        assert world.rm.submission.largest("root.p.x") == Resource(6144, 2)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from tests.support.playbook import World, a_submission
-from yodel.errors import Refused, Unavailable, YodelError
+from tests.support.rm_options import Options
+from yodel.domain.queues.queue import Queue
+from yodel.errors import AccessDenied, Refused, Unavailable, YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.identity import PosixUser
 from yodel.ports.store import Store
@@ -23,6 +26,7 @@ class Directory:
 
     is_down: bool = False
     asked: list[str] = field(default_factory=list)
+    threads: set[int] = field(default_factory=set)
 
     def groups_of(self, user: str) -> Sequence[str]:
         return ()
@@ -32,6 +36,7 @@ class Directory:
 
     def posix_user(self, user: str) -> PosixUser:
         self.asked.append(user)
+        self.threads.add(threading.get_ident())
         if self.is_down:
             raise Unavailable("the directory does not answer")
         if user != "alice":
@@ -60,6 +65,7 @@ async def test_an_account_that_is_not_there_is_refused_and_a_lookup_that_fails_i
             await world.submit(user=user)
         assert world.rm.state.applications == {}
         assert world.directory.asked == [user], "once"
+        assert threading.get_ident() not in world.directory.threads, "beside the loop"
 
 
 async def test_an_image_that_is_not_allowed_is_refused() -> None:
@@ -80,4 +86,14 @@ async def test_the_same_submission_again_asks_nobody() -> None:
         application_id = await world.submit(user="alice")
         world.directory.is_down, world.directory.asked = True, []
         await world.run(world.rm.submission.submit(application_id, a_submission(user="alice")))
+        assert world.directory.asked == []
+
+
+async def test_who_may_not_submit_to_the_queue_learns_of_no_account() -> None:
+    root = Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" ")
+    queues = (root, Queue(path="root.default", submit_acl="bob"))
+    async with KnownWorld(Options(queues=queues, acl_enable=True)) as world:
+        for user in ("alice", "nobody"):
+            with pytest.raises(AccessDenied, match="does not have permission to submit"):
+                await world.submit(user=user)
         assert world.directory.asked == []

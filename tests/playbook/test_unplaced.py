@@ -17,6 +17,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import AttemptState
 from yodel.domain.waiting_words import What
+from yodel.rm_api.v1 import shapes
 
 ROOT = Queue(path="root", is_leaf=False)
 A = Queue(path="root.a", capacity_percent=25.0, user_limit_factor=-1.0)
@@ -89,13 +90,23 @@ async def test_wish_is_kept_and_tried_again_after_a_while(world: World) -> None:
     assert planned(world, "root.a") == 14
 
 
-async def test_a_node_that_comes_ends_the_wait(world: World) -> None:
-    await stuck_and_waiting(world)
+@pytest.mark.parametrize("news", ["node", "label", "queue"])
+async def test_a_node_a_label_or_a_queue_that_changes_ends_the_wait(world: World, news: str) -> None:
+    _, other = await stuck_and_waiting(world)
     await world.pass_time(WAIT_S)
-    assert planned(world, "root.a") == 4
-    await world.register_node(replace(NODE, host="another"), Resource(16384, 16))
+    bind(world, "root.b")
     await world.settle()
-    assert planned(world, "root.a") > 4
+    await other.beat(releases=[granted.container.id for granted in (await other.beat()).granted])
+    await world.pass_time(1)
+    assert planned(world, "root.a") == 4, "there is room, and five seconds are not over"
+    if news == "node":
+        await world.register_node(replace(NODE, host="another"), Resource(1024, 1))
+    elif news == "label":
+        await world.run(world.rm.engine.do(lambda tx: tx.put(replace(tx.node(NODE), labels=("gpu",)))))
+    else:
+        await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(replace(A, priority=1))))
+    await world.settle()
+    assert planned(world, "root.a") >= 14
 
 
 async def test_nobody_gives_way_where_nobody_wants_the_share_or_could_have_it(world: World) -> None:
@@ -148,14 +159,15 @@ async def test_what_has_no_node_is_told_apart(world: World) -> None:
 
 
 async def test_used_percent_is_of_what_is_used_most() -> None:
-    leaf = Queue(path="root.a", capacity_percent=50.0, user_limit_factor=-1.0)
-    other = Queue(path="root.b", capacity_percent=50.0)
+    """Three containers of 1 GiB and 8 cores in a queue of 8 GiB and 8 cores: 37.5 of memory, 300 of cores."""
+    leaf = Queue(path="root.a", capacity_percent=25.0, user_limit_factor=-1.0)
+    other = Queue(path="root.b", capacity_percent=75.0)
     async with World(
         Options(queues=(ROOT, leaf, other), allocation=replace(LIMITS, maximum=Resource(16384, 16)))
     ) as world:
-        await world.register_node(capability=Resource(16384, 16))
-        am = await world.running_am(queue="a")
-        await am.obtain(1, capability=Resource(1024, 15))
+        await world.register_node(capability=Resource(32768, 32))
+        am = await world.running_am(queue="a", is_unmanaged=True)
+        await am.obtain(3, capability=Resource(1024, 8))
         queue = await world.rm.queries.queue("a")
         assert queue is not None
-        assert queue.used_share == 2.0
+        assert shapes.queue(queue).used_percent == 300.0

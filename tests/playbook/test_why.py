@@ -409,4 +409,6 @@ async def test_a_priority_above_the_clusters_is_told() -> None:
     async with World(replace(options(A, B), submission=SubmissionLimits(max_priority=3))) as world:
         application_id = await world.submit(queue="a", priority=7, context=context.SerializeToString())
         assert world.application(application_id).submission.priority == 3
-        assert "Priority 7 was asked for, and it has 3: " in why(world, application_id).summary
+        said = "Priority 7 was asked for, and it has 3: no application has more than max_priority"
+        assert said in why(world, application_id).summary
+        assert world.rm.queries.application(application_id).application.diagnostics.startswith(said)

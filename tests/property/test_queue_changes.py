@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.playbook import World
 from yodel.domain.queues.moving import moved
 from yodel.domain.queues.properties import described
+from yodel.domain.queues.removal import mark_of
 from yodel.domain.queues.words import said_properties
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, Refused
@@ -60,7 +61,7 @@ steps = st.one_of(
     updates,
     stops,
     st.builds(lambda path: ConfUpdate(removed=[path]), paths),
-    st.sampled_from(["restart", "format"]),
+    st.sampled_from(["restart", "format", "ends", "look", *(f"submit {path}" for path in PATHS)]),
     st.integers(1, 3),
     st.tuples(paths, paths),
 )
@@ -82,16 +83,38 @@ async def _lived(drawn: list[object]) -> None:
             except (Refused, ChangeNotFound):
                 assert world.rm.scheduler_conf.version == before
             conf = world.rm.scheduler_conf
-            assert conf.version - before in (0, 1)
+            assert conf.version - before in ((0, 1, 2, 3) if step == "look" else (0, 1))
+            live = {row.submission.queue for row in world.rm.state.applications.values() if not row.state.is_final}
+            assert live <= conf_paths(world), "a queue that is in use has gone"
             assert was.setdefault(conf.version, dict(conf.properties())) == conf.properties()
             _require_rows_say_what_they_are(world)
+        await _step(world, "ends")
+        await _step(world, "look")
+        assert not any(map(mark_of, world.rm.state.queues.values())), "a marked queue that is empty stays"
+        was[world.rm.scheduler_conf.version] = dict(world.rm.scheduler_conf.properties())
         for version, properties_then in was.items():
             assert await world.rm.scheduler_conf.as_of(version) == (max(was), properties_then)
+
+
+def conf_paths(world: World) -> set[str]:
+    assert {*world.disk.queues} == {*world.rm.state.queues}
+    return {*world.rm.state.queues}
 
 
 async def _step(world: World, step: object) -> None:
     conf = world.rm.scheduler_conf
     wanted: Wanted
+    if step == "look":
+        await world.run(world.rm.marked_queues.look())
+        return
+    if step == "ends":
+        for application_id, row in list(world.rm.state.applications.items()):
+            if not row.state.is_final:
+                await world.run(world.rm.submission.kill(application_id, "alice"))
+        return
+    if isinstance(step, str) and step.startswith("submit "):
+        await world.submit(queue=step.removeprefix("submit "))
+        return
     if step == "restart":
         await world.restart()
         return
@@ -100,10 +123,10 @@ async def _step(world: World, step: object) -> None:
         return
     if isinstance(step, int):
         now, properties_then = await conf.as_of(step)
-        await world.run(conf.change("admin", replacing(properties_then), expected=now))
+        await world.run(conf.change("admin", replacing(properties_then), expected=now, is_whole=True))
         return
     if step is TREE:
-        await world.run(conf.change("admin", replacing(TREE)))
+        await world.run(conf.change("admin", replacing(TREE), is_whole=True))
         return
     if isinstance(step, tuple):
         path, to = step

@@ -43,6 +43,9 @@ STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 JUMPS_S = (-3600, -60, -1, 1, 60, 900)
 """Of the wall clock, which durations must not be measured by."""
 PAST_EVENTS_MAX = 50
+FILLING_ROUNDS = 8
+FITS_WITHIN_S = 30 + 15
+"""The notice, and three of the clock's longest steps: to hear of it, to end, and to be gone."""
 
 
 QUEUE_CHANGES: list[dict[str, Any]] = [
@@ -234,6 +237,35 @@ class ColocationStorm(Storm):
         if self.is_on and self._chance(0.02):
             lenders.statuses.put(host, uid=f"made anew in {self.taken}")
         return []
+
+
+class ShrinkingStorm(ColocationStorm):
+    """Tasks go on until they are asked to end: what is held is the scheduler's, and what is lent comes and goes."""
+
+    def __init__(self, cluster: ColocationCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._task_odds = 0.0
+
+    async def shrink(self) -> float | None:
+        """All nodes are filled and one shrinks: how long, in seconds, until what pods ask for there fits again; None:
+        nothing was to go."""
+        lenders = self._lenders
+        for _ in range(FILLING_ROUNDS):
+            await self.round()
+        host = max(sorted(lenders.cores), key=lenders.asked_for)
+        held = lenders.asked_for(host) // 1024
+        if not held:
+            return None
+        lenders.cores[host] = self._random.randrange(held)
+        began_s = lenders.clock.monotonic_s()
+        while lenders.asked_for(host) > lenders.cores[host] * 1024:
+            await self.round()
+            assert lenders.clock.monotonic_s() - began_s <= FITS_WITHIN_S, f"{host} does not fit"
+        lenders.cores[host] = NODE_SIZE.vcores
+        return lenders.clock.monotonic_s() - began_s
+
+    def let_end(self) -> None:
+        self._task_odds = 0.4
 
 
 class LendingStorm(Storm):

@@ -35,6 +35,7 @@ def check(cluster: Cluster) -> None:
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
     check_queues(state)
     check_pools(state)
+    check_holds(cluster)
     check_why(cluster)
     if isinstance(cluster, LendingCluster):
         check_lending(cluster)
@@ -92,6 +93,23 @@ def check_queues(state: ClusterState) -> None:
     live = Counter(a.submission.queue for a in state.applications.values() if not a.state.is_final)
     assert use.live_by_queue == live
     assert use.live_count == use.live_by_user.total() == live.total()
+
+
+def check_holds(cluster: Cluster) -> None:
+    """At most one node of a leaf, each held for one, a tenth of a pool's, and no longer than that without something
+    freed; what counts as used of it is free there and no more than the wish."""
+    state, rules = cluster.rm.state, cluster.rm.scheduler.holder.rules
+    holds = list(state.holds.all)
+    assert len({hold.queue for hold in holds}) == len(holds), "two nodes are held for one leaf"
+    assert len({(hold.pool, hold.node_id) for hold in holds}) == len(holds), "a node is held for two"
+    assert all(hold.free.fits_in(hold.short.size) for hold in holds), "more is reserved than wanted"
+    if cluster.rm.scheduler.is_woken or not cluster.rm.engine.is_at_rest:
+        return
+    now_s = cluster.clock.monotonic_s()
+    for hold in holds:
+        pool = state.pools.of(hold.pool)
+        assert hold.counted.fits_in(pool.free_on(hold.node_id)), "what is reserved is not free"
+        assert now_s - max(hold.since_s, hold.freed_s, hold.planned_s) <= rules.longest_s + SLACK_S, "held in vain"
 
 
 def check_why(cluster: Cluster) -> None:

@@ -23,6 +23,7 @@ from tests.simulation.actions import (
     BusyStorm,
     ColocationStorm,
     LendingStorm,
+    ShrinkingStorm,
     Storm,
     WindowStorm,
     come_to_rest,
@@ -48,6 +49,7 @@ from tests.support.rm_options import SMALL
 
 SIZES_SETTLE_ROUNDS = 6
 PAIR_JOBS = 3
+SHRINKS = 10
 SKEWS_MS = (0, 0, -900, 900, -90_000, 90_000)
 """Of a process's wall clock."""
 ERRORS_ONLY = 50
@@ -104,6 +106,22 @@ async def colocation(seed: int) -> int:
         storm.calm()
         await come_to_rest(cluster, storm, lambda _: laws.check_published(cluster))
         assert cluster.statuses.patches, "a storm without a patch shows nothing"
+        return storm.taken
+
+
+async def shrinking(seed: int) -> int:
+    """Loans shrink below what is held there: in a storm, and ten times with nothing else amiss."""
+    jobs = [Job(4 + n, SMALL, queue="batch") for n in range(JOBS)]
+    async with ColocationCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
+        storm = ShrinkingStorm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        cluster.relist()
+        times = [one for _ in range(SHRINKS) if (one := await storm.shrink()) is not None]
+        assert len(times) >= SHRINKS // 2, "a storm in which little shrinks shows nothing"
+        assert cluster.noticed, "a storm without a notice shows nothing"
+        storm.let_end()
+        await come_to_rest(cluster, storm, lambda _: laws.check_published(cluster))
         return storm.taken
 
 
@@ -164,6 +182,7 @@ KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
     "busy": busy,
     "lending": lending,
     "pair": pair,
+    "shrinking": shrinking,
     "windows": windows,
 }
 

@@ -50,6 +50,12 @@ async def test_measured_capacity_comes_and_goes_in_a_storm(seed: int) -> None:
     assert await run.colocation(seed) > 0
 
 
+@pytest.mark.drawn("shrinking")
+@pytest.mark.parametrize("seed", seeds_of("shrinking", 4))
+async def test_what_does_not_fit_a_loan_any_more_goes_in_time_and_no_more(seed: int) -> None:
+    assert await run.shrinking(seed) > 0
+
+
 @pytest.mark.drawn("windows")
 @pytest.mark.parametrize("seed", seeds_of("windows", 8))
 async def test_window_opens_and_closes_in_a_storm(seed: int) -> None:

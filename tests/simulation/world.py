@@ -13,12 +13,14 @@ from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.ids import NodeId
+from yodel.domain.notices import Teller
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.scheduler_conf import ConfUpdate
+from yodel.errors import Unavailable
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
@@ -132,6 +134,8 @@ class ColocationCluster(Cluster):
         self.age_ms = dict.fromkeys(self.cores, 0)
         self.silent: set[str] = set()
         """Whose beats bring no report."""
+        self.noticed = 0
+        """Notices that were looked at."""
         self.below: dict[str, int] = {}
         """Granted MiB of nodes that lent less at the last look (``tests.simulation.laws``)."""
         for host in self.cores:
@@ -149,6 +153,37 @@ class ColocationCluster(Cluster):
             said = report(self.cores[node_id.host], policy.version, self.age_ms[node_id.host])
             changes = {"proved_name": node_id.host, "policy_version": policy.version, "capacity": said, **changes}
         return await super().beat(*containers, node_id=node_id, **changes)
+
+    async def look_at_clock(self) -> None:
+        await super().look_at_clock()
+        before = self.rm.taking_back.ended_count
+        try:
+            await self.run(self.rm.taking_back.look())
+        except Unavailable:
+            return
+        if self.rm.taking_back.ended_count == before:  # else more was committed meanwhile than it has looked at
+            self.check_notices()
+
+    def check_notices(self) -> None:
+        """A law: no more goes than is needed, no ApplicationMaster while others stay, and what is short is covered."""
+        state, publishing, live = self.rm.state, self.rm.publishing, [*self.rm.state.live_containers()]
+        noted = state.notices.of_teller(Teller.LOANS)
+        for agent in self.nodes:
+            node = publishing.nodes.get(agent.node_id.host)
+            own = [c for c in live if c.queue == "root.batch" and c.node_id == agent.node_id]
+            going = [c for c in own if c.id in noted]
+            if node is None or node.lent is None or not publishing.measures:
+                assert not going, "nobody knows what the node lends"
+                continue
+            over_mib = sum(c.reserved.memory_mib for c in own) - node.lent.memory_mib
+            short_mib = over_mib - sum(c.reserved.memory_mib for c in going)
+            is_closed = self.rm.state.is_closed_for("root.batch", agent.node_id.host)
+            assert short_mib <= 0 or len(going) == len(own) or not is_closed, "less is on notice than is short"
+            if any(c.is_am for c in going):
+                assert len(going) >= sum(not c.is_am for c in own) + 1, "an ApplicationMaster goes and others stay"
+            for one in [] if any(c.is_am for c in going) else going:
+                assert short_mib + one.reserved.memory_mib > 0, "more is on notice than is short"
+            self.noticed += len(going)
 
     def pods_step(self) -> None:
         super().pods_step()

@@ -96,9 +96,9 @@ class AgentProcess:
         return pod
 
     async def launch(
-        self, container: ContainerId, context: pb.ContainerLaunchContextProto
+        self, container: ContainerId, context: pb.ContainerLaunchContextProto, **changes: Any
     ) -> service_pb.StartContainersResponseProto:
-        request = start_request(self.node_id, container, context, USER)
+        request = start_request(self.node_id, container, context, USER, **changes)
         return await self.call(
             "startContainers",
             service_pb.StartContainersRequestProto(start_container_request=[request]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.support.fakes import NODE
@@ -26,9 +26,11 @@ GIB = 1 << 30
 
 
 @asynccontextmanager
-async def lending_world() -> AsyncIterator[World]:
+async def lending_world(
+    queues: Sequence[Queue] = QUEUES, lent_to: Sequence[str] = ("root.batch",)
+) -> AsyncIterator[World]:
     """One node of sixteen cores, with an agent that has reported nothing."""
-    async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
+    async with World(Options(queues=queues, dialects=dict.fromkeys(lent_to, "koordinator"))) as world:
         world.statuses.put(NODE.host)
         await world.register_node()
         world.rm.use_colocation(ON)

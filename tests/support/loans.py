@@ -16,9 +16,10 @@ POLICY = Policy(
 )
 
 
-def report(cores: int, version: str = "one", age_ms: int = 0) -> CapacityReport:
-    """Of so many cores, each with a GiB."""
-    amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: cores * 1024}
+def report(cores: int, version: str = "one", age_ms: int = 0, memory_gib: int | None = None) -> CapacityReport:
+    """Of so many cores, each with a GiB, unless said otherwise."""
+    gib = cores if memory_gib is None else memory_gib
+    amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: gib * 1024}
     loans = tuple(
         Loan(resource=name, amount=amount, measured=(), terms=(Term(name="all", amount=amount, why=""),), steps=())
         for name, amount in amounts.items()

@@ -256,7 +256,10 @@ class World:
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does
+            await self.run(self.rm.taking_back.look())
+        with suppress(Unavailable):  # as its task does
             await self.run(self.rm.master_keys.look())
+        await self.run(self.rm.marked_queues.look())
         await self.settle()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.forgetting.round())

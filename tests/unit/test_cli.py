@@ -8,15 +8,18 @@ import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+import httpx2
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from tests.support.audit_lines import logs_as_before
 from yodel import __version__, cli
+from yodel.client import api
 from yodel.errors import InvalidValue, Refused
 from yodel.rpc_io.open_files import WANTED
 from yodel.wiring import checks
@@ -172,6 +175,28 @@ def test_check_fails_only_for_what_stands_in_the_way(
     result = RUNNER.invoke(cli.app, ["check"])
     assert result.exit_code == status
     assert "java: said [so]" in result.output
+
+
+def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(settings: object) -> AsyncIterator[Finding]:
+        yield Finding(name="java", verdict=Verdict.OK, text="there")
+
+    nodes = [{"kubernetes_node": name, "undo_lines": lines} for name, lines in (("n1", ["x"]), ("n2", []))]
+    others = {"others_pods": 3, "others_nodes": 2}
+    answer = httpx2.Response(200, json={"limits": {"node_list": nodes, **others}})
+    transport = httpx2.MockTransport(lambda request: answer)
+    monkeypatch.setattr(checks, "run_checks", found)
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
+    output = RUNNER.invoke(cli.app, ["check"]).output
+    assert (
+        "limits of batch pods may still stand on nodes (1) without an agent that answers for them: n1; yodel" in output
+    )
+    assert "3 best-effort pods of others, on nodes (2), share the quota" in output
+    nodes[0]["undo_lines"] = []
+    answer = httpx2.Response(200, json={"limits": {"node_list": nodes, "others_pods": 0, "others_nodes": 0}})
+    output = RUNNER.invoke(cli.app, ["check"]).output
+    assert "agents answer for every node" in output
+    assert "quota" not in output
 
 
 def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:

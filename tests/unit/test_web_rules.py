@@ -40,6 +40,17 @@ def test_rules_are_there_when_they_are_switched_on() -> None:
     assert (rest.frame_options, rest.authentication) == ("", "kerberos")
 
 
+def test_the_administrator_s_token_is_read_and_never_shown(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef\n")
+    rest = with_rules(REST, WebSettings(admin_token_file=file))
+    assert rest.admin_token == b"0123456789abcdef"
+    assert "0123456789" not in repr(rest)
+    file.write_text("short")
+    with pytest.raises(InvalidValue, match=r"web\.admin_token_file: '5 bytes'"):
+        with_rules(REST, WebSettings(admin_token_file=file))
+
+
 def test_connections_are_as_many_as_is_set() -> None:
     limits = connection_limits(WebSettings(connections_max=20, connections_per_address_max=10))
     assert (limits.connections_max, limits.per_address_max) == (20, 10)

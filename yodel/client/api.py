@@ -20,6 +20,7 @@ STREAM_TIMEOUT = httpx2.Timeout(45.0, connect=5.0)
 """Three heartbeats of the event stream: who is silent for longer is gone."""
 PAGE_LIMIT = 500
 ITEMS_MAX = 100_000
+TOKEN_BYTES_MAX = 4096
 JsonObject = dict[str, Any]
 Params = Mapping[str, str | int | Sequence[str] | None]
 
@@ -37,12 +38,36 @@ def caller() -> str:
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
-class RmClient:
-    """One server and one user.  ``transport`` is for tests."""
+def admin_token() -> str:
+    """What is in the file that $YODEL_TOKEN_FILE names; empty without one.
 
-    def __init__(self, server: str, user: str, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+    Raises:
+        InvalidValue: it cannot be read, or is no token; the text does not show it.
+    """
+    name = os.environ.get("YODEL_TOKEN_FILE")
+    if not name:
+        return ""
+    try:
+        with open(name, "rb") as file:
+            token = file.read(TOKEN_BYTES_MAX + 1).strip().decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue("YODEL_TOKEN_FILE", name[:200], "a readable file of ASCII text") from error
+    if not 0 < len(token) <= TOKEN_BYTES_MAX or not token.isprintable():
+        raise InvalidValue("YODEL_TOKEN_FILE", f"{len(token)} bytes", f"one line of at most {TOKEN_BYTES_MAX} bytes")
+    return token
+
+
+class RmClient:
+    """One server and one user.  ``token`` is an administrator's; ``transport`` is for tests."""
+
+    def __init__(
+        self, server: str, user: str, transport: httpx2.AsyncBaseTransport | None = None, *, token: str = ""
+    ) -> None:
         self.server, self.user = _checked(server), user
-        self.http = httpx2.AsyncClient(timeout=TIMEOUT, transport=transport, params={"user.name": user})
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.http = httpx2.AsyncClient(
+            timeout=TIMEOUT, transport=transport, headers=headers, params={"user.name": user}
+        )
 
     async def __aenter__(self) -> RmClient:
         return self

@@ -8,8 +8,8 @@ import typer
 
 from yodel.client.change_queues import DryRun, Reason, Since
 from yodel.client.commands import nodes
-from yodel.client.invoking import AsJson, Server, run
-from yodel.errors import InvalidValue
+from yodel.client.invoking import AsJson, NotDone, Server, run
+from yodel.errors import InvalidValue, Unavailable
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
@@ -23,7 +23,12 @@ colocation = typer.Typer(
     rich_markup_mode="rich",
 )
 PREFIX = "yodel.colocation."
+VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")
 NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "ASKED FOR", "WHY")
+LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CONFIRMED", "WHY")
+LOOK_S = 1.0
+WAIT_MAX_S = 3600
+CONFIRMED, HELD = "UNDONE", "HELD"
 
 
 @colocation.command("status")
@@ -73,6 +78,17 @@ def switch_on(
 @colocation.command("off")
 def switch_off(
     now: Annotated[bool, typer.Option("--now", help="End what runs on lent capacity, too.")] = False,
+    wait: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            max=WAIT_MAX_S,
+            help="Wait until the agents have confirmed that limits are undone; print what to run on nodes whose agent "
+            "has not (exit status 1).",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
@@ -80,15 +96,20 @@ def switch_off(
     as_json: AsJson = False,
 ) -> None:
     """Lend nothing new.  What is published follows the pods down, and goes with the last of them; with --now they are
-    ended first (PREEMPTED).
+    ended first (PREEMPTED).  Limits of batch pods are undone by the agents of their nodes.
 
-    Example: yodel colocation off --reason "quarter's end"
+    Example: yodel colocation off --wait 60 --reason "quarter's end"
     """
 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        try:
+            await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        except Unavailable:
+            if wait is not None and not as_json:
+                _tell_lines_for_any_node(screen)
+            raise
         if dry_run:
             return
         if now:
@@ -98,6 +119,42 @@ def switch_off(
         if not as_json and found["node_list"]:
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+        if wait is not None:
+            await _wait(client, screen, found, wait, as_json=as_json)
+
+    run(server, work)
+
+
+@colocation.command("evict")
+def evict(
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="host:port of its agent, the host alone, or its name in Kubernetes.")
+    ],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="CPU,MEMORY", help="What batch may keep there, as 2,4Gi; nothing unless said."),
+    ] = "0,0",
+    dry_run: DryRun = False,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a node lends, in order and with notice: name who goes, and why.
+
+    Nothing new starts there before it fits, and for a minute after that.
+
+    Example: yodel colocation evict node-1 --to 2,4Gi --dry-run
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client.commands import node_id, segment
+
+        path = f"/nodes/{segment(await node_id(client, node))}/evict"
+        asked = {"dry_run": "true"} if dry_run else {}
+        found, _ = await client.call("POST", path, params=asked, body=_left(to))
+        if as_json:
+            screen.json(found)
+        else:
+            _tell_victims(found, screen, is_dry_run=dry_run)
 
     run(server, work)
 
@@ -137,17 +194,25 @@ def explained(found: JsonObject) -> list[str]:
     if found["source"] is not None:
         lines.append(f"source: {found['source']}{age}, policy {found['policy_version']}")
     lines += [f"problem: {problem}" for problem in found["problems"]]
+    if found["emergency"] is not None:
+        lines.append(f"memory runs short: {found['emergency']['reason']}")
+        lines += [f"  {container} was ended for it" for container in found["emergency"]["containers"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
+    if found["pressure"] is not None:
+        share, source = found["pressure"]["some_percent"], found["pressure"]["source"]
+        lines += ["", f"online pods wait for a processor in {share:.2f} % of the last 10 s ({source})"]
     if found["bounds"]:
         lines += ["", "batch pods are held to (-1: no limit)"]
         lines += [_bound_line(one) for one in found["bounds"]]
+    lines += [f"{one['name']}: {one['amount']}" for one in found["counts"]]
     return lines
 
 
 def _bound_line(one: JsonObject) -> str:
     written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
-    line = f"  {one['container']} {one['file']}: decided {one['decided']}, written {written}, read {read}"
+    whose = one["container"] or "all of them"
+    line = f"  {whose} {one['file']}: decided {one['decided']}, written {written}, read {read}"
     back = f", put back {one['put_back']} times" if one["put_back"] else ""
     return line + back + (f" ({one['why']})" if one["why"] else "")
 
@@ -185,6 +250,103 @@ async def _change(
     queue_edits.tell(screen, found, as_json=as_json)
 
 
+async def limits_of(server: str) -> JsonObject | None:
+    """What is known of limits; None: no ResourceManager tells of them there."""
+    from yodel.client.api import RmClient, caller
+    from yodel.errors import YodelError
+
+    try:
+        async with RmClient(server, caller()) as client:
+            limits: JsonObject = (await client.get("/colocation"))["limits"]
+    except YodelError:
+        return None
+    return limits
+
+
+async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int, *, as_json: bool) -> None:
+    """Node by node, as they confirm.  Raises NotDone: not all have."""
+    import asyncio
+    import contextlib
+    import time
+
+    end_s, told = time.monotonic() + wait_s, set[str]()
+    while True:
+        limits = found["limits"]
+        for node in limits["node_list"]:
+            if node["state"] == CONFIRMED and node["kubernetes_node"] not in told and not as_json:
+                told.add(node["kubernetes_node"])
+                screen.line(f"{node['kubernetes_node']}: {node['why']}, at {_confirmed(node)}.")
+        missing = sum(count for state, count in limits["node_counts"].items() if state != CONFIRMED)
+        left_s = end_s - time.monotonic()
+        if not missing or left_s <= 0:
+            break
+        await asyncio.sleep(min(LOOK_S, left_s))
+        with contextlib.suppress(Unavailable):  # another one may take over meanwhile
+            found = await client.get("/colocation")
+    if not missing:
+        return
+    if not as_json:
+        for line in undoing([node for node in limits["node_list"] if node["state"] != CONFIRMED]):
+            screen.line(line)
+        if (more := missing - len([node for node in limits["node_list"] if node["state"] != CONFIRMED])) > 0:
+            screen.line(f"{more} more nodes have not confirmed either.")
+    raise NotDone
+
+
+def _tell_lines_for_any_node(screen: Screen) -> None:
+    """Nobody can say which nodes they are for."""
+    from yodel.translator.undo_lines import undo_lines
+
+    screen.line("No ResourceManager answers. As root on each node where batch pods may have been bounded:")
+    for line in undo_lines(""):
+        screen.line(f"  {line}")
+
+
+def undoing(limits: list[JsonObject]) -> list[str]:
+    """What to run on nodes that have not confirmed: the same lines once, for all nodes that they are for."""
+    lines = [f"{node['kubernetes_node']}: {node['why']}." for node in limits]
+    nodes: dict[tuple[str, ...], list[str]] = {}
+    for node in limits:
+        if node["undo_lines"]:
+            nodes.setdefault(tuple(node["undo_lines"]), []).append(node["kubernetes_node"])
+    for undo_lines, names in nodes.items():
+        lines += [f"As root on {', '.join(names)}:", *(f"  {line}" for line in undo_lines)]
+    return lines
+
+
+def _left(text: str) -> JsonObject:
+    """Raises InvalidValue."""
+    from yodel.translator.quantities import parse_milli
+
+    cpu, comma, memory = text.partition(",")
+    try:
+        cpu_milli, memory_mib = parse_milli(cpu.strip()), parse_milli(memory.strip()) // (1000 << 20)
+    except InvalidValue:
+        comma = ""
+    if not comma or min(cpu_milli, memory_mib) < 0:
+        raise InvalidValue("--to", text[:200], "cores and memory, as 2,4Gi or 500m,512Mi")
+    return {"cpu_milli": cpu_milli, "memory_mib": memory_mib}
+
+
+def _tell_victims(found: JsonObject, screen: Screen, *, is_dry_run: bool) -> None:
+    from yodel.client import show
+
+    if found["victims"]:
+        screen.table(VICTIM_HEADS, [_victim_row(victim) for victim in found["victims"]])
+    verb = "would be" if is_dry_run else "are"
+    count, notice_s = len(found["victims"]), found["notice_s"]
+    show.hint(f"{count} containers of {found['kubernetes_node']} {verb} on notice, and ended {notice_s} s later.")
+    if not found["fits"]:
+        show.hint("It does not fit without them either: pods of others hold more, and are not touched.")
+
+
+def _victim_row(victim: JsonObject) -> list[str]:
+    """Under VICTIM_HEADS."""
+    from yodel.client.show import amount
+
+    return [victim["container"], victim["queue"], amount(victim["capability"]), victim["why"]]
+
+
 def _numbers(words: list[str]) -> dict[str, str | None]:
     """Raises InvalidValue."""
     found: dict[str, str | None] = {}
@@ -211,12 +373,22 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Patches": str(found["patches"]),
         "Put back": str(found["put_backs"]),
     }
+    if found["limits"]["node_counts"]:
+        facts["Limits"] = ", ".join(
+            f"{count} {state}" for state, count in sorted(found["limits"]["node_counts"].items())
+        )
+    if found["limits"]["others_pods"]:
+        facts["Pods of others"] = f"{found['limits']['others_pods']} share the quota"
     screen.facts(facts)
     if found["enabled"] and not found["names"]:
         show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")
     if found["node_list"]:
         screen.line("")
         screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+    limits = [node for node in found["limits"]["node_list"] if node["state"] != HELD]
+    if limits:
+        screen.line("")
+        screen.table(LIMITS_HEADS, [_limits_row(node) for node in limits])
     for agent in found["refused_agents"]:
         show.hint(f"Reports of {agent['id']} do not count: {agent['why']}.")
 
@@ -225,6 +397,18 @@ def _node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     name, state, why = node["kubernetes_node"], node["state"], node["why"]
     return [name, state, _amounts(node["published"]), _amounts(node["held"]), why]
+
+
+def _limits_row(node: JsonObject) -> list[str]:
+    """Under LIMITS_HEADS."""
+    groups = "-" if node["groups"] is None else str(node["groups"])
+    return [node["kubernetes_node"], node["state"], groups, _confirmed(node), node["why"]]
+
+
+def _confirmed(node: JsonObject) -> str:
+    from yodel.client import show
+
+    return show.time(node["confirmed_ms"])
 
 
 def _amounts(found: JsonObject) -> str:

@@ -41,7 +41,7 @@ class NotDone(Exception):
 
 def run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
     """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
-    from yodel.client.api import ApiRefused, RmClient, caller
+    from yodel.client.api import ApiRefused, RmClient, admin_token, caller
     from yodel.client.server import find_server
     from yodel.client.show import Screen, hint
     from yodel.errors import Unavailable
@@ -53,7 +53,8 @@ def run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, An
         nonlocal asked
         is_named = bool(option or os.environ.get("YODEL_SERVER"))
         server = find_server(option, os.environ, () if is_named else running.running_locals())
-        async with RmClient(server.url, caller()) as client:
+        # A token goes only to a server that was named for it: not to whatever runs on this machine.
+        async with RmClient(server.url, caller(), token=admin_token() if is_named else "") as client:
             asked = f"\n  Asked was {server.url}, from {server.origin}."
             await work(client, Screen())
 

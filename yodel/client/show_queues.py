@@ -47,6 +47,7 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
     return {
         "Queue": queue["path"],
         "State": queue["state"],
+        "To be removed": _removal(queue.get("to_be_removed")),
         "Capacity": share,
         "Guaranteed": amount(queue["guaranteed"]),
         "Maximum": f"{amount(queue['maximum'])}: {most}",
@@ -87,6 +88,10 @@ def window_now(window: JsonObject) -> str:
 
 def _window(window: JsonObject) -> str:
     return f"{window['name']}: at most {window['maximum_capacity_percent']:g} % while open, {window_now(window)}"
+
+
+def _removal(mark: JsonObject | None) -> str:
+    return "" if mark is None else f"when the last application has left: version {mark['version']} of {mark['author']}"
 
 
 def _shuffle(word: JsonObject) -> str:

@@ -15,6 +15,8 @@ def why_lines(why: JsonObject, now_ms: int) -> Iterator[str]:
     """Plain English, one line each."""
     yield f"{why['id']} ({why['state']}, queue {why['queue']}, user {why['user']})"
     yield why["summary"]
+    for notice in why["notices"]:
+        yield notice["text"]
     for ask in why["asks"]:
         yield ""
         what = "is" if ask["containers"] == 1 else "are"

@@ -83,6 +83,14 @@ class Application:
         return YarnApplicationState[self.state.name]
 
 
+def capped_priority_note(asked: int, has: int) -> str:
+    """That an application has not the priority that it was submitted with; the RPC answer has no room for it."""
+    return (
+        f"Priority {asked} was asked for, and it has {has}: no application has more than max_priority "
+        "(yarn.cluster.max-application-priority)."
+    )
+
+
 def tracking_page_hint(web_address: str, application_id: ApplicationId) -> str:
     """Ends the diagnostics of every AM that failed (RMAppAttemptImpl.getAMContainerCrashedDiagnostics)."""
     return (

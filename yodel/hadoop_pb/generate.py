@@ -51,11 +51,13 @@ EXTENSION_FIELDS: dict[str, Fields] = {
     "NodeHeartbeatRequestProto": (
         (10000, "capacity", "YodelCapacityProto", False),
         (10001, "colocation_policy_version", STRING, False),
+        (10002, "emergency", "YodelEmergencyProto", False),
     ),
     "NodeHeartbeatResponseProto": (
         (10000, "containers_on_notice", "ContainerIdProto", True),
         (10001, "colocation_policy", "YodelPolicyProto", False),
         (10002, "pods", "YodelPodProto", True),
+        (10003, "eviction_ranks", "ContainerIdProto", True),
     ),
     "ContainerTokenIdentifierProto": ((10000, "shuffle", "StringStringMapProto", True),),
 }
@@ -91,6 +93,14 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "loans", "YodelLoanProto", True),
         (5, "problems", STRING, True),
         (6, "bounds", "YodelBoundProto", True),
+        (7, "pressure", "YodelPressureProto", False),
+        (8, "counts", "YodelFigureProto", True),
+        (10, "written_groups", INT64, False),
+        (11, "best_effort", STRING, False),
+    ),
+    "YodelPressureProto": (
+        (1, "source", STRING, False),
+        (2, "some_basis_points", INT64, False),
     ),
     "YodelBoundProto": (
         (1, "container", STRING, False),
@@ -104,6 +114,11 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
     "YodelPodProto": (
         (1, "container_id", "ContainerIdProto", False),
         (2, "uid", STRING, False),
+    ),
+    "YodelEmergencyProto": (
+        (1, "reason", STRING, False),
+        (2, "cool_down_s", INT64, False),
+        (3, "containers", "ContainerIdProto", True),
     ),
     "YodelFormulaProto": (
         (1, "part_percent", INT32, False),
@@ -131,6 +146,7 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "memory", "YodelFormulaProto", False),
         (5, "shaping", "YodelShapingProto", False),
         (6, "limits", BOOL, False),
+        (7, "quota", BOOL, False),
     ),
 }
 

@@ -131,7 +131,7 @@ class UnRegisterNodeManagerResponseProto(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeHeartbeatRequestProto(_message.Message):
-    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version")
+    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version", "emergency")
     NODE_STATUS_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +142,7 @@ class NodeHeartbeatRequestProto(_message.Message):
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
     CAPACITY_FIELD_NUMBER: _ClassVar[int]
     COLOCATION_POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EMERGENCY_FIELD_NUMBER: _ClassVar[int]
     node_status: _yarn_server_common_protos_pb2.NodeStatusProto
     last_known_container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     last_known_nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -152,7 +153,8 @@ class NodeHeartbeatRequestProto(_message.Message):
     tokenSequenceNo: int
     capacity: YodelCapacityProto
     colocation_policy_version: str
-    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ...) -> None: ...
+    emergency: YodelEmergencyProto
+    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ..., emergency: _Optional[_Union[YodelEmergencyProto, _Mapping]] = ...) -> None: ...
 
 class LogAggregationReportProto(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -165,7 +167,7 @@ class LogAggregationReportProto(_message.Message):
     def __init__(self, application_id: _Optional[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]] = ..., log_aggregation_status: _Optional[_Union[_yarn_protos_pb2.LogAggregationStatusProto, str]] = ..., diagnostics: _Optional[str] = ...) -> None: ...
 
 class NodeHeartbeatResponseProto(_message.Message):
-    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice", "colocation_policy", "pods")
+    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice", "colocation_policy", "pods", "eviction_ranks")
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +190,7 @@ class NodeHeartbeatResponseProto(_message.Message):
     CONTAINERS_ON_NOTICE_FIELD_NUMBER: _ClassVar[int]
     COLOCATION_POLICY_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_RANKS_FIELD_NUMBER: _ClassVar[int]
     response_id: int
     container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -210,7 +213,8 @@ class NodeHeartbeatResponseProto(_message.Message):
     containers_on_notice: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
     colocation_policy: YodelPolicyProto
     pods: _containers.RepeatedCompositeFieldContainer[YodelPodProto]
-    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., colocation_policy: _Optional[_Union[YodelPolicyProto, _Mapping]] = ..., pods: _Optional[_Iterable[_Union[YodelPodProto, _Mapping]]] = ...) -> None: ...
+    eviction_ranks: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
+    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., colocation_policy: _Optional[_Union[YodelPolicyProto, _Mapping]] = ..., pods: _Optional[_Iterable[_Union[YodelPodProto, _Mapping]]] = ..., eviction_ranks: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ...) -> None: ...
 
 class ContainerQueuingLimitProto(_message.Message):
     __slots__ = ("max_queue_length", "max_queue_wait_time_in_ms")
@@ -369,20 +373,36 @@ class YodelLoanProto(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
 
 class YodelCapacityProto(_message.Message):
-    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds")
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds", "pressure", "counts", "written_groups", "best_effort")
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     LOANS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
     policy_version: str
     source: str
     age_ms: int
     loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
     problems: _containers.RepeatedScalarFieldContainer[str]
     bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
-    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ...) -> None: ...
+    pressure: YodelPressureProto
+    counts: _containers.RepeatedCompositeFieldContainer[YodelFigureProto]
+    written_groups: int
+    best_effort: str
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., pressure: _Optional[_Union[YodelPressureProto, _Mapping]] = ..., counts: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
+
+class YodelPressureProto(_message.Message):
+    __slots__ = ("source", "some_basis_points")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOME_BASIS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    some_basis_points: int
+    def __init__(self, source: _Optional[str] = ..., some_basis_points: _Optional[int] = ...) -> None: ...
 
 class YodelBoundProto(_message.Message):
     __slots__ = ("container", "file", "decided", "written", "read", "put_back", "why")
@@ -409,6 +429,16 @@ class YodelPodProto(_message.Message):
     container_id: _yarn_protos_pb2.ContainerIdProto
     uid: str
     def __init__(self, container_id: _Optional[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]] = ..., uid: _Optional[str] = ...) -> None: ...
+
+class YodelEmergencyProto(_message.Message):
+    __slots__ = ("reason", "cool_down_s", "containers")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    COOL_DOWN_S_FIELD_NUMBER: _ClassVar[int]
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    cool_down_s: int
+    containers: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
+    def __init__(self, reason: _Optional[str] = ..., cool_down_s: _Optional[int] = ..., containers: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ...) -> None: ...
 
 class YodelFormulaProto(_message.Message):
     __slots__ = ("part_percent", "share_percent", "counts_system", "reserved", "online_percent", "kept", "most_percent", "static_amount")
@@ -449,17 +479,19 @@ class YodelShapingProto(_message.Message):
     def __init__(self, window_s: _Optional[int] = ..., step_up_percent: _Optional[int] = ..., dead_band_percent: _Optional[int] = ..., dead_band_cpu_milli: _Optional[int] = ..., dead_band_memory_mib: _Optional[int] = ..., round_cpu_milli: _Optional[int] = ..., round_memory_mib: _Optional[int] = ...) -> None: ...
 
 class YodelPolicyProto(_message.Message):
-    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits")
+    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits", "quota")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SHAPING_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
     version: str
     preset: str
     cpu: YodelFormulaProto
     memory: YodelFormulaProto
     shaping: YodelShapingProto
     limits: bool
-    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ...) -> None: ...
+    quota: bool
+    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ..., quota: _Optional[bool] = ...) -> None: ...

@@ -1,4 +1,4 @@
-"""A node's capacity report and the policy behind it, between protobuf and domain.
+"""A node's capacity report, the policy behind it and a node's emergency, between protobuf and domain.
 
 What comes from the wire is bounded and checked here as a whole: a report whose sums do not add up, or that says more
 than any agent has to say, is refused with ``InvalidValue`` and has changed nothing.
@@ -6,25 +6,33 @@ than any agent has to say, is refused with ``InvalidValue`` and has changed noth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sized
 from typing import TypeVar
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
-from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Pressure, Step, Term
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
+from yodel.pb_convert import ids
 from yodel.pb_convert.texts import text
 
 NAME_LENGTH_MAX = 64
 WHY_LENGTH_MAX = 256
 ENTRIES_MAX = 16
-"""Figures, terms or steps of one loan, or problems of a report: a formula has six terms."""
+"""Figures, terms or steps of one loan, problems of a report, or containers ended: a formula has six terms."""
 AGE_MS_MAX = 86_400_000
+COOL_DOWN_S_MAX = 3_600
 BOUNDS_MAX = 1_024
 """Files of batch pods in one report; more are not told."""
 BOUND_RANGE = (-1, (1 << 63) - 1)
+PRESSURE_MAX = 10_000
+"""Hundredths of a percent."""
 REPORTED_MAX = AMOUNT_MAX << 8
 """Of any amount in a report: a sum may go further than each of its numbers."""
+
+_PATH = re.compile(r"/?[A-Za-z0-9_.]([A-Za-z0-9_./-]*[A-Za-z0-9_-])?")
 
 T = TypeVar("T")
 
@@ -39,6 +47,7 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
     _bounded("capacity.loans", message.loans, len(RESOURCES))
     _bounded("capacity.problems", message.problems, ENTRIES_MAX)
     _bounded("capacity.bounds", message.bounds, BOUNDS_MAX)
+    _bounded("capacity.counts", message.counts, ENTRIES_MAX)
     return _built(
         "capacity",
         lambda: CapacityReport(
@@ -48,18 +57,61 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
             loans=tuple(_loan(loan) for loan in message.loans),
             problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
             bounds=tuple(_bound(one) for one in message.bounds),
+            pressure=_pressure(message.pressure) if message.HasField("pressure") else None,
+            counts=tuple(
+                Figure(name=_name(one.name), amount=_within("capacity.counts", one.amount, 0, REPORTED_MAX))
+                for one in message.counts
+            ),
+            written_groups=_written_groups(message),
+            best_effort=_path(message.best_effort),
         ),
     )
 
 
 def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
+    """What is more than a report may hold is left out, and said among the problems."""
+    problems = report.problems
+    if len(report.bounds) > BOUNDS_MAX:
+        left_out = f"{len(report.bounds)} values are held, of which {BOUNDS_MAX} are told"
+        problems = (*problems[: ENTRIES_MAX - 1], left_out)
+    pressure = report.pressure
     return pb.YodelCapacityProto(
         policy_version=report.policy_version,
         source=report.source,
         age_ms=min(report.age_ms, AGE_MS_MAX),
         loans=[_loan_pb(loan) for loan in report.loans],
-        problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
+        problems=[problem[:WHY_LENGTH_MAX] for problem in problems[:ENTRIES_MAX]],
         bounds=[_bound_pb(bound) for bound in report.bounds[:BOUNDS_MAX]],
+        pressure=None if pressure is None else _pressure_pb(pressure),
+        counts=[pb.YodelFigureProto(name=one.name, amount=one.amount) for one in report.counts[:ENTRIES_MAX]],
+        written_groups=report.written_groups,
+        best_effort=report.best_effort or None,
+    )
+
+
+def emergency(message: pb.YodelEmergencyProto) -> Emergency:
+    """Return what an agent says of its node.
+
+    Raises:
+        InvalidValue: the reason is empty, too long or unprintable, there are too many containers, or the cool-down is
+            out of range.
+    """
+    _bounded("emergency.containers", message.containers, ENTRIES_MAX)
+    reason = _line("emergency.reason", message.reason, WHY_LENGTH_MAX)
+    if not reason:
+        raise InvalidValue("emergency.reason", reason, "what was measured")
+    return Emergency(
+        reason=reason,
+        cool_down_s=_within("emergency.cool_down_s", message.cool_down_s, 1, COOL_DOWN_S_MAX),
+        containers=tuple(ids.container_id(one) for one in message.containers),
+    )
+
+
+def emergency_pb(value: Emergency) -> pb.YodelEmergencyProto:
+    return pb.YodelEmergencyProto(
+        reason=value.reason[:WHY_LENGTH_MAX],
+        cool_down_s=value.cool_down_s,
+        containers=[ids.container_id_pb(one) for one in value.containers[-ENTRIES_MAX:]],
     )
 
 
@@ -79,6 +131,7 @@ def policy(message: pb.YodelPolicyProto) -> Policy | None:
         memory=_formula("colocation_policy.memory", message.memory),
         shaping=_shaping(message.shaping),
         limits=message.limits,
+        quota=message.quota,
     )
 
 
@@ -94,7 +147,34 @@ def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
         memory=_formula_pb(value.memory),
         shaping=pb.YodelShapingProto(**shaping),
         limits=value.limits or None,
+        quota=value.quota or None,
     )
+
+
+def _pressure(message: pb.YodelPressureProto) -> Pressure:
+    return Pressure(
+        source=_line("capacity.pressure.source", message.source, WHY_LENGTH_MAX),
+        some_basis_points=_within("capacity.pressure", message.some_basis_points, 0, PRESSURE_MAX),
+    )
+
+
+def _pressure_pb(pressure: Pressure) -> pb.YodelPressureProto:
+    return pb.YodelPressureProto(
+        source=pressure.source[:WHY_LENGTH_MAX], some_basis_points=min(pressure.some_basis_points, PRESSURE_MAX)
+    )
+
+
+def _written_groups(message: pb.YodelCapacityProto) -> int | None:
+    if not message.HasField("written_groups"):
+        return None
+    return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
+
+
+def _path(value: str) -> str:
+    """A path that may stand in a line of a shell as it is."""
+    if value and not (_PATH.fullmatch(value) and len(value) <= WHY_LENGTH_MAX and ".." not in value):
+        raise InvalidValue("capacity.best_effort", value[:WHY_LENGTH_MAX], "a path of letters, digits and ._-")
+    return value
 
 
 def _bound(message: pb.YodelBoundProto) -> Bound:
@@ -104,7 +184,7 @@ def _bound(message: pb.YodelBoundProto) -> Bound:
         )
 
     return Bound(
-        container=_name(message.container),
+        container=_line("capacity.bounds.container", message.container, NAME_LENGTH_MAX),
         file=_name(message.file),
         decided=_within("capacity.bounds.decided", message.decided, *BOUND_RANGE),
         written=value("written"),

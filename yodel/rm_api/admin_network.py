@@ -1,7 +1,8 @@
 """From where administration over the web port is taken.
 
 Whoever reaches the administration port (8033) is let in by the network alone.  The web port is open to many more, so
-what is done there in an administrator's name is judged by the address it comes from: SIMPLE believes any name.
+what is done there in an administrator's name is judged by the address it comes from: SIMPLE believes any name.  Who
+shows the token of ``web.admin_token_file`` has proved to be one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from yodel.hadoop_http.errors import forbidden
+from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import api_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -35,7 +37,9 @@ def administrative(endpoint: Endpoint) -> Endpoint:
 
 
 def require_network(request: Request) -> None:
-    """Raises RestError 403 for who calls from elsewhere."""
+    """Raises RestError 403 for who calls from elsewhere, without the administrator's token."""
+    if caller_in(request.scope).is_by_admin_token:
+        return
     networks = api_of(request).services.settings.admin_networks
     host = request.client.host if request.client is not None else ""
     if networks and not _is_in(host, networks):

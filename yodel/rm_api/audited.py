@@ -39,6 +39,7 @@ _ACTS = tuple(
         ("PUT", r"/ws/v1/cluster/scheduler-conf", "Update Scheduler Configuration", audit.ADMIN_SERVICE),
         *((method, r"/api/v1/queue.*", "Update Queues", audit.ADMIN_SERVICE) for method in _CHANGING),
         ("POST", r"/api/v1/colocation/end-containers", "Preempt Containers", audit.ADMIN_SERVICE),
+        ("POST", r"/api/v1/nodes/[^/]+/evict", "Evict Node", audit.ADMIN_SERVICE),
         ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
         ("GET", FORMAT, "Format Scheduler Configuration", audit.ADMIN_SERVICE),
         ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),

@@ -1,8 +1,9 @@
 """Finding out who calls (AuthenticationFilter, DelegationTokenAuthenticationHandler, PseudoAuthenticationHandler).
 
-In Hadoop's order: a cookie of ours is believed before anything else is looked at; then a delegation token; then
-``user.name`` without proof, or SPNEGO with one.  Somebody found by name may speak for another (``doAs``), as the rules
-of ``hadoop.proxyuser`` allow.  A bad cookie is as good as none; a bad token is refused.
+The administrator's token of ``web.admin_token_file`` comes first; Hadoop has nothing like it.  Then in Hadoop's order:
+a cookie of ours is believed before anything else is looked at; then a delegation token; then ``user.name`` without
+proof, or SPNEGO with one.  Somebody found by name may speak for another (``doAs``), as the rules of
+``hadoop.proxyuser`` allow.  A bad cookie is as good as none; a bad token is refused.
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ class Authenticator:
     proxy_users: ProxyUserRules
     acceptor: spnego.Acceptor | None
     now_ms: Callable[[], int]
+    admin_token: bytes = field(default=b"", repr=False)
+    admin: str = ""
+    """Who shows that token is this user."""
 
     async def caller(self, asked: Asked) -> Caller:
         """Who a request is from.
@@ -114,6 +118,8 @@ class Authenticator:
             RestError: 403 for a token that is not good, or a name that the caller may not use.
             InvalidValue: a name no account could have.
         """
+        if (admin := self._by_admin_token(asked)) is not None:
+            return admin
         user = self._user_of_cookie(asked)
         if user is None:
             token = asked.delegation_token
@@ -150,6 +156,14 @@ class Authenticator:
         except RemoteFault as fault:
             raise RestError(403, fault.java_class, fault.message) from fault
         return replace(caller, user=user, real_user=caller.user)
+
+    def _by_admin_token(self, asked: Asked) -> Caller | None:
+        scheme, _, text = asked.headers.get("authorization", "").partition(" ")
+        if not self.admin_token or scheme.lower() != "bearer":
+            return None
+        if not hmac.compare_digest(text.strip().encode("latin-1"), self.admin_token):
+            raise Unauthenticated(403, "The bearer token is not that of this ResourceManager's administrator")
+        return Caller(user=self.admin, is_by_admin_token=True)
 
     def _user_of_cookie(self, asked: Asked) -> str | None:
         return self.signer.user_in(asked.headers.get("cookie", ""), self.now_ms())

@@ -16,12 +16,13 @@ class Caller:
     """Who calls.
 
     ``user`` is None for somebody who gave no name, ``real_user`` who speaks in the user's name.  ``headers`` are for
-    the answer: a cookie, the end of a negotiation.
+    the answer: a cookie, the end of a negotiation.  ``is_by_admin_token``: it administers, wherever it calls from.
     """
 
     user: str | None
     real_user: str | None = None
     is_by_token: bool = False
+    is_by_admin_token: bool = False
     headers: tuple[tuple[str, str], ...] = ()
 
 

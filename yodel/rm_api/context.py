@@ -91,6 +91,8 @@ class RestSettings:
     """yarn.webapp.enable-rest-app-submissions."""
     admin_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """From where administration is taken; empty for everywhere."""
+    admin_token: bytes = field(default=b"", repr=False)
+    """Who shows it administers from anywhere, as ``login_user``; empty: nobody does."""
     are_lists_filtered: bool = False
     """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
     are_labels_enabled: bool = False

@@ -56,6 +56,8 @@ class Filters:
             proxy_users=services.proxy_users,
             acceptor=services.acceptor,
             now_ms=services.clock.now_ms,
+            admin_token=settings.admin_token,
+            admin=settings.login_user,
         )
         self._operations = token_operations.TokenOperations(self._authenticator, services.delegation_tokens)
 

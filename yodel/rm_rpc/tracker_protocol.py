@@ -6,6 +6,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
@@ -15,7 +16,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import NAME_LENGTH_MAX, capacity_report, policy_pb
+from yodel.pb_convert.colocation import NAME_LENGTH_MAX, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
@@ -117,6 +118,7 @@ class TrackerProtocol:
         status = request.node_status
         health = status.nodeHealthStatus
         capacity, problem = _capacity(request)
+        said_emergency, emergency_problem = _emergency(request)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
             response_id=status.response_id,
@@ -127,6 +129,8 @@ class TrackerProtocol:
             proved_name=_proved_name(context),
             capacity=capacity,
             capacity_problem=problem,
+            emergency=said_emergency,
+            emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
@@ -171,6 +175,7 @@ class TrackerProtocol:
             response.colocation_policy.CopyFrom(policy_pb(answer.policy))
         for container_id, uid in answer.pods:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
+        response.eviction_ranks.extend(ids.container_id_pb(i) for i in answer.eviction_ranks)
         response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"
@@ -210,6 +215,16 @@ def _capacity(request: msg.NodeHeartbeatRequestProto) -> tuple[CapacityReport | 
         return None, ""
     try:
         return capacity_report(request.capacity), ""
+    except InvalidValue as error:
+        return None, str(error)
+
+
+def _emergency(request: msg.NodeHeartbeatRequestProto) -> tuple[Emergency | None, str]:
+    """The same of an emergency."""
+    if not request.HasField("emergency"):
+        return None, ""
+    try:
+        return emergency(request.emergency), ""
     except InvalidValue as error:
         return None, str(error)
 

@@ -15,8 +15,8 @@ NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MIN, SECRET_BYTES_MAX = 16, 4096
 
 
-def read_secret(path: Path) -> bytes:
-    """What is in ``node_token_file``, on either side, without the space around it.  Blocks.
+def read_secret(path: Path, setting: str = "node_token_file") -> bytes:
+    """What is in the file that a setting names, on either side, without the space around it.  Blocks.
 
     Raises:
         InvalidValue: it cannot be read, or is too short or too long; the text does not show it.
@@ -25,9 +25,9 @@ def read_secret(path: Path) -> bytes:
         with path.open("rb") as file:
             secret = file.read(2 * SECRET_BYTES_MAX).strip()
     except OSError as error:
-        raise InvalidValue("node_token_file", str(path), "a readable file") from error
+        raise InvalidValue(setting, str(path), "a readable file") from error
     if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
-        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"{SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
+        raise InvalidValue(setting, f"{len(secret)} bytes", f"{SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
     return secret
 
 

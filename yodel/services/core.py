@@ -54,6 +54,7 @@ from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
@@ -62,6 +63,7 @@ from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
+from yodel.services.scheduling.marked_queues import MarkedQueues
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
@@ -236,13 +238,16 @@ class Core:
             ports.see_holdings,
             NodeSinks(self.lending, self.binder),
         )
+        self.written_limits = WrittenLimits(self.state, clock, self.publishing)
         self.nodes = NodeService(
             self.engine,
             clock,
             self.reconciler.end_from_outside,
             self.publishing,
+            self.written_limits,
             self.topology.place_of,
             self.reconciler.observed,
+            lambda node_id: self.taking_back.ranks(node_id),
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
@@ -254,9 +259,17 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
-        self.capacities = Capacities(self.state, self.publishing)
-        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
+        self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
+        self.taking_back = TakingBack(
+            self.engine,
+            clock,
+            self.publishing,
+            self.quotas,
+            self.rights,
+            self.binder.others_on,
+            self.inspection.noticed,
+        )
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -279,7 +292,7 @@ class Core:
             self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
-        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, self.inspection.noticed)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -312,7 +325,7 @@ class Core:
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look, self.queries.why.on_notice = self.scheduler.looks.fresh, self.preemption.on_notice
+        self.queries.why.look = self.scheduler.looks.fresh
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits
@@ -337,6 +350,7 @@ class Core:
             ),
             self.rights,
         )
+        self.marked_queues = MarkedQueues(self.engine, self.scheduler_conf.remove_empty)
 
     # --- what runs -------------------------------------------------------------------------------------------------
 
@@ -354,6 +368,7 @@ class Core:
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
             "windows": self.window_edges.run(),
+            "marked queues": self.marked_queues.run(),
             "preemption": self.preemption.run(),
             "reconciler": self.reconciles.run(),
             "launcher": self.launches.run(),
@@ -367,6 +382,7 @@ class Core:
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
             "publishing": self.publishing.run(),
+            "taking back": self.taking_back.run(),
             "shuffle endpoints": self.shuffle_endpoints.run(),
         }
 
@@ -378,6 +394,7 @@ class Core:
         self.binder.published(rows)
         self.publishing.published(rows)
         self.window_edges.published()
+        self.marked_queues.published(rows)
         self.shuffle_endpoints.published()
         self.scheduler.published(rows)
 
@@ -418,6 +435,7 @@ class Core:
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""
         self.publishing.use(colocation, self.lending.rules)
+        self.written_limits.use(colocation)
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

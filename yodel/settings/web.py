@@ -91,6 +91,10 @@ class WebSettings(BaseModel):
     admin_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Networks (CIDR) from which administration over HTTP is accepted: queues, node labels and sizes, log levels.
     Empty: from everywhere. The Helm chart sets the networks that may reach the admin port."""
+    admin_token_file: Path | None = None
+    """File with a token of 16 to 4096 bytes. Who shows it (`Authorization: Bearer`) administers over HTTP from any
+    network, as the user that the ResourceManager runs as. Unset: nobody does. The Helm chart sets it for the Job that
+    switches colocation off before an uninstall."""
     connections_max: int = Field(default=2_000, ge=8, le=100_000)
     """Open connections to the web port; above that the oldest idle one is closed."""
     connections_per_address_max: int = Field(default=500, ge=4, le=100_000)

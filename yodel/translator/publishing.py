@@ -24,6 +24,10 @@ class Lent:
     cpu_milli: int
     memory_mib: int
 
+    @property
+    def by_type(self) -> dict[str, int]:
+        return {CPU_MILLI: self.cpu_milli, MEMORY_MIB: self.memory_mib}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lending:
@@ -58,8 +62,11 @@ class Publication:
         return any(self.held[name] > counted or self.amounts[name] is None for name, counted in self.counted.items())
 
 
-def lend(said: Lent, machine: Lent | None, before: Lent | None, silence: Silence) -> Lending:
-    """``machine`` is the node's size as the API server has it; ``before`` what counted last."""
+def lend(
+    said: Lent, machine: Lent | None, before: Lent | None, silence: Silence, ordered: Lent | None = None
+) -> Lending:
+    """``machine`` is the node's size as the API server has it; ``before`` what counted last; ``ordered`` the most that
+    an administrator leaves it."""
     before = before or Lent(cpu_milli=0, memory_mib=0)
     found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
     for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
@@ -76,6 +83,11 @@ def lend(said: Lent, machine: Lent | None, before: Lent | None, silence: Silence
             Step(name="api-server", before=first, after=there, why=has),
             Step(name="silence", before=there, after=now, why=why),
         )
+        if ordered is not None:
+            most = of(ordered)
+            found[resource] = min(now, most)
+            why = f"an administrator leaves it {most} at most"
+            steps[resource] += (Step(name="ordered", before=now, after=min(now, most), why=why),)
     lent = Lent(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
     return Lending(lent=lent, steps=steps)
 
@@ -116,6 +128,15 @@ def units(lent: Lent, measures: Measures) -> dict[str, int]:
     cpu = lent.cpu_milli if measures.cpu_unit == "milli" else lent.cpu_milli // 1000
     memory = lent.memory_mib if measures.memory_unit == "mib" else lent.memory_mib * MIB
     return {measures.cpu: cpu, measures.memory: memory}
+
+
+def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> Lent:
+    """What pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
+    cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
+    return Lent(
+        cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
+        memory_mib=-(-memory // 1000) if measures.memory_unit == "mib" else -(-memory // (1000 * MIB)),
+    )
 
 
 def capped(allocatable: Mapping[str, str], counted: Mapping[str, int]) -> Mapping[str, str]:

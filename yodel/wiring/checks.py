@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -35,6 +35,7 @@ JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
 ENDPOINT_QUEUES_SHOWN_MAX = 200
 DISK_MINIMUM_MIB = 512
+NODES_NAMED_MAX = 20
 DISK_COMFORTABLE_MIB = 5 * 1024
 KUBERNETES_PATIENCE = RetryLimits(attempts=2, total_s=5.0, wait_initial_s=0.2, wait_max_s=0.5)
 
@@ -257,6 +258,19 @@ async def _colocation_finding(settings: Settings) -> Finding:
     return Finding(name="colocation", verdict=Verdict.OK, text="measured capacity can be lent (yodel colocation on)")
 
 
+def limits_finding(nodes: Sequence[str]) -> Finding:
+    """``nodes`` are those where limits of batch pods may stand for which no agent answers."""
+    if nodes:
+        names = ", ".join(nodes[:NODES_NAMED_MAX]) + (", …" if len(nodes) > NODES_NAMED_MAX else "")
+        text = (
+            f"limits of batch pods may still stand on nodes ({len(nodes)}) without an agent that answers for them: "
+            f"{names}; yodel colocation status says why, and off --wait 0 what to run there"
+        )
+        return Finding(name="limits", verdict=Verdict.WARNING, text=text)
+    text = "agents answer for every node where batch pods were bounded"
+    return Finding(name="limits", verdict=Verdict.OK, text=text)
+
+
 async def _shuffle_findings(settings: Settings) -> list[Finding]:
     """Whether the endpoints that queues name accept connections from here; none where no queue names any."""
     try:
@@ -279,6 +293,15 @@ def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered:
         return Finding(name="remote shuffle", verdict=Verdict.OK, text=f"{address} of {of} answers")
     text = f"{address} of {of} does not answer: start it, or change yodel.remote-shuffle.endpoints"
     return Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)
+
+
+def others_finding(pods: int, nodes: int) -> Finding:
+    """Of pods that nobody meant to bound."""
+    text = (
+        f"{pods} best-effort pods of others, on nodes ({nodes}), share the quota of batch pods; a pod that requests "
+        "cpu does not (yodel node explain NODE counts them)"
+    )
+    return Finding(name="quota", verdict=Verdict.WARNING, text=text)
 
 
 def _profiles(settings: Settings) -> PodProfiles:

@@ -15,16 +15,17 @@ from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
+from yodel.rpc_io.node_token import read_secret
 from yodel.settings.web import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024
 
 
 def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
-    """Blocks: the secret is read.
+    """Blocks: secrets are read.
 
     Raises:
-        InvalidValue: the secret cannot be read or is empty; applications' pages have no origin of their own.
+        InvalidValue: a secret cannot be read, is empty or too short; applications' pages have no origin of their own.
     """
     secret_file = web.signature_secret_file
     return replace(
@@ -42,6 +43,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         frame_options=web.frame_options if web.frames_enabled else "",
         log_dir=web.log_dir,
         admin_networks=web.admin_networks,
+        admin_token=b"" if web.admin_token_file is None else read_secret(web.admin_token_file, "web.admin_token_file"),
     )
 
 

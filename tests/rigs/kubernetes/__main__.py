@@ -5,6 +5,7 @@ python -m tests.rigs.kubernetes env       what to export so that kubectl, Hadoop
 python -m tests.rigs.kubernetes status    its processes, memory and processor time
 python -m tests.rigs.kubernetes down      end it and remove it
 python -m tests.rigs.kubernetes node N stop-kubelet|crash|cut|join|restart    hurt a node, and heal it
+python -m tests.rigs.kubernetes cpus [N=CPUS]... [rest=CPUS]    processors that nodes, and all else, use; none: all
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.rigs.kubernetes import rig
+from tests.rigs.kubernetes import cores, rig
 from tests.rigs.kubernetes.daemons import RigError
 
 NODE_ACTIONS = ("stop-kubelet", "crash", "cut", "join", "restart")
@@ -39,12 +40,15 @@ def main() -> int:
     node = commands.add_parser("node", help="hurt a node, and heal it")
     node.add_argument("number", type=int)
     node.add_argument("action", choices=NODE_ACTIONS)
+    cpus = commands.add_parser("cpus", help="which processors nodes, and the rest of the cluster, may use")
+    cpus.add_argument("words", nargs="*", metavar="N=CPUS", help="1=1 2=0 3=0 rest=0; who is not named has all")
     arguments = parser.parse_args()
     actions: dict[str, Callable[[], None]] = {
         "up": lambda: _up(arguments),
         "env": _print_env,
         "status": lambda: print("\n".join(rig.status())),
         "down": lambda: rig.down(_teller()),
+        "cpus": lambda: _put_cpus(arguments.words),
         "node": lambda: rig.node(arguments.number, arguments.action),
     }
     try:
@@ -58,6 +62,14 @@ def main() -> int:
 def _up(arguments: argparse.Namespace) -> None:
     rig.up(_own_kubeconfig(), nodes=arguments.nodes, bare=arguments.bare, say=_teller())
     print('next: eval "$(make -s cluster-env)"; kubectl get nodes', file=sys.stderr)
+
+
+def _put_cpus(words: Sequence[str]) -> None:
+    said = dict(word.partition("=")[::2] for word in words)
+    rest = said.pop("rest", "")
+    if any(not name.isdecimal() or not value for name, value in said.items()):
+        raise RigError("expected N=CPUS or rest=CPUS, as 1=1 rest=0")
+    cores.put(rig.HOME, {int(name): value for name, value in said.items()}, rest)
 
 
 def _own_kubeconfig() -> Path | None:

@@ -200,6 +200,8 @@ class Node:
 
 
 def remove_cgroups() -> None:
+    with contextlib.suppress(OSError):  # see cores.py
+        (CGROUPS / "cpuset" / f"{CGROUP}-rest").rmdir()
     for controller in (*CONTROLLERS, "unified"):  # runc makes the same path in the v2 hierarchy as well
         for folder, _, _ in os.walk(CGROUPS / controller / CGROUP, topdown=False):
             with contextlib.suppress(OSError):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import httpx2
 import pytest
+from typer.testing import CliRunner
 
 from tests.support.api_rows import FAILED, RUNNING
 from tests.support.rest_world import RestWorld
+from yodel import cli
 from yodel.client import api
 from yodel.client.api import ApiRefused, RmClient
 from yodel.errors import InvalidValue, Unavailable, YodelError
+from yodel.local import running
 
 
 def to(world: RestWorld, user: str = "alice") -> RmClient:
@@ -110,3 +115,26 @@ def test_caller_is_hadoops_user_or_the_login(monkeypatch: pytest.MonkeyPatch) ->
 def test_refusals_are_expected_errors() -> None:
     assert isinstance(ApiRefused(400, "x", None), YodelError)
     assert str(ApiRefused(400, "x", None)) == "x"
+
+
+def test_a_token_goes_to_a_server_that_was_named_and_to_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown: list[str | None] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        shown.append(request.headers.get("authorization"))
+        return httpx2.Response(503, text="starting")
+
+    (tmp_path / "token").write_text("secret-of-sixteen\n")
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=httpx2.MockTransport(answer)))
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.setattr(running, "running_locals", list)
+    for server in ("http://rm:8088", ""):
+        env = {"YODEL_TOKEN_FILE": str(tmp_path / "token"), "YODEL_SERVER": server}
+        assert CliRunner(env=env).invoke(cli.app, ["colocation", "status"]).exit_code == 1
+    assert shown == ["Bearer secret-of-sixteen", None]
+    done = CliRunner(env={"YODEL_TOKEN_FILE": "/nowhere", "YODEL_SERVER": "http://rm:8088"}).invoke(
+        cli.app, ["colocation", "status"]
+    )
+    assert (done.exit_code, "YODEL_TOKEN_FILE" in done.output) == (2, True)

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.records import a_submission, an_application
 from tests.support.served_world import Served, serving_world
 from yodel.client import queue_commands, queue_edits
 from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidValue
 
 FILE = """<configuration>
@@ -80,6 +82,16 @@ def test_history_tells_who_changed_what_and_a_version_comes_back(served: Served)
     again = served.run("revert", "2")
     assert "Nothing is different" in again.stderr
     assert json.loads(served.run("history", "--json", "--limit", "1").stdout)[0]["reason"] == "as at version 2"
+
+
+def test_used_queue_is_shown_with_the_version_that_it_goes_by(served: Served) -> None:
+    served.done("create", "root.etl", "capacity=30", "root.default", "capacity=70")
+    row = an_application(1, state=ApplicationState.RUNNING, submission=a_submission(queue="root.etl"))
+    served.world.rm.state.publish([row])
+    assert ["root.etl.yodel.to-be-removed", "-", "3 admin"] in served.done("revert", "1")
+    shown = served.run("show", "root.etl").stdout
+    assert "To be removed   when the last application has left: version 3 of admin" in shown
+    assert "DRAINING" in shown
 
 
 def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path) -> None:

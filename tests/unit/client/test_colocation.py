@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
+import httpx2
 import pytest
+from typer.testing import CliRunner
 
 from tests.support.api_rows import NODE, fill
 from tests.support.loans import measured_report
 from tests.support.served_world import Served, serving_world
-from yodel.domain.colocation.report import Bound
+from yodel import cli
+from yodel.client import api
+from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
+from yodel.translator.publishing import Lent
+from yodel.translator.undo_lines import undo_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 
@@ -80,25 +90,81 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     assert on.exit_code == 0, on.output
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
-    assert policy.limits
+    assert (policy.limits, policy.quota) == (True, False)
     bounds = (
+        Bound(container="", file="cpu.max", decided=4, written=4, read=5, put_back=1),
         Bound(container="c1", file="cpu.shares", decided=6, written=6, read=6),
         Bound(container="c1", file="memory.max", decided=7, written=None, read=-1, put_back=2, why="not written: no"),
     )
-    report = replace(measured_report(3_000, 4_000, policy.version), bounds=bounds)
+    report = replace(
+        measured_report(3_000, 4_000, policy.version), bounds=bounds, counts=(Figure(name=OTHERS_PODS, amount=3),)
+    )
+    report = replace(report, pressure=Pressure(source="kubepods/burstable", some_basis_points=1562))
     served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
-    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-3:] == [
+    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-7:] == [
+        "online pods wait for a processor in 15.62 % of the last 10 s (kubepods/burstable)",
+        "",
         "batch pods are held to (-1: no limit)",
+        "  all of them cpu.max: decided 4, written 4, read 5, put back 1 times",
         "  c1 cpu.shares: decided 6, written 6, read 6",
         "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
+        "best-effort-pods-of-others: 3",
     ]
-    assert served.invoke("colocation", "on", "limits=false").exit_code == 0
+    assert "share the quota" not in served.invoke("colocation", "status").stdout, "there is none"
+    assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
+    assert re.search(r"^Pods of others +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
-    assert not policy.limits
+    assert (policy.limits, policy.quota) == (False, True)
     refused = served.invoke("colocation", "on", "limits=yes")
     assert refused.exit_code != 0
     assert "yodel.colocation.limits: 'yes'; expected true or false" in refused.output
+
+
+def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended(served: Served) -> None:
+    assert served.invoke("colocation", "on").exit_code == 0
+    hear(served)
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
+    short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
+    served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
+    lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
+    assert lines[0].startswith(f"kube-1 is CLOSED: its memory runs short: {short.reason}; nothing new starts for ")
+    assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
+
+
+def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere(served: Served) -> None:
+    rm = served.world.rm
+    served.invoke("colocation", "on", "limits=true")
+
+    def confirm(groups: int) -> None:
+        said = CapacityReport(policy_version="", source="", age_ms=0, loans=(), written_groups=groups)
+        served.on_loop(lambda: rm.written_limits.hear(NODE.id, "kube-1", said))
+
+    confirm(2)
+    late = served.invoke("colocation", "off", "--wait", "0")
+    assert late.exit_code == 1, late.output
+    assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout
+    lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
+    assert [line.strip() for line in lines] == [*undo_lines("")]
+    served.on_loop(lambda: rm.nodes.give_up(NODE.id))
+    assert "kube-1\tSILENT\t2\t\tits agent is silent" in served.invoke("colocation", "status").stdout
+
+    answers = threading.Timer(0.2, confirm, [0])
+    answers.start()
+    done = served.invoke("colocation", "off", "--wait", "60")
+    answers.join()
+    assert done.exit_code == 0, done.output
+    assert "kube-1: its agent has confirmed that nothing that it wrote is left, at 20" in done.stdout
+    assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
+
+
+def test_without_a_resource_manager_off_says_what_to_run_on_any_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(503, text="starting"))
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
+    monkeypatch.setenv("YODEL_SERVER", "http://rm:8088")
+    done = CliRunner().invoke(cli.app, ["colocation", "off", "--wait", "60"])
+    assert (done.exit_code, [line.strip() for line in done.stdout.splitlines()[1:]]) == (1, [*undo_lines("")])
+    assert "No ResourceManager answers." in done.stdout
 
 
 def by_name(lines: list[str]) -> list[str]:
@@ -127,3 +193,30 @@ def test_off_now_ends_what_runs_there(served: Served) -> None:
     hear(served)
     done = served.invoke("colocation", "off", "--now")
     assert "2 containers are being ended." in done.stderr, done.output
+
+
+def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    rm = served.world.rm
+    for words, count in ((("--to", "0,16Gi", "--dry-run"), 2), (("--to", "16,16Gi", "--dry-run"), 0)):
+        done = served.invoke("colocation", "evict", "kube-1", *words)
+        assert f"{count} containers of kube-1 would be on notice" in done.stderr, done.output
+        assert rm.publishing.nodes["kube-1"].ordered is None
+    done = served.invoke("colocation", "evict", "kube-1")
+    assert "2 containers of kube-1 are on notice, and ended 30 s later." in done.stderr, done.output
+    assert "of the pool" in done.stdout
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.endswith("an ApplicationMaster: after all others")
+    assert rm.publishing.nodes["kube-1"].ordered == Lent(cpu_milli=0, memory_mib=0)
+
+
+def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    for text in ("2", "two,4Gi", "2,-4Gi"):
+        refused = served.invoke("colocation", "evict", "kube-1", "--to", text)
+        assert (refused.exit_code, "as 2,4Gi or 500m,512Mi" in refused.stderr) == (2, True), refused.output
+    served.user = "alice"
+    assert served.invoke("colocation", "evict", "kube-1").exit_code == 1
+    assert served.world.rm.publishing.nodes["kube-1"].ordered is None

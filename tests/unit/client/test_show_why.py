@@ -27,6 +27,7 @@ WHY: dict[str, Any] = {
     "looked_at_ms": 1000,
     "asks": [ASK],
     "more_asks": 0,
+    "notices": [],
 }
 
 
@@ -52,3 +53,8 @@ def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
 
 def test_who_waits_for_nothing_has_two_lines_whenever_the_scheduler_looked() -> None:
     assert len(list(why_lines({**WHY, "asks": []}, 10**9))) == 2
+
+
+def test_what_is_to_go_is_said_first() -> None:
+    text = "1 container is on notice (loan): node n lends less; ended within 30 s."
+    assert list(why_lines({**WHY, "notices": [{"text": text}]}, 1500))[2] == text

@@ -500,6 +500,20 @@ def test_applications_of_the_whole_scheduler_are_counted_of_leaves_that_say_noth
         ({"root.maximum-allocation-mb": "2048", "root.a.maximum-allocation-mb": "4096"}, Resource(4096, 4)),
         ({"root.a.maximum-allocation": "memory-mb=2048,vcores=2"}, Resource(2048, 2)),
         ({"root.a.maximum-allocation-vcores": "100"}, Resource(8192, 4)),
+        # Memory by the queue, where maximum-allocation counts; cores by the queue above.
+        (
+            {
+                "root.maximum-allocation-vcores": "3",
+                "root.a.maximum-allocation-mb": "4096",
+                "root.a.maximum-allocation": "memory-mb=2048",
+            },
+            Resource(2048, 3),
+        ),
+        # Memory by the cluster, cores by the queue.
+        (
+            {"root.maximum-allocation": "memory-mb=99999,vcores=4", "root.a.maximum-allocation-vcores": "2"},
+            Resource(8192, 2),
+        ),
     ],
 )
 def test_largest_container_is_as_of_the_queue_above_and_within_the_clusters(

@@ -1,9 +1,22 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Bound, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import (
+    CPU_MILLI,
+    MEMORY_MIB,
+    Bound,
+    CapacityReport,
+    Figure,
+    Loan,
+    Pressure,
+    Step,
+    Term,
+)
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert import colocation
@@ -31,8 +44,13 @@ REPORT = CapacityReport(
     loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
     problems=("memory.stat: no number",),
     bounds=(
+        Bound(container="", file="cpu.cfs_quota_us", decided=60_000, written=60_000, read=60_000),
         Bound(container="container_1_1_1_2", file="memory.max", decided=-1, written=None, read=7, put_back=3, why="no"),
     ),
+    written_groups=0,
+    best_effort="kubepods.slice/kubepods-besteffort.slice",
+    pressure=Pressure(source="kubepods/burstable", some_basis_points=301),
+    counts=(Figure(name="best-effort-pods-of-others", amount=3),),
 )
 POLICY = Policy(
     version="7",
@@ -41,12 +59,20 @@ POLICY = Policy(
     memory=Formula(share_percent=65, counts_system=False, kept=5120, static_amount=0),
     shaping=Shaping(window_s=300, round_memory_mib=128),
     limits=True,
+    quota=True,
 )
 
 
 def test_a_report_survives_the_wire() -> None:
     message = pb.YodelCapacityProto.FromString(colocation.capacity_report_pb(REPORT).SerializeToString())
     assert colocation.capacity_report(message) == REPORT
+
+
+def test_more_bounds_than_a_report_holds_are_left_out_and_said() -> None:
+    many = replace(REPORT, bounds=REPORT.bounds[:1] * 1025, problems=("one",) * 20)
+    found = colocation.capacity_report(colocation.capacity_report_pb(many))
+    assert (len(found.bounds), len(found.problems)) == (1024, 16)
+    assert found.problems[-2:] == ("one", "1025 values are held, of which 1024 are told")
 
 
 def test_a_policy_survives_the_wire_and_a_static_zero_is_not_an_absent_one() -> None:
@@ -73,7 +99,15 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m, "age_ms", -1), "capacity.age_ms"),
         (lambda m: setattr(m, "policy_version", "x" * 65), "capacity.policy_version"),
         (lambda m: m.problems.extend(["x"] * 16), "capacity.problems"),
+        (lambda m: setattr(m, "written_groups", -1), "capacity.written_groups"),
+        (lambda m: setattr(m, "best_effort", "kubepods/$(reboot)"), "capacity.best_effort"),
+        (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
+        (lambda m: setattr(m, "best_effort", "kubepods\n"), "capacity.best_effort"),
         (lambda m: m.loans.add(), "capacity.loans"),
+        (lambda m: m.counts.extend([pb.YodelFigureProto(name="x")] * 16), "capacity.counts"),
+        (lambda m: setattr(m.counts[0], "amount", -1), "capacity.counts"),
+        (lambda m: setattr(m.pressure, "some_basis_points", 10_001), "capacity.pressure"),
+        (lambda m: setattr(m.pressure, "source", "\n"), "capacity.pressure.source"),
         (lambda m: m.loans[0].measured.extend([pb.YodelFigureProto(name="x")] * 15), "capacity.measured"),
         (lambda m: m.loans[0].terms.extend([pb.YodelTermProto(name="x")] * 15), "capacity.terms"),
         (lambda m: m.loans[0].steps.extend([pb.YodelStepProto(name="x")] * 16), "capacity.steps"),
@@ -99,3 +133,36 @@ def test_a_policy_that_does_not_say_whether_the_system_counts_is_refused() -> No
     message.memory.ClearField("counts_system")
     with pytest.raises(InvalidValue, match=r"memory\.counts_system"):
         colocation.policy(message)
+
+
+EMERGENCY = Emergency(
+    reason="node memory 1.9 GiB of 2.0 GiB (95 %)",
+    cool_down_s=60,
+    containers=(ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3),),
+)
+
+
+def test_an_emergency_survives_the_wire() -> None:
+    message = pb.YodelEmergencyProto.FromString(colocation.emergency_pb(EMERGENCY).SerializeToString())
+    assert colocation.emergency(message) == EMERGENCY
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (lambda m: setattr(m, "reason", ""), "emergency.reason"),
+        (lambda m: setattr(m, "reason", "x" * 257), "emergency.reason"),
+        (lambda m: setattr(m, "reason", "short\n\x1b[2J"), "emergency.reason"),
+        (lambda m: setattr(m, "cool_down_s", 0), "emergency.cool_down_s"),
+        (lambda m: setattr(m, "cool_down_s", 3_601), "emergency.cool_down_s"),
+        (lambda m: m.containers.extend([m.containers[0]] * 16), "emergency.containers"),
+    ],
+)
+def test_a_hostile_emergency_is_refused_by_the_name_of_its_field(
+    spoil: Callable[[pb.YodelEmergencyProto], object], field: str
+) -> None:
+    message = colocation.emergency_pb(EMERGENCY)
+    spoil(message)
+    with pytest.raises(InvalidValue) as refused:
+        colocation.emergency(message)
+    assert refused.value.field == field

@@ -53,6 +53,15 @@ async def test_administrator_is_refused_from_elsewhere(method: str, path: str) -
         assert "web.admin_networks" not in (await world.client.request(method, url)).text
 
 
+async def test_who_shows_the_administrator_s_token_administers_from_anywhere() -> None:
+    async with rest_world(admin_networks=(ip_network("10.0.0.0/8"),), admin_token=b"t" * 16) as world:
+        said = {"scheduler": {"yodel.colocation.cpu.kept-milli": "1"}}
+        for shown, status in (({}, 403), ({"Authorization": f"Bearer {'t' * 16}"}, 200)):
+            headers = {"If-Match": f'"{world.rm.scheduler_conf.version}"', **shown}
+            answer = await world.client.patch("/api/v1/queues?user.name=admin", json=said, headers=headers)
+            assert answer.status_code == status, answer.text
+
+
 @pytest.mark.parametrize(
     ("host", "is_in"),
     [

@@ -211,3 +211,17 @@ def test_secrets_of_a_request_are_not_shown() -> None:
         "client": None,
     }
     assert "secret" not in repr(Asked.of(scope))
+
+
+async def test_the_administrator_s_token_counts_before_everything_else() -> None:
+    token = "x" * 16
+    for kind in ("simple", "kerberos"):
+        async with rest_world(admin_token=token.encode(), authentication=kind) as world:
+            cookie = await cookie_of(world, "carol") if kind == "simple" else ""
+            assert await caller(world, "?user.name=bob", Authorization=f"Bearer {token}", Cookie=cookie) == "yarn"
+            refused = await world.get("/userinfo?user.name=yarn", headers={"Authorization": f"Bearer {token}y"})
+            assert refused.status_code == 403
+
+
+async def test_where_no_token_is_set_none_is_good(world: RestWorld) -> None:
+    assert await caller(world, "?user.name=bob", Authorization="Bearer ") == "bob"

@@ -85,11 +85,6 @@ async def test_am_is_started_with_its_token_as_its_attempt() -> None:
     assert (callers[0].token_kind, callers[0].user) == ("NMToken", str(ATTEMPT))
 
 
-async def test_started_already_is_success() -> None:
-    await start(failing(f"Container {AM} is already started"))
-    await start(failing(f"Container {AM} already started"))
-
-
 async def test_failed_start_is_refused_with_the_agents_words() -> None:
     with pytest.raises(Refused, match="no such resource"):
         await start(failing("no such resource"))

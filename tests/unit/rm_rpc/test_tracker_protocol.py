@@ -10,12 +10,14 @@ from tests.support.fakes import NODE
 from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
+from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
@@ -26,7 +28,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import capacity_report_pb, policy
+from yodel.pb_convert.colocation import capacity_report_pb, emergency_pb, policy
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
@@ -119,7 +121,11 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     assert world.container(one).state is ContainerState.RUNNING
     assert not answer.containers_on_notice
 
-    world.rm.state.notices.take([world.container(one)])
+    node_id = world.container(one).node_id
+    assert node_id is not None
+    world.rm.state.notices.tell(
+        Teller.LOANS, {one: Notice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)}
+    )
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]
 
@@ -342,6 +348,12 @@ async def test_pods_are_named_to_agents_that_bound_them_once(world: World, proto
     world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await named(one) == []
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [(one, observed.uid)], "a quota counts the masters among them"
     assert await named() == []
     assert await named(one) == [(one, observed.uid)], "it runs there again"
     await call(protocol, "registerNodeManager", context(), able)
@@ -364,3 +376,19 @@ async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
     assert world.rm.state.loans.said == {}
     assert "capacity.loans" in world.rm.publishing.refused[NODE]
+
+
+async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, protocol: RpcProtocol) -> None:
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    await call(protocol, "registerNodeManager", context(), registration())
+    for number, seconds in enumerate((60, 60_000)):
+        beat = heartbeat(number, is_healthy=False)
+        beat.emergency.CopyFrom(emergency_pb(Emergency(reason="node memory", cool_down_s=60)))
+        beat.emergency.cool_down_s = seconds
+        answer = await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
+        assert answer.response_id == number + 1
+    declared = world.rm.publishing.emergency_on(NODE.host)
+    assert declared is not None
+    assert (declared.reason, declared.cool_down_s) == ("node memory", 60)
+    assert "emergency.cool_down_s" in world.rm.publishing.refused[NODE]

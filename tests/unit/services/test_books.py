@@ -108,6 +108,7 @@ BOOKS = [
         {
             STATE: "charge publish forget",
             "scheduling/scheduler.py": "take_changed",
+            "scheduling/demands.py": "let_run",
             "scheduling/holder.py": "touch",
         },
     ),
@@ -129,14 +130,19 @@ BOOKS = [
         "notices",
         "NoticeBook",
         "writer/notice_book.py",
-        {"scheduling/preemption.py": "take"},
+        {
+            STATE: "ended",
+            "scheduling/preemption.py": "tell",
+            "nodes/taking_back.py": "tell",
+            "nodes/decommission.py": "tell",
+        },
         owners=frozenset({"state"}),
     ),
     Book(
         "loans",
         "LoanBook",
         "writer/loan_book.py",
-        {"nodes/publishing.py": "hear forget lend judge drop"},
+        {"nodes/publishing.py": "hear forget declare lend judge drop"},
         owners=frozenset({"state"}),
     ),
     Book(

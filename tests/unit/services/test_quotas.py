@@ -16,12 +16,14 @@ from tests.support.records import (
 from tests.unit.services.test_state import IDENTITY
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.pools import PoolName, Pools
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
+from yodel.translator.pools import PoolRules
 
 ROOT = Queue(path="root", is_leaf=False)
 LEAF = Queue(path="root.a")
@@ -63,6 +65,24 @@ def test_application_that_is_moved_and_ends_in_one_commit_leaves_nothing() -> No
     assert held(state.queue_use) == {}
     assert (state.queue_use.by_user, state.queue_use.live_count) == ({}, 0)
     assert (state.queue_use.live_by_queue, state.queue_use.live_by_user) == ({}, {})
+
+
+def test_ledger_that_holds_still_stays_as_it_is_when_rows_come_and_go() -> None:
+    """In a queue, by a user, and of several pools together."""
+    state = state_of_one()
+    quotas = Quotas(state, SIZE, 0.5, PreemptionRules(), FakeClock())
+    rules = PoolRules(pools=Pools(by_child={"root.b": PoolName("lent")}))
+    for _ in range(2):
+        ledger = quotas.still_ledger()
+        before = [ledger.used(path) for path in ("root.a", *ledger.tree.tops)]
+        state.publish([a_container(container=9)])
+        assert [ledger.used(path) for path in ("root.a", *ledger.tree.tops)] == before
+        assert ledger.used_by("root.a", "alice") == before[0]
+        assert quotas.ledger().used("root.a") == SIZE + before[0]
+        state.publish([replace(a_container(container=9), state=ContainerState.COMPLETED)])
+        state.publish([Queue(path="root.b")])
+        state.use_pools(rules, are_nodes_watched=True)
+    assert ledger.tree.tops
 
 
 def test_headroom_follows_what_others_hold_and_want() -> None:

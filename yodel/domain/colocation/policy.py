@@ -96,7 +96,10 @@ class Shaping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One policy: ``version`` changes whenever a number of it does.  ``limits``: batch pods are bounded."""
+    """One policy: ``version`` changes whenever a number of it does.
+
+    ``limits``: each batch pod is bounded.  ``quota``: all best-effort pods together are, in processor time.
+    """
 
     version: str
     preset: str
@@ -104,3 +107,9 @@ class Policy:
     memory: Formula
     shaping: Shaping
     limits: bool = False
+    quota: bool = False
+
+    @property
+    def bounds(self) -> bool:
+        """Return whether agents write to control groups at all."""
+        return self.limits or self.quota

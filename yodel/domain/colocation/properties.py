@@ -19,6 +19,9 @@ from yodel.errors import Refused
 
 PREFIX: Final = "yodel.colocation."
 LIMITS: Final = f"{PREFIX}limits"
+QUOTA: Final = f"{PREFIX}quota"
+NOTICE: Final = f"{PREFIX}notice-s"
+NOTICE_RANGE: Final = (0, 3600)
 ENABLED, PRESET, DIALECT = f"{PREFIX}enabled", f"{PREFIX}preset", f"{PREFIX}dialect"
 PRESET_DEFAULT: Final = "koordinator"
 VERSION_LENGTH: Final = 16
@@ -41,7 +44,7 @@ def formula_names(resource: str) -> dict[str, str]:
 SHAPING_NAMES: Final = {number: PREFIX + number.replace("_", "-") for number in SHAPING_RANGES}
 NAMES: Final = frozenset(
     {
-        *(ENABLED, PRESET, DIALECT, LIMITS),
+        *(ENABLED, PRESET, DIALECT, LIMITS, QUOTA, NOTICE),
         *SHAPING_NAMES.values(),
         *(name for resource in _UNITS for name in formula_names(resource).values()),
         *(f"{PREFIX}{resource}.{_COUNTS_SYSTEM}" for resource in _UNITS),
@@ -66,7 +69,8 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
     if dialect == "native":
         raise _refused(DIALECT, dialect, "a dialect other than native: cpu and memory are the kubelet's to publish")
     policy = _policy(said)
-    return Colocation(dialect=dialect, policy=policy) if is_on else replace(OFF, dialect=dialect)
+    notice_s = _numbers(said, {"notice_s": NOTICE}, {"notice_s": NOTICE_RANGE}).get("notice_s", OFF.notice_s)
+    return Colocation(dialect=dialect, policy=policy if is_on else None, is_bounding=policy.bounds, notice_s=notice_s)
 
 
 def version_of(policy: Policy) -> str:
@@ -88,6 +92,7 @@ def _policy(said: Mapping[str, str]) -> Policy:
         memory=_formula(said, "memory", preset.memory),
         shaping=shaping,
         limits=_flag(said, LIMITS, default=False),
+        quota=_flag(said, QUOTA, default=False),
     )
     return replace(policy, version=version_of(policy))
 

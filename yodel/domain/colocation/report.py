@@ -15,6 +15,10 @@ CPU_MILLI: Final = "cpu_milli"
 MEMORY_MIB: Final = "memory_mib"
 RESOURCES: Final = (CPU_MILLI, MEMORY_MIB)
 """What may be lent, by its name with its unit."""
+OTHERS_PODS: Final = "best-effort-pods-of-others"
+"""Pods in the best-effort group that are not proved to be Yodel's: they share its quota."""
+ENDED_AT_LIMITS: Final = "processes-ended-at-limits"
+"""By the kernel, in containers that went on, since the agent started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """One file of a batch pod's group; -1 is no limit.
+    """One file of a batch pod's group, or without a ``container`` of the group of all best-effort pods; -1 is no limit.
 
     ``decided`` is what is to stand there, ``written`` what the kernel last took, ``read`` what was read after that;
     None where that failed.  ``put_back`` counts how often somebody else had changed it.
@@ -89,13 +93,25 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pressure:
+    """For how much of the last ten seconds some process of online pods waited for a processor, in hundredths of a
+    percent.  ``source`` is the group that waited longest."""
+
+    source: str
+    some_basis_points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReport:
     """What an agent says of its node at one instant.
 
     ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
     clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
-    ``bounds``: what batch pods are held to.
+    ``bounds``: what batch pods are held to.  ``pressure`` is None where the kernel does not tell it.  ``counts``: what
+    was counted beside, such as OTHERS_PODS; what is not known is not among them.  ``written_groups``: how many groups
+    have values that the agent wrote and did not undo, None while it has not looked; ``best_effort``: the path of the
+    group that they are in, where it knows.  An agent without a policy says these two and no more.
     """
 
     policy_version: str
@@ -104,6 +120,10 @@ class CapacityReport:
     loans: tuple[Loan, ...]
     problems: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    pressure: Pressure | None = None
+    counts: tuple[Figure, ...] = ()
+    written_groups: int | None = None
+    best_effort: str = ""
 
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]

@@ -85,11 +85,13 @@ _MISSING_OF_QUEUES: Mapping[str, str] = {
 }
 
 
+_IGNORED = "is left out, Hadoop ignores this"
 _TEMPLATE = "capacity-scheduler"
 _IGNORED_OF_QUEUES: Mapping[str, str] = {
     "acl_administer_jobs": "it is of MapReduce 1",
-    "capacity.default.minimum-user-limit-percent": "it is of MapReduce 1",
-    "default.minimum-user-limit-percent": "it is of MapReduce 1",
+}
+_IGNORED_OF_ALL: Mapping[str, str] = {
+    "default.minimum-user-limit-percent": "it is of no queue, as paths begin with root",
 }
 """That Ambari's own template writes."""
 
@@ -168,6 +170,14 @@ def understood(entries: Iterable[Entry]) -> Understood:
     return found
 
 
+def ignored(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties of a whole configuration that Hadoop ignores, each with what is told of it."""
+    below = tree_of(properties)
+    parents = {path for path, names in below.items() if names}
+    verdicts = ((name, _verdict(Entry(name, text, 0), below.keys(), parents)) for name, text in properties.items())
+    return {name: verdict.note for name, verdict in verdicts if verdict.note.startswith(_IGNORED)}
+
+
 def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
     """By name; what is said twice, where Hadoop takes the last, is refused, and so is what is too long to look at."""
     once: dict[str, Entry] = {}
@@ -217,6 +227,8 @@ def _of_all(name: str, value: str) -> _Verdict:
         return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
     if name == "ordering-policy.priority-utilization.underutilized-preemption.enabled" and text.lower() == "false":
         return _Verdict(note="is left out: nothing is preempted for the priority of a queue")
+    if name in _IGNORED_OF_ALL:
+        return _ignored(_IGNORED_OF_ALL[name])
     if what := _listed(_MISSING, name):
         return _missing(what)
     if why := _listed(_LEFT_OUT, name):
@@ -256,7 +268,7 @@ def _is_of_queue(own: str) -> bool:
 
 
 def _ignored(why: str) -> _Verdict:
-    return _Verdict(note=f"is left out, Hadoop ignores this: {why}")
+    return _Verdict(note=f"{_IGNORED}: {why}")
 
 
 def _missing(what: str) -> _Verdict:

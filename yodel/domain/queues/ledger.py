@@ -36,7 +36,8 @@ UNLIMITED = 2**31 - 1
 
 
 class Use(Protocol):
-    """What live containers hold, those of ApplicationMasters apart too."""
+    """What live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something else is
+    held, there is another one."""
 
     @property
     def resource(self) -> Resource: ...
@@ -75,8 +76,8 @@ class Ledger:
     """What is held, with what the decision under way has added.
 
     ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
-    the users of a leaf that want something.  ``unmanaged`` are applications whose ApplicationMasters run elsewhere, by
-    queue, parents too.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
+    the users of a leaf that want something.  ``unmanaged`` are applications that run and whose ApplicationMasters are
+    elsewhere, by queue, parents too.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
     maximum-am-resource-percent as a part of 0 to 1.
     """
 
@@ -93,7 +94,7 @@ class Ledger:
     ) -> None:
         self.tree, self._minimum, self.am_share = tree, minimum, am_share
         self._by_queue, self._by_user, self._active = by_queue, by_user, active or {}
-        self._unmanaged = unmanaged or {}
+        self._unmanaged = unmanaged if unmanaged is not None else {}
         self._queue_now: dict[str, tuple[Resource, Resource]] = {}
         self._masters_now: dict[str, int] = {}
         self._user_now: dict[tuple[str, str], tuple[Resource, Resource]] = {}
@@ -107,11 +108,7 @@ class Ledger:
 
     def hold_still(self) -> None:
         """Keep what is held at this moment, whatever becomes of the figures it was made of."""
-        by_queue, by_user = self._by_queue, self._by_user
-        self._queue_now = {path: (use.resource, use.am_resource) for path, use in by_queue.items()} | self._queue_now
-        self._masters_now = {path: use.masters for path, use in by_queue.items()} | self._masters_now
-        self._user_now = {key: (use.resource, use.am_resource) for key, use in by_user.items()} | self._user_now
-        self._by_queue, self._by_user = {}, {}
+        self._by_queue, self._by_user = dict(self._by_queue), dict(self._by_user)
         self._unmanaged = dict(self._unmanaged)
         self._forget()
 
@@ -239,7 +236,7 @@ class Ledger:
         """As ``hindrances``, before them the number of applications that run at once (CSMaxRunningAppsEnforcer) and the
         shares of ApplicationMasters; of these the first of a queue may always start, or nothing ever would
         (AbstractLeafQueue.activateApplications)."""
-        yield from self._too_many(path, capability)
+        yield from self.too_many(path, capability)
         masters = self._of_queue(path)[1]
         if not _is_nothing(masters):
             share, size = self.share(path), _memory_and_cores(capability)
@@ -267,7 +264,8 @@ class Ledger:
         """The leaf, and all above it to the root of all pools."""
         return (*self.share(path).path[:-1], ROOT)
 
-    def _too_many(self, path: str, capability: Resource) -> Iterator[Hindrance]:
+    def too_many(self, path: str, capability: Resource) -> Iterator[Hindrance]:
+        """Queues in which as many applications run as may at once (CSMaxRunningAppsEnforcer)."""
         for above in self._to_root(path):
             found = self.tree.shares.get(above)
             most = found.queue.maximum_parallel_applications if found is not None else None

@@ -102,6 +102,7 @@ class Pool:
         self.total = NONE
         """What there is, given away or free: a node's loan, or what is held there where that is more; of a node that
         is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
+        self.lender_count = 0
         self._parts: dict[NodeId, _Part] = {}
         self._largest: Resource | None = None
         self._by_free: dict[int, dict[NodeId, None]] = {}
@@ -154,6 +155,7 @@ class Pool:
         self.size += (lent.now if lent is not None else NONE) - (part.lent.now if part.lent is not None else NONE)
         if part.lent is None or lent is None or part.lent.ever != lent.ever:
             self._largest = None
+        self.lender_count += (lent is not None) - (part.lent is not None)
         part.lent, part.is_leaving = lent, is_leaving
         self._count(node_id, part)
         self._forget(node_id, part)

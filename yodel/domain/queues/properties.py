@@ -36,6 +36,7 @@ from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, mapping_of
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.queue import APPLICATIONS_MAX, LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queues.removal import MARK, require_marks
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner, tree_of, words_of
@@ -52,7 +53,7 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES, *LARGEST, LARGEST_OF_ALL),
+        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES, *LARGEST, LARGEST_OF_ALL, MARK),
     }
 )
 """Of one queue, with an effect."""
@@ -149,6 +150,7 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     words = words_of(below.keys(), properties)
     _walk(properties, ROOT, None, queues, _Said(below, words), pools)
     _require_known(properties, below.keys())
+    require_marks(queues, words)
     share = properties.get(MAXIMUM_AM_SHARE)
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
     if am_share is not None and not 0 < am_share <= 1:
@@ -204,7 +206,10 @@ def _walk(
     for place in places:
         found[place] = now[found[place].path]
     if is_legacy:
-        _require_sums(queue, [[now[child.path] for child in family] for family in families], is_any_pool=is_any_pool)
+        sums = [[now[child.path] for child in family] for family in families]
+        # What is marked to go has no share, and may be all that is left on a pool.
+        sums = [family for family in sums if any(MARK not in said.words[child.path] for child in family)] or sums
+        _require_sums(queue, sums, is_any_pool=is_any_pool)
 
 
 def _queue(

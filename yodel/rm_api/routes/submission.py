@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.application import capped_priority_note
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.hadoop_http.errors import bad_request
@@ -69,7 +70,10 @@ async def submit(request: Request) -> Response:
     except (InvalidValue, Refused) as error:
         raise bad_request(str(error)) from error
     location = request.url.replace(path=f"/ws/v1/cluster/apps/{application_id}", query="")
-    return Response(status_code=202, headers={"Location": str(location)})
+    headers = {"Location": str(location)}
+    if submission.priority > (has := service.capped_priority(submission.priority)):
+        headers["Warning"] = f'299 - "{capped_priority_note(submission.priority, has)}"'
+    return Response(status_code=202, headers=headers)
 
 
 async def in_turns(steps: Iterator[T | None]) -> T:

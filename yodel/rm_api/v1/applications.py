@@ -131,6 +131,7 @@ async def list_containers(
             api.services.observed(row.id),
             api.services.namespace,
             rows.wait_of(row.id),
+            api.services.queries.noticed.of(row.id),
         )
         for row in shown
     ]

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
+from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.errors import NodeNotFound
@@ -19,25 +21,27 @@ from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.context import api_of
 from yodel.rm_api.rim import writer
 from yodel.rm_api.v1 import capacity_models as models
+from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
+from yodel.services.nodes.taking_back import Eviction
+from yodel.services.nodes.written_limits import NodeLimits
+from yodel.translator.publishing import Lent
 
 NODES_SHOWN_MAX = 200
 router = APIRouter(tags=["nodes"])
+NodePath = Annotated[
+    str,
+    Path(
+        max_length=260,
+        pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+        description="host:port of the node agent.",
+        examples=["node-1:8041"],
+    ),
+]
 
 
 @router.get("/nodes/{node_id}/capacity")
-async def get_capacity(
-    request: Request,
-    node_id: Annotated[
-        str,
-        Path(
-            max_length=260,
-            pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
-            description="host:port of the node agent.",
-            examples=["node-1:8041"],
-        ),
-    ],
-) -> models.NodeCapacity:
+async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapacity:
     """What a node lends: measured, each term, each step, published and held."""
     services = api_of(request).services
     asked = NodeId.parse(node_id)
@@ -62,6 +66,40 @@ async def end_containers(request: Request) -> models.ContainersEnded:
     return models.ContainersEnded(containers=await api.services.taking_back.end_containers(user))
 
 
+@router.post("/nodes/{node_id}/evict", dependencies=[Depends(require_network)])
+async def evict(
+    request: Request,
+    node_id: NodePath,
+    wanted: models.EvictRequest,
+    dry_run: Annotated[bool, Query(description="Change nothing; tell who would go.")] = False,
+) -> models.Eviction:
+    """Leave a node less than it lends, until what is held fits: containers are on notice, then end (PREEMPTED)."""
+    api = api_of(request)
+    user, asked = writer(request, api), NodeId.parse(node_id)
+    api.services.queries.node(asked)
+    left = Lent(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib)
+    return _eviction(await api.services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
+
+
+def _eviction(found: Eviction) -> models.Eviction:
+    return models.Eviction(
+        kubernetes_node=found.kubernetes_node,
+        held=dict(found.held),
+        victims=[
+            models.Victim(
+                container=str(victim.container.id),
+                queue=victim.queue,
+                capability=amount(victim.container.reserved),
+                is_am=victim.container.is_am,
+                why=victim.why,
+            )
+            for victim in found.victims
+        ],
+        notice_s=found.notice_s,
+        fits=found.fits,
+    )
+
+
 def _node(found: NodeCapacity) -> models.NodeCapacity:
     report = found.report
     return models.NodeCapacity(
@@ -72,9 +110,26 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         source=report.source if report is not None else None,
         age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
         problems=[*report.problems] if report is not None else [],
+        emergency=_emergency(found.emergency) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
         bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
+        pressure=_pressure(report.pressure) if report is not None else None,
+        counts=[models.CapacityFigure(**asdict(one)) for one in report.counts] if report is not None else [],
     )
+
+
+def _emergency(found: Emergency) -> models.Emergency:
+    return models.Emergency(
+        reason=found.reason,
+        cool_down_s=found.cool_down_s,
+        containers=[str(container_id) for container_id in found.containers],
+    )
+
+
+def _pressure(found: Pressure | None) -> models.CapacityPressure | None:
+    if found is None:
+        return None
+    return models.CapacityPressure(source=found.source, some_percent=found.some_basis_points / 100)
 
 
 def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
@@ -108,6 +163,12 @@ def _colocation(found: ColocationView) -> models.Colocation:
         refused_agents=_refused(found.refused),
         patches=found.patches,
         put_backs=found.put_backs,
+        limits=models.Limits(
+            node_counts={state.value: count for state, count in found.limits_counts.items()},
+            node_list=[_limits(node) for node in found.limits],
+            others_pods=sum(found.others_pods.values()),
+            others_nodes=len(found.others_pods),
+        ),
     )
 
 
@@ -118,6 +179,17 @@ def _waiting(node: NodeCapacity) -> models.WaitingNode:
         why=node.why,
         published={one.name: one.published for one in node.resources if one.published is not None},
         held={one.name: one.held for one in node.resources},
+    )
+
+
+def _limits(node: NodeLimits) -> models.NodeLimits:
+    return models.NodeLimits(
+        kubernetes_node=node.kubernetes_node,
+        state=node.state,
+        why=node.why,
+        groups=node.groups,
+        confirmed_ms=node.confirmed_ms,
+        undo_lines=[*node.undo_lines],
     )
 
 

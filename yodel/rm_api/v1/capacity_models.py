@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from yodel.rm_api.v1.models import Model
+from yodel.domain.colocation.policy import AMOUNT_MAX
+from yodel.rm_api.v1.models import Amount, Model
 from yodel.services.nodes.published_node import CapacityState
+from yodel.services.nodes.written_limits import LimitsState
 
 
 class CapacityFigure(Model):
@@ -47,15 +49,30 @@ class ResourceCapacity(Model):
 
 
 class CapacityBound(Model):
-    """One file of the control group of a batch pod; -1 is no limit."""
+    """One file of the control group of a batch pod, or of all best-effort pods; -1 is no limit."""
 
-    container: str
+    container: str = Field(description="Empty: of all best-effort pods of the node, whoever's they are.")
     file: str = Field(examples=["memory.limit_in_bytes"])
     decided: int = Field(description="What is to stand there.")
     written: int | None = Field(description="What the kernel last took; null: nothing yet.")
     read: int | None = Field(description="What was read after that; null: no number.")
     put_back: int = Field(description="How often somebody else had changed it.")
     why: str = Field(description="Why it is not as decided; empty where it is.")
+
+
+class Emergency(Model):
+    """Memory runs short, or did so lately: its agent ends batch containers, and nothing new starts."""
+
+    reason: str = Field(description="What was measured.")
+    cool_down_s: int = Field(description="For how long nothing new starts, unless the agent says more.")
+    containers: list[str] = Field(description="The last that were ended for it (PREEMPTED).")
+
+
+class CapacityPressure(Model):
+    """How long online pods wait for a processor: the kernel's `some avg10` of `cpu.pressure`."""
+
+    source: str = Field(description="The control group that waits longest.")
+    some_percent: float = Field(description="Of the last ten seconds.")
 
 
 class NodeCapacity(Model):
@@ -68,8 +85,11 @@ class NodeCapacity(Model):
     source: str | None = Field(description="Where the agent's figures come from.")
     age_ms: int | None = Field(description="Since the figures were read; null: no report counts.")
     problems: list[str] = Field(description="What the agent could not read.")
+    emergency: Emergency | None = Field(description="null: its memory does not run short.")
     resources: list[ResourceCapacity]
-    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits are on.")
+    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits or a quota are on.")
+    pressure: CapacityPressure | None = Field(description="Null: the node's kernel does not tell it.")
+    counts: list[CapacityFigure] = Field(description="What the agent counts where limits or a quota are on.")
 
 
 class WaitingNode(Model):
@@ -80,6 +100,30 @@ class WaitingNode(Model):
     why: str
     published: dict[str, int] = Field(description="By name, what is published.")
     held: dict[str, int] = Field(description="By name, what its pods ask for.")
+
+
+class NodeLimits(Model):
+    """A node where batch pods are bounded, were, or may be."""
+
+    kubernetes_node: str
+    state: LimitsState
+    why: str
+    groups: int | None = Field(
+        description="How many groups had what its agent wrote, when that spoke last; null: not known."
+    )
+    confirmed_ms: int | None = Field(description="When its agent confirmed that none is left; null: it has not.")
+    undo_lines: list[str] = Field(
+        description="For a shell on the node, as root, where its agent does not confirm; else empty."
+    )
+
+
+class Limits(Model):
+    """What agents have written to bound batch pods, and have not undone."""
+
+    node_counts: dict[str, int] = Field(description="By state, of all nodes.")
+    node_list: list[NodeLimits] = Field(description="Those that have not confirmed first; at most 200.")
+    others_pods: int = Field(description="Best-effort pods of others, which share the quota of batch pods.")
+    others_nodes: int = Field(description="On how many nodes they are; none where there is no quota.")
 
 
 class RefusedAgent(Model):
@@ -104,6 +148,34 @@ class Colocation(Model):
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
     patches: int = Field(description="Of node statuses, since the start.")
     put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")
+    limits: Limits
+
+
+class EvictRequest(Model):
+    """What is left to batch on the node, until it fits."""
+
+    cpu_milli: int = Field(default=0, ge=0, le=AMOUNT_MAX)
+    memory_mib: int = Field(default=0, ge=0, le=AMOUNT_MAX)
+
+
+class Victim(Model):
+    """A container that is to go."""
+
+    container: str
+    queue: str
+    capability: Amount
+    is_am: bool
+    why: str = Field(description="What put it where it is in the order.")
+
+
+class Eviction(Model):
+    """Who is to go so that what is held fits."""
+
+    kubernetes_node: str
+    held: dict[str, int] = Field(description="By `cpu_milli` and `memory_mib`, by containers and pods of others.")
+    victims: list[Victim] = Field(description="First to go first. For cores alone three go in a minute.")
+    notice_s: int = Field(description="From the notice to the end.")
+    fits: bool = Field(description="Without them it fits; pods of others are not touched.")
 
 
 class ContainersEnded(Model):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from yodel.domain.notices import NoticeReason
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
@@ -203,6 +204,15 @@ class Logs(Model):
     )
 
 
+class Notice(Model):
+    """Containers that are to go."""
+
+    reason: NoticeReason
+    text: str = Field(description="How many, why, and when they are ended.")
+    containers: int
+    left_s: float | None = Field(description="Until the last of them is ended; null: nobody ends them.")
+
+
 class Container(Model):
     """A container and its pod."""
 
@@ -220,6 +230,7 @@ class Container(Model):
     exit_status: int | None = Field(description="YARN's exit status; null while it lives.")
     diagnostics: str
     waits_for: str | None = Field(description="Why it does not run yet, in Kubernetes' words.")
+    notice: Notice | None = Field(description="That it is to go; null: it stays.")
     pod: Pod
     logs: Logs | None = Field(description="Null while it has no node.")
 
@@ -265,6 +276,13 @@ class ShuffleWord(Model):
     queue: str = Field(description="Which queue says it: this or one above.")
 
 
+class Removal(Model):
+    """The version of the queues that does not name one any more, and whose it was."""
+
+    version: int
+    author: str
+
+
 class EndpointState(StrEnum):
     """Whether an endpoint accepts connections of the ResourceManager; `unknown`: it was not looked at often enough."""
 
@@ -288,6 +306,7 @@ class Queue(Model):
     parent: str | None
     is_leaf: bool
     state: QueueStatus
+    to_be_removed: Removal | None = Field(description="It goes when the last application has left; null: it stays.")
     capacity: str = Field(description="As it was said: `30`, `3w` or `[memory=10240,vcores=12]`.")
     maximum_capacity: str = Field(description="Likewise.")
     capacity_percent: float = Field(description="Of the parent; of a share that is said by resource, its largest part.")

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
+from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
@@ -159,7 +160,7 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
     },
 )
 async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
-    """Put these properties in the place of all that is said of the queues."""
+    """Put these properties in the place of all that is said of the queues.  What Hadoop ignores is left out."""
     api = api_of(request)
     api.services.scheduler_conf.require_administrator(writer(request, api))
     body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
@@ -170,7 +171,15 @@ async def replace_configuration(request: Request, response: Response, since: Fro
         raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
     if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
         raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
-    return await changed(request, response, replacing(properties), since, reason, is_whole=bool(properties))
+    left_out: dict[str, str] = {}
+
+    def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+        found = replacing(properties)(present)
+        left_out.update(ignored(found))
+        return {name: text for name, text in found.items() if name not in left_out}
+
+    answer = await changed(request, response, wanted, since, reason, is_whole=bool(properties))
+    return answer.model_copy(update={"left_out": [f"{name} {why}" for name, why in sorted(left_out.items())]})
 
 
 @router.get("/queue-history")
@@ -228,16 +237,16 @@ async def changed(
     *,
     is_whole: bool = False,
 ) -> models.QueuesChanged:
-    """``is_whole``: what is wanted is all there is to be, so empty queues that it does not name go with it."""
+    """``is_whole``: what is wanted is all there is to be, so queues that it does not name go, or are marked to go."""
     api, (expected, is_dry_run) = api_of(request), since
     user, service = writer(request, api), api.services.scheduler_conf
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
-        plan = await service.planned(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
+        plan = await service.planned(user, wanted, expected=expected, reason=reason, is_whole=is_whole)
         response.status_code = HTTPStatus.OK
     else:
-        plan = await service.change(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
+        plan = await service.change(user, wanted, expected=expected, reason=reason, is_whole=is_whole)
     response.headers["ETag"] = etag(service.version)
     return await _answer(api, plan, user, is_dry_run=is_dry_run)
 

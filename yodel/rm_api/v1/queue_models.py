@@ -115,6 +115,9 @@ class QueuesChanged(QueueChange):
     is_dry_run: bool = Field(description="Nothing was changed.")
     is_needed: bool = Field(description="Something is different; otherwise there is no new version.")
     over_maximum: list[OverMaximum] = Field(description="The first of the queues that hold too much, by path.")
+    left_out: list[str] = Field(
+        default_factory=list, description="Properties of a whole configuration that Hadoop ignores, each with why."
+    )
 
 
 class QueueConfiguration(Model):

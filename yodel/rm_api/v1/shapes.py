@@ -13,6 +13,7 @@ from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
 from yodel.domain.queues.properties import capacity_text, maximum_text
 from yodel.domain.queues.queue import applications_max, shown_state
+from yodel.domain.queues.removal import mark_of
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.words import MARKER
@@ -22,6 +23,7 @@ from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
+from yodel.services.views.noticed import NoticeView
 from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView
 from yodel.services.views.queue_views import QueueView
@@ -131,9 +133,14 @@ def killed(row: Application, *, had_ended: bool) -> models.Killed:
 
 
 def container(
-    row: Container, found: models.Logs | None, observed: PodObservation | None, namespace: str, wait: str
+    row: Container,
+    found: models.Logs | None,
+    observed: PodObservation | None,
+    namespace: str,
+    wait: str,
+    notice: NoticeView | None,
 ) -> models.Container:
-    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet."""
+    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet, ``notice`` that it is to go."""
     return models.Container(
         id=str(row.id),
         application_id=str(row.id.application_id),
@@ -149,9 +156,14 @@ def container(
         exit_status=None if row.is_live else row.exit_status,
         diagnostics=row.diagnostics,
         waits_for=wait or None,
+        notice=on_notice(notice) if notice is not None else None,
         pod=_pod(row, observed, namespace),
         logs=found,
     )
+
+
+def on_notice(view: NoticeView) -> models.Notice:
+    return models.Notice(reason=view.reason, text=view.text, containers=view.containers, left_s=view.left_s)
 
 
 def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:
@@ -211,12 +223,14 @@ def _pod(row: Container, observed: PodObservation | None, namespace: str) -> mod
 
 def queue(view: QueueView) -> models.Queue:
     row, metrics = view.share.queue, view.metrics
+    mark = mark_of(row)
     return models.Queue(
         path=row.path,
         name=row.name,
         parent=row.parent_path,
         is_leaf=row.is_leaf,
         state=models.QueueStatus(shown_state(row, is_used=bool(metrics.pending + metrics.running)).name),
+        to_be_removed=models.Removal(version=mark.version, author=mark.author) if mark is not None else None,
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
         weight=row.weight,

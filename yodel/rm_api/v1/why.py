@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from yodel.rm_api.v1 import why_models as models
 from yodel.rm_api.v1.callers import ApplicationPath, viewer, visible_application
-from yodel.rm_api.v1.shapes import amount
+from yodel.rm_api.v1.shapes import amount, on_notice
 from yodel.services.views.why import AskView, Holder, Link, WhyView
 
 router = APIRouter(prefix="/applications", tags=["applications"])
@@ -37,6 +37,7 @@ def shape(view: WhyView) -> models.Why:
         looked_at_ms=view.looked_at_ms,
         asks=[_ask(ask) for ask in view.asks],
         more_asks=view.more_asks,
+        notices=[on_notice(one) for one in view.notices],
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from yodel.domain.states import ApplicationState
 from yodel.domain.waiting_words import What
-from yodel.rm_api.v1.models import Amount, EpochMs, Model
+from yodel.rm_api.v1.models import Amount, EpochMs, Model, Notice
 
 
 class HolderKind(StrEnum):
@@ -66,3 +66,4 @@ class Why(Model):
     looked_at_ms: EpochMs = Field(description="When the scheduler looked; 0: it has not looked yet.")
     asks: list[WaitingAsk]
     more_asks: int = Field(description="That wait and are not shown.")
+    notices: list[Notice] = Field(description="Its own containers that are to go; at most five.")

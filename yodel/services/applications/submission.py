@@ -205,9 +205,10 @@ class SubmissionService:
 
     async def _require_possible(self, checked: Submission) -> None:
         """What could never run is refused now, and not told of an application that waits for ever.  It is looked at
-        before somebody is asked who the user is, and the size again when that is answered."""
+        before somebody is asked who the user is, and the size again when that is answered.  Who may not submit there is
+        told nothing else."""
         queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
-        if queue is None or not queue.is_leaf:
+        if queue is None or not queue.is_leaf or not self._rights.may_submit(queue.path, checked.user):
             return
         if not checked.is_unmanaged:
             self._require_size(checked, queue.path)

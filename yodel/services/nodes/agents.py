@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from yodel.domain import host_lists
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.container import Container
@@ -35,10 +36,11 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState, NodeState
+from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
@@ -96,6 +98,10 @@ class Heartbeat:
     capacity: CapacityReport | None = None
     capacity_problem: str = ""
     """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
+    emergency: Emergency | None = None
+    """None: the node is in none, nor in the cool-down of one."""
+    emergency_problem: str = ""
+    """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
 
@@ -121,6 +127,8 @@ class HeartbeatAnswer:
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
     pods: Sequence[tuple[ContainerId, str]] = ()
     """Uids of the pods of containers on this node that the agent was not told yet; where batch pods are bounded."""
+    eviction_ranks: Sequence[ContainerId] = ()
+    """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
@@ -146,6 +154,7 @@ class NodeRuntime:
     policy_version: str = ""
     named_pods: dict[ContainerId, str] = field(default_factory=dict)
     """Uids that the agent was told."""
+    told_ranks: tuple[ContainerId, ...] = ()
 
 
 class NodeService:
@@ -155,13 +164,20 @@ class NodeService:
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
         publishing: Publishing,
+        written_limits: WrittenLimits,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
         pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
+        ranks_of: Callable[[NodeId], tuple[ContainerId, ...]] = lambda _: (),
     ) -> None:
-        """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows."""
-        self._engine, self._clock, self._publishing = engine, clock, publishing
+        """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows.
+        ``ranks_of`` lists the containers of a node that run on lent capacity, the first to go first."""
+        self._engine, self._clock = engine, clock
+        self._publishing, self._written_limits = publishing, written_limits
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
+        self._ranks_of = ranks_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
+        self.preempted_count = 0
+        """Containers that agents ended in emergencies."""
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
         self.ordered_capabilities: Mapping[str, Resource] = {}
@@ -231,9 +247,14 @@ class NodeService:
         if beat.load is not None:
             runtime.load = beat.load
         if beat.capacity is not None:
+            self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._publishing.refuse(beat.node_id, beat.capacity_problem)
+        if beat.emergency_problem:
+            self._publishing.refuse(beat.node_id, beat.emergency_problem)
+        else:
+            self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
@@ -344,6 +365,13 @@ class NodeService:
         if not news:
             return
         ended = [report for report in news if report.is_complete]
+        states = self._engine.state.containers
+        self.preempted_count += sum(
+            report.exit_status == ContainerExitStatus.PREEMPTED
+            and (container := states.get(report.container_id)) is not None
+            and container.is_live
+            for report in ended
+        )
         ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
 
         def work(tx: Transaction) -> None:
@@ -408,6 +436,7 @@ class NodeService:
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
             pods=self._unnamed_pods(runtime, node, reports) if runtime.can_measure else (),
+            eviction_ranks=self._new_ranks(runtime, node) if runtime.can_measure else (),
             is_policy_news=is_policy_news,
             policy=policy if is_policy_news else None,
         )
@@ -422,7 +451,7 @@ class NodeService:
     ) -> tuple[tuple[ContainerId, str], ...]:
         """Which pods are ours: an agent bounds no other."""
         policy = self._publishing.colocation.policy
-        if policy is None or not policy.limits:
+        if policy is None or not policy.bounds:
             runtime.named_pods = {}
             return ()
         uids: dict[ContainerId, str] = {}
@@ -433,6 +462,13 @@ class NodeService:
                 uids[report.container_id] = pod.uid
         before, runtime.named_pods = runtime.named_pods, uids
         return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)
+
+    def _new_ranks(self, runtime: NodeRuntime, node: Node) -> tuple[ContainerId, ...]:
+        """Who would go first in an emergency, where that is not what the agent was told."""
+        ranks = self._ranks_of(node.id) if self._publishing.colocation.policy is not None else ()
+        is_told = ranks == runtime.told_ranks
+        runtime.told_ranks = ranks
+        return () if is_told else ranks
 
     def _take_updates(self, runtime: NodeRuntime) -> tuple[tuple[Container, int], ...]:
         if not runtime.updates:

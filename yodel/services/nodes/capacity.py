@@ -6,14 +6,18 @@ each begins with what the one before it left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Step
+from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
+from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.published_node import CapacityState, PublishedNode
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import LimitsState, NodeLimits, WrittenLimits
 from yodel.services.writer.state import ClusterState
 from yodel.translator.publishing import last_steps
 
@@ -42,13 +46,15 @@ class ResourceCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCapacity:
-    """One Kubernetes node.  ``age_s``: since its figures were read."""
+    """One Kubernetes node.  ``age_s``: since its figures were read.  ``emergency``: its memory runs short, or did so
+    lately; ``cool_down_s`` is what is left."""
 
     kubernetes_node: str
     state: CapacityState
     why: str
     report: CapacityReport | None
     age_s: float | None
+    emergency: Emergency | None
     resources: Sequence[ResourceCapacity]
 
 
@@ -65,13 +71,22 @@ class ColocationView:
     published: Mapping[str, int]
     patches: int
     put_backs: int
+    limits: Sequence[NodeLimits]
+    """Of nodes where batch pods are bounded, were, or may be."""
+    limits_counts: Mapping[LimitsState, int]
+    """Of all of them, shown or not."""
+    others_pods: Mapping[str, int]
+    """By node, how many best-effort pods of others share the quota of batch pods; none where there is no quota."""
 
 
 class Capacities:
     """Of the nodes that ``publishing`` knows."""
 
-    def __init__(self, state: ClusterState, publishing: Publishing) -> None:
+    def __init__(
+        self, state: ClusterState, publishing: Publishing, written_limits: WrittenLimits, nodes: NodeService
+    ) -> None:
         self._state, self._publishing = state, publishing
+        self._written_limits, self._nodes = written_limits, nodes
 
     def of(self, kubernetes_name: str) -> NodeCapacity | None:
         """None: there is no such Kubernetes node, as far as is known."""
@@ -81,6 +96,7 @@ class Capacities:
     def view(self, nodes_max: int) -> ColocationView:
         publishing, tally = self._publishing, self._publishing.tally
         shown = nsmallest(nodes_max, tally.remarkable)
+        limits = self._written_limits.nodes(self._nodes.runtimes)
         return ColocationView(
             colocation=publishing.colocation,
             names=publishing.names,
@@ -91,7 +107,18 @@ class Capacities:
             published={name: amount for name, amount in tally.published.items() if amount},
             patches=publishing.patches,
             put_backs=publishing.put_backs,
+            limits=limits[:nodes_max],
+            limits_counts=Counter(one.state for one in limits),
+            others_pods=self._others_pods(),
         )
+
+    def _others_pods(self) -> dict[str, int]:
+        policy = self._publishing.colocation.policy
+        if policy is None or not policy.quota:
+            return {}
+        said = self._state.loans.said.items()
+        counts = {name: {one.name: one.amount for one in one_said.report.counts} for name, one_said in said}
+        return {name: found[OTHERS_PODS] for name, found in counts.items() if found.get(OTHERS_PODS)}
 
     @property
     def is_used(self) -> bool:
@@ -126,7 +153,8 @@ class Capacities:
 
     def _capacity(self, name: str, node: PublishedNode) -> NodeCapacity:
         said, state = self._state.loans.of(name), node.state(is_on=bool(self._publishing.names))
-        why = (
+        emergency = self._publishing.emergency_on(name)
+        why = (_short(emergency) if emergency is not None and state is CapacityState.CLOSED else "") or (
             _WHY.get(state)
             or {
                 CapacityState.OTHER: f"{node.other} publishes these names here: they are read, and never written",
@@ -140,6 +168,7 @@ class Capacities:
             why=why,
             report=said.report if said is not None else None,
             age_s=self._publishing.age_s(said) if said is not None else None,
+            emergency=emergency,
             resources=[self._resource(one, node, said.report if said else None) for one in self._names(node)],
         )
 
@@ -165,3 +194,7 @@ class Capacities:
             published=node.present(name),
             held=publication.held[name] if publication is not None and is_known else self._publishing.held(node, name),
         )
+
+
+def _short(emergency: Emergency) -> str:
+    return f"its memory runs short: {emergency.reason}; nothing new starts for {emergency.cool_down_s} s"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from math import inf
 from typing import Any
 
 import structlog
@@ -21,8 +22,9 @@ import structlog
 from yodel.domain import host_lists
 from yodel.domain.events import NodeDecommissioned, NodeDecommissionStarted, NodeRecommissioned, NodeUnregistered
 from yodel.domain.host_lists import HostLists
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
+from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
 from yodel.services.nodes.agents import NodeService
@@ -62,6 +64,7 @@ class Decommission:
         """End the leaves that are over; begin and end those of cordons."""
         self._follow_cordons()
         self._note_leaves()
+        self._tell_of_drains()
         leaving = [node for node in self._in_state(NodeState.DECOMMISSIONING) if not self._leaves_for_a_cordon(node)]
         if not leaving:
             return
@@ -122,6 +125,25 @@ class Decommission:
                     log.info("node uncordoned", node_id=str(node.id))
                     self._engine.tell_later(node.id, NodeRecommissioned(now_ms))
         self._left_for_a_cordon.intersection_update(self._engine.state.nodes)
+
+    def _tell_of_drains(self) -> None:
+        """What is on nodes that leave is to go with them."""
+        state, notices = self._engine.state, dict[ContainerId, Notice]()
+        for node in self._in_state(NodeState.DECOMMISSIONING):
+            _, since_s = self._leaving_since_s[node.id]
+            is_endless = node.decommissioning_timeout_s < 0 or self._leaves_for_a_cordon(node)
+            what = "is cordoned" if self._leaves_for_a_cordon(node) else "is being decommissioned"
+            for container_id in state.container_index.on_node(node.id):
+                notices[container_id] = Notice(
+                    node_id=node.id,
+                    reason=NoticeReason.DRAIN,
+                    why=f"node {node.id} {what}",
+                    given_s=since_s,
+                    deadline_s=inf if is_endless else since_s + node.decommissioning_timeout_s,
+                    is_master=state.containers[container_id].is_am,
+                )
+        if notices or state.notices.of_teller(Teller.DECOMMISSION):
+            state.notices.tell(Teller.DECOMMISSION, notices)
 
     def _leaves_for_a_cordon(self, node: Node) -> bool:
         """And not because the lists want it to."""

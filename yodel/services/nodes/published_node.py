@@ -56,6 +56,10 @@ class PublishedNode:
     """Its agent has not reported since the start, or what its pods ask for is not known."""
     was_heard: bool = False
     """Its agent has reported in this life."""
+    ordered: Lent | None = None
+    """The most that an administrator leaves it, until what is held there fits."""
+    is_short: bool = False
+    """Its memory runs short, or did so lately."""
     silence: Silence = Silence.NONE
     put_back_s: list[float] = field(default_factory=list)
     other: str = ""
@@ -116,7 +120,7 @@ class PublishedNode:
         if self.lent is None:
             is_there = any(amount is not None for amount in found.amounts.values()) or self.ours
             return CapacityState.GOING if is_there else CapacityState.OFF
-        if found.is_closed:
+        if found.is_closed or self.is_short:
             return CapacityState.CLOSED
         return CapacityState.STALE if self.silence is Silence.STALE else CapacityState.LENDING
 

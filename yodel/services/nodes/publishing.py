@@ -2,7 +2,8 @@
 
 A ``NodeSink``: it passes nodes on to those who count by them, with allocatable cut to what is lent at the moment, so
 that less counts at once and not when a patch has come back by the watch.  Published is never less than the pods of the
-node ask for; where the loan is less than that, nothing new starts there (see ``yodel.translator.publishing``).
+node ask for; where the loan is less than that, nothing new starts there (see ``yodel.translator.publishing``), and
+neither where the agent tells that the node's memory runs short.
 
 A node whose agent is silent, lost, or whose loan is switched off lends nothing new; what is published follows its pods
 down and goes with the last of them.  After a start nothing is granted on a node before its agent has reported and its
@@ -15,12 +16,14 @@ and where somebody else publishes (see ``published_node``).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import structlog
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport
 from yodel.domain.colocation.switch import OFF, Colocation
@@ -34,7 +37,7 @@ from yodel.ports.store import Row
 from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published_node import PublishedNode
 from yodel.services.nodes.tally import Tally
-from yodel.services.writer.loan_book import Said, Taking
+from yodel.services.writer.loan_book import Declared, Said, Taking
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.node_fit import milli
@@ -101,6 +104,9 @@ class Publishing:
         self._state.loans.lend(frozenset(pool for pool, kind in kinds if kind.measures == measures))
         if measures is not None:
             self._see_holdings()
+        else:
+            for name in [*self._state.loans.emergencies]:
+                self._state.loans.declare(name, None)
         for name, node in self.nodes.items():
             if is_new:
                 node.begin_anew(self.names)
@@ -112,21 +118,36 @@ class Publishing:
         if self.measures is None or row is None:
             return
         name, now_s = row.kubernetes_node_name, self._clock.monotonic_s()
-        before = self._state.loans.of(name)
-        reason = ""
-        if not name or proved_name != name:
-            reason = f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
-        elif before is not None and before.node_id != node_id and now_s - before.read_s < STALE_S:
-            reason = f"node {name} has another agent, {before.node_id}, which reports too"
-        elif self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
-            return  # by numbers that do not count any more: it has the new ones with this answer
+        reason = self._may_not_speak(node_id, proved_name, name)
         if reason:
             self.refuse(node_id, reason)
             return
+        if self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
+            return  # by numbers that do not count any more: it has the new ones with this answer
         self.refused.pop(node_id, None)
         said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
         self._state.loans.hear(name, said)
         self._judge_by_name(name)
+
+    def hear_emergency(self, node_id: NodeId, proved_name: str, emergency: Emergency | None) -> None:
+        """What each beat of an agent says of its node's memory; None: it does not run short."""
+        row = self._state.nodes.get(node_id)
+        name = row.kubernetes_node_name if row is not None else ""
+        before = self._state.loans.emergencies.get(name)
+        if self.measures is None or (emergency is None and before is None):
+            return
+        if reason := self._may_not_speak(node_id, proved_name, name):
+            if emergency is not None:
+                self.refuse(node_id, reason)
+            return
+        now_s = self._clock.monotonic_s()
+        declared = None
+        if emergency is not None:
+            declared = Declared(node_id=node_id, emergency=emergency, until_s=now_s + emergency.cool_down_s)
+        self._state.loans.declare(name, declared)
+        if (before is None) is not (declared is None):
+            log.warning("node in emergency" if emergency else "emergency over", node=name, reason=_reason(emergency))
+            self._judge_by_name(name)
 
     def refuse(self, node_id: NodeId, reason: str) -> None:
         """The agent's report does not count; what it said before does, until it is too old."""
@@ -142,6 +163,11 @@ class Publishing:
         policy = self.colocation.policy
         version = policy.version if policy is not None else ""
         return known_version is not None and known_version != version, policy
+
+    def order(self, name: str, most: Lent | None) -> None:
+        """A node that is known lends no more than that from now on; None: what its agent reports."""
+        self.nodes[name].ordered = most
+        self._judge(name, self.nodes[name])
 
     def left(self, node_id: NodeId) -> None:
         """An agent that has left, or is given up."""
@@ -192,6 +218,14 @@ class Publishing:
     def age_s(self, said: Said) -> float:
         return self._clock.monotonic_s() - said.read_s
 
+    def emergency_on(self, name: str) -> Emergency | None:
+        """The emergency of a node, with what is left of its cool-down; None: its memory does not run short."""
+        declared = self._state.loans.emergencies.get(name)
+        if declared is None:
+            return None
+        left_s = math.ceil(declared.until_s - self._clock.monotonic_s())
+        return replace(declared.emergency, cool_down_s=max(0, left_s))
+
     def held(self, node: PublishedNode, name: str) -> int:
         """What the pods of a node ask for of a name; 0 too where that is not known."""
         return -(-(self._held_on(node.observed.name) or {}).get(name, 0) // 1000)
@@ -235,6 +269,10 @@ class Publishing:
         for name, said in self._state.loans.said.items():
             node = self.nodes.get(name)
             if node is not None and node.silence != _silence(now_s - said.read_s):
+                self._touched[name] = None
+        for name, declared in list(self._state.loans.emergencies.items()):
+            if now_s >= declared.until_s:  # its agent went silent in it
+                self._state.loans.declare(name, None)
                 self._touched[name] = None
         if not self._has_waited and now_s - self._started_s >= SILENT_S:
             self._has_waited = True
@@ -281,6 +319,15 @@ class Publishing:
             self._see_holdings()  # of an earlier life: they go with their pods
         self._judge(node.name, known, is_told=True)
 
+    def _may_not_speak(self, node_id: NodeId, proved_name: str, name: str) -> str:
+        """Why an agent may not speak for the node of this name; empty: it may."""
+        before = self._state.loans.of(name)
+        if not name or proved_name != name:
+            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+        if before is not None and before.node_id != node_id and self.age_s(before) < STALE_S:
+            return f"node {name} has another agent, {before.node_id}, which reports too"
+        return ""
+
     def _drop(self, name: str) -> None:
         self.nodes.pop(name, None)
         self._due.pop(name, None)
@@ -295,6 +342,7 @@ class Publishing:
     def _judge(self, name: str, node: PublishedNode, *, is_told: bool = False) -> None:
         """What is to be published, and what counts.  ``is_told``: who counts by it is told of the node anyway."""
         before = node.counted
+        node.is_short = self._state.loans.emergency(name) is not None
         node.publication, node.counted = self._wanted(name, node)
         self._close(name, node)
         if self._difference(node):
@@ -327,6 +375,8 @@ class Publishing:
         if is_awaited:  # what was published before stays meanwhile, unless pods ask for more
             stays = {one: _more(amount, node.present(one)) for one, amount in found.amounts.items()}
             found = replace(found, amounts=stays)
+        if node.is_short:  # what is free there is not to be counted on
+            return found, {one: min(amount, found.held[one]) for one, amount in found.counted.items()}
         return found, found.counted
 
     def _lent(self, node: PublishedNode, said: Said) -> Lending:
@@ -337,12 +387,13 @@ class Publishing:
             cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
             memory_mib=memory.amount if memory is not None else before.memory_mib,
         )
-        return lend(reported, _machine(node.observed), node.lent, node.silence)
+        return lend(reported, _machine(node.observed), node.lent, node.silence, node.ordered)
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
         found = node.publication
-        taking = Taking.AWAITED if node.is_awaited else Taking.CLOSED if found and found.is_closed else Taking.OPEN
+        is_closed = (found is not None and found.is_closed) or node.is_short
+        taking = Taking.AWAITED if node.is_awaited else Taking.CLOSED if is_closed else Taking.OPEN
         held = found.held if found is not None else {}
         there = {one for one in node.counted if node.is_awaited or node.present(one) is not None or held.get(one)}
         pools = {
@@ -385,6 +436,10 @@ class Publishing:
 
 def _more(one: int | None, other: int | None) -> int | None:
     return max((amount for amount in (one, other) if amount is not None), default=None)
+
+
+def _reason(emergency: Emergency | None) -> str:
+    return emergency.reason if emergency is not None else ""
 
 
 def _silence(age_s: float) -> Silence:

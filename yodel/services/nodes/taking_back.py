@@ -1,35 +1,375 @@
-"""``off --now``: what still runs on lent capacity after it was switched off is ended, so that the published names go.
+"""What a node lends less than is held there is taken back: containers are on notice, and end when their time is over.
 
-It refuses to end anything while capacity is lent: what ends would start again.
+Each second nodes that are closed because of their loan are looked at.  Who is to go is decided purely
+(``yodel.domain.colocation.taking_back``), less what is going already, whoever told it; a notice that the loan makes
+unnecessary again is withdrawn.  It goes on with preemption off and where quotas are not enforced: the node's own
+services come first.  ``publishing`` keeps what is new away until it fits.
+
+An administrator may leave a node less than its agent reports (``evict``), until what is held there fits and a minute
+after that.  Once lending is switched off he may end all that still runs on lent capacity; not before, for what ends
+would start again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 
+from yodel.domain.colocation.emergency import COOL_DOWN_MS
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
+from yodel.domain.colocation.taking_back import (
+    CPU_VICTIMS_MAX,
+    CPU_VICTIMS_WITHIN_S,
+    Amounts,
+    Holding,
+    deficit,
+    for_cores_alone,
+    in_order,
+    shortest_run,
+    victims,
+)
 from yodel.domain.container import Container
-from yodel.domain.events import StopRequested
-from yodel.domain.ids import ContainerId
-from yodel.domain.queues.pools import NATIVE
-from yodel.domain.states import ContainerExitStatus
-from yodel.errors import AccessDenied, Refused
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import NATIVE, PoolName
+from yodel.errors import AccessDenied, Refused, Unavailable
+from yodel.ports.clock import Clock
 from yodel.services.access.rights import Rights
+from yodel.services.nodes.published_node import PublishedNode
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.loan_book import Taking
+from yodel.services.writer.preempting import preempt, tell_masters
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
+from yodel.translator.publishing import Lent, amounts_of
 
+LOOK_S = 1.0
+RANKED_S = 10.0
+NODES_SLICE = 50
+"""Nodes looked at in one turn of the loop."""
 SLICE = 500
 """Containers looked at in one turn of the loop, and ended in one transaction."""
-TEXT = "Container preempted by scheduler: what its node lends was switched off"
+SWITCHED_OFF = "what its node lends was switched off"
 log = structlog.get_logger("yodel.colocation")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """What an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is held
+    there is not more than is left."""
+
+    kubernetes_node: str
+    held: Amounts
+    victims: Sequence[Victim]
+    notice_s: int
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    container: Container
+    queue: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """Containers of a node, and those on lent capacity in their order."""
+
+    there: tuple[ContainerId, ...]
+    at_s: float
+    ranks: tuple[ContainerId, ...]
+
+
 class TakingBack:
-    def __init__(self, engine: Engine, publishing: Publishing, rights: Rights) -> None:
-        self._engine, self._publishing, self._rights = engine, publishing, rights
+    """One task.  ``others_on`` tells what pods of others ask for on a node, thousandths by resource name; ``noticed``
+    hears of notices that are new."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        publishing: Publishing,
+        quotas: Quotas,
+        rights: Rights,
+        others_on: Callable[[str], Mapping[str, int]],
+        noticed: Callable[[Mapping[ContainerId, Notice]], None],
+    ) -> None:
+        self._engine, self._clock, self._publishing, self._quotas = engine, clock, publishing, quotas
+        self._rights, self._others_on, self._noticed = rights, others_on, noticed
+        self.given_count = 0
+        """Notices that were given since the start."""
+        self.ended_count = 0
+        """Containers that were ended."""
+        self._given_for_cpu: dict[str, list[float]] = {}
+        """By node, when notices for cores alone were given."""
+        self._fits_since_s: dict[str, float | None] = {}
+        """Of nodes that an administrator leaves less; None: not yet."""
+        self._ledger: Ledger | None = None
+        self._over: dict[str, int] = {}
+        self._ranked: dict[NodeId, _Ranked] = {}
+        self._turn = asyncio.Lock()
+        """Of looks: one after the other."""
+
+    # --- what is asked ---------------------------------------------------------------------------------------------
+
+    def ranks(self, node_id: NodeId) -> tuple[ContainerId, ...]:
+        """Containers of a node on lent capacity, the first to go first; where they are the same, as of up to
+        ``RANKED_S`` ago."""
+        there, now_s = tuple(self._engine.state.container_index.on_node(node_id)), self._clock.monotonic_s()
+        known = self._ranked.get(node_id)
+        if not there:
+            self._ranked.pop(node_id, None)
+            return ()
+        if known is None or known.there != there or now_s - known.at_s >= RANKED_S:
+            ranks = tuple(one.id for one in self._holdings(node_id))
+            known = self._ranked[node_id] = _Ranked(there=there, at_s=now_s, ranks=ranks)
+        return known.ranks
+
+    # --- what runs -------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except Unavailable as error:
+                log.warning("containers not taken back, again soon", error=str(error))
+            except Exception as error:  # a bug in a look: nothing is taken back, and all that runs goes on
+                log.error("taking back failed by a bug, again soon", exc_info=error)
+
+    async def look(self) -> None:
+        """Who is on notice from now on, and the end of those whose time is over.  Raises Unavailable."""
+        async with self._turn:
+            await self._look()
+
+    async def _look(self) -> None:
+        now_s, state = self._clock.monotonic_s(), self._engine.state
+        self._over, self._ledger = {}, None
+        given = self._given_for_cpu.items()
+        self._given_for_cpu = {name: times for name, times in given if now_s - times[-1] < CPU_VICTIMS_WITHIN_S}
+        for node_id in self._ranked.keys() - state.nodes.keys():
+            del self._ranked[node_id]
+        self._tell_of_emergencies()
+        self._end_orders()
+        before = state.notices.of_teller(Teller.LOANS)
+        notices: dict[ContainerId, Notice] = {}
+        due: list[ContainerId] = []
+        for number, name in enumerate(self._closed(), 1):
+            if number % NODES_SLICE == 0:
+                await asyncio.sleep(0)
+            node = self._publishing.nodes.get(name)
+            if node is not None and node.lent is not None:
+                found, over = self._judged(name, node.lent.by_type, now_s)
+                notices |= found
+                due += over
+        notices = {one: notice for one, notice in notices.items() if one in state.container_index.live}
+        state.notices.tell(Teller.LOANS, notices)
+        fresh = {one: notice for one, notice in notices.items() if one not in before}
+        if fresh:
+            self.given_count += len(fresh)
+            tell_masters(state, fresh)
+            self._noticed(fresh)
+            for container_id, notice in fresh.items():
+                log.info("container on notice", container_id=str(container_id), reason=notice.reason, why=notice.why)
+        if due:
+            await self._end({one: notices[one].why for one in due if one in notices})
+
+    def _closed(self) -> list[str]:
+        """Nodes that take nothing new of the pool that is lent."""
+        loans, pool = self._engine.state.loans, self._pool
+        names = loans.closed(pool) if pool is not None else ()
+        return [name for name in names if pool is not None and loans.taking(pool, name) is Taking.CLOSED]
+
+    def _judged(self, name: str, lent: Amounts, now_s: float) -> tuple[dict[ContainerId, Notice], list[ContainerId]]:
+        """Who is on notice on a node, and whose time is over."""
+        row = self._engine.state.node_index.of_kubernetes(name)
+        if row is None:
+            return {}, []
+        notice_s = self._publishing.colocation.notice_s
+        ordered = self._holdings(row.id)
+        held = self._held(name, ordered)
+        before = self._engine.state.notices.of_teller(Teller.LOANS)
+        own = [one for one in ordered if one.id in before]
+        going = [one for one in ordered if one.id not in before and self._goes_before(one.id, now_s + notice_s)]
+        kept = shortest_run(own, deficit(held, lent, going))
+        short = deficit(held, lent, [*going, *kept])
+        rest = [one for one in ordered if one.id not in before and one not in going]
+        fresh = victims(rest, short, CPU_VICTIMS_MAX - self._count_for_cpu(name, now_s))
+        for_cpu = len(for_cores_alone(fresh, short))
+        if for_cpu:
+            self._given_for_cpu.setdefault(name, []).extend([now_s] * for_cpu)
+        notices = {one.id: before[one.id] for one in kept}
+        why = self._why(name, held, lent)
+        for one in fresh:
+            notices[one.id] = Notice(
+                node_id=row.id,
+                reason=NoticeReason.LOAN,
+                why=why,
+                given_s=now_s,
+                deadline_s=now_s + notice_s,
+                is_master=one.is_master,
+            )
+        over = [one for one in [*kept, *fresh] if notices[one.id].deadline_s <= now_s]
+        over_ids = {one.id for one in over}
+        others_stay = any(not one.is_master and one.id not in over_ids for one in ordered)
+        return notices, [one.id for one in in_order(over) if not (one.is_master and others_stay)]
+
+    def _goes_before(self, container_id: ContainerId, deadline_s: float) -> bool:
+        """Whoever told it, a loan's own notices aside."""
+        notices = self._engine.state.notices.all_of(container_id)
+        return any(notice.reason is not NoticeReason.LOAN and notice.deadline_s <= deadline_s for notice in notices)
+
+    def _count_for_cpu(self, name: str, now_s: float) -> int:
+        return sum(now_s - given_s < CPU_VICTIMS_WITHIN_S for given_s in self._given_for_cpu.get(name, ()))
+
+    def _why(self, name: str, held: Amounts, lent: Amounts) -> str:
+        short = ", ".join(f"{lent[kind]} of {held[kind]} {kind}" for kind in RESOURCES if held[kind] > lent[kind])
+        ordered = ", as an administrator ordered" if self._publishing.nodes[name].ordered is not None else ""
+        return f"node {name} lends less than is held there ({short}){ordered}"
+
+    def _tell_of_emergencies(self) -> None:
+        """What agents ended of which the row does not know yet."""
+        state, now_s = self._engine.state, self._clock.monotonic_s()
+        notices: dict[ContainerId, Notice] = {}
+        for declared in state.loans.emergencies.values():
+            for container_id in declared.emergency.containers:
+                container = state.containers.get(container_id)
+                if container is not None and container.is_live and container.node_id == declared.node_id:
+                    notices[container_id] = Notice(
+                        node_id=declared.node_id,
+                        reason=NoticeReason.EMERGENCY,
+                        why=declared.emergency.reason,
+                        given_s=now_s,
+                        deadline_s=now_s,
+                        is_master=container.is_am,
+                    )
+        state.notices.tell(Teller.AGENTS, notices)
+
+    # --- what is held ----------------------------------------------------------------------------------------------
+
+    @property
+    def _pool(self) -> PoolName | None:
+        """The pool that nodes lend to."""
+        measures = self._publishing.measures
+        kinds = self._publishing.rules.kinds.items()
+        return next((name for name, kind in kinds if kind.measures == measures), None)
+
+    def _holdings(self, node_id: NodeId) -> list[Holding]:
+        """In order."""
+        state, pool = self._engine.state, self._pool
+        containers = (
+            [state.containers[one] for one in state.container_index.on_node(node_id)] if pool is not None else []
+        )
+        found = (self._holding(one) for one in containers if state.pools.pools.of(one.queue) == pool)
+        return in_order(found)
+
+    def _holding(self, container: Container) -> Holding:
+        application = self._engine.state.applications[container.id.application_id]
+        size = container.reserved
+        return Holding(
+            id=container.id,
+            amounts={
+                CPU_MILLI: size.vcores * self._publishing.rules.milli_per_vcore,
+                MEMORY_MIB: size.memory_mib,
+            },
+            over_milli=self._over_of(application.submission.queue),
+            priority=application.submission.priority,
+            request_priority=container.priority,
+            created_ms=container.created_ms,
+            is_master=container.is_am,
+        )
+
+    def _over_of(self, queue: str) -> int:
+        """What a queue holds above its guarantee, in thousandths of its pool; as of the last look."""
+        if not self._quotas.is_enforced:
+            return 0
+        found = self._over.get(queue)
+        if found is None:
+            ledger = self._ledger = self._ledger or self._quotas.ledger()
+            share, used = ledger.share(queue), ledger.used(queue)
+            found = self._over[queue] = max(
+                1000 * (used.memory_mib - share.guaranteed.memory_mib) // max(1, share.whole.memory_mib),
+                1000 * (used.vcores - share.guaranteed.vcores) // max(1, share.whole.vcores),
+            )
+        return found
+
+    def _held(self, name: str, holdings: Iterable[Holding]) -> dict[str, int]:
+        """By type: what live containers and pods of others ask for.  What is terminating is not in it."""
+        measures = self._publishing.measures
+        held = (
+            amounts_of(self._others_on(name), measures).by_type if measures is not None else dict.fromkeys(RESOURCES, 0)
+        )
+        for one in holdings:
+            for kind in RESOURCES:
+                held[kind] += one.amounts[kind]
+        return held
+
+    # --- what administrators order ---------------------------------------------------------------------------------
+
+    async def evict(self, user: str, node_id: NodeId, left: Lent, *, is_dry_run: bool) -> Eviction:
+        """Leave a node so much of what it lends, until what is held there fits.
+
+        Raises:
+            AccessDenied: the user is no administrator.
+            Refused: the node lends nothing.
+            Unavailable: some may have been ended.
+        """
+        self._require_admin(user, "nothing is taken back")
+        row = self._engine.state.nodes.get(node_id)
+        name = row.kubernetes_node_name if row is not None else ""
+        node = self._publishing.nodes.get(name)
+        if node is None or node.lent is None or self._publishing.measures is None:
+            raise Refused(f"Node {node_id} lends nothing: there is nothing to take back")
+        found = self._eviction(name, node, node_id, left)
+        if not is_dry_run:
+            log.info("node ordered to lend less", user=user, node=name, **left.by_type, victims=len(found.victims))
+            self._fits_since_s[name] = None
+            self._publishing.order(name, left)
+            await self.look()
+        return found
+
+    def _eviction(self, name: str, node: PublishedNode, node_id: NodeId, left: Lent) -> Eviction:
+        assert node.lent is not None
+        lent = {kind: min(amount, left.by_type[kind]) for kind, amount in node.lent.by_type.items()}
+        ordered = self._holdings(node_id)
+        held = self._held(name, ordered)
+        chosen = shortest_run(ordered, deficit(held, lent))
+        state = self._engine.state
+        return Eviction(
+            kubernetes_node=name,
+            held=held,
+            victims=[
+                Victim(
+                    container=state.containers[one.id],
+                    queue=state.applications[one.id.application_id].submission.queue,
+                    why=one.standing,
+                )
+                for one in chosen
+            ],
+            notice_s=self._publishing.colocation.notice_s,
+            fits=not deficit(held, lent, chosen),
+        )
+
+    def _end_orders(self) -> None:
+        """A while after what is held fits."""
+        now_s = self._clock.monotonic_s()
+        for name, since_s in list(self._fits_since_s.items()):
+            node = self._publishing.nodes.get(name)
+            if node is None or node.ordered is None:
+                del self._fits_since_s[name]
+            elif node.publication is not None and node.publication.is_closed:
+                self._fits_since_s[name] = None
+            elif since_s is None:
+                self._fits_since_s[name] = now_s
+            elif (now_s - since_s) * 1000 >= COOL_DOWN_MS:
+                del self._fits_since_s[name]
+                self._publishing.order(name, None)
 
     async def end_containers(self, user: str) -> int:
         """End what runs on names that are left of a loan; how many that were.
@@ -39,8 +379,7 @@ class TakingBack:
             Refused: colocation is on.
             Unavailable: some may have been ended.
         """
-        if not self._rights.is_admin(user):
-            raise AccessDenied(f"User {user} is no administrator: containers on lent capacity are not ended")
+        self._require_admin(user, "containers on lent capacity are not ended")
         if self._publishing.colocation.is_on:
             raise Refused("Colocation is on: switch it off first, or what ends would start again")
         wanted: list[ContainerId] = []
@@ -49,9 +388,7 @@ class TakingBack:
                 await asyncio.sleep(0)
             if self._is_on_loan(container):
                 wanted.append(container.id)
-        for first in range(0, len(wanted), SLICE):
-            some = wanted[first : first + SLICE]
-            await self._engine.do(lambda tx, some=some: _end(tx, some))  # type: ignore[misc]
+        await self._end(dict.fromkeys(wanted, SWITCHED_OFF))
         log.info("containers on lent capacity ended", user=user, containers=len(wanted))
         return len(wanted)
 
@@ -64,8 +401,19 @@ class TakingBack:
             published is not None and pool != NATIVE and bool(published.ours.intersection(state.pools.resources(pool)))
         )
 
+    def _require_admin(self, user: str, outcome: str) -> None:
+        if not self._rights.is_admin(user):
+            raise AccessDenied(f"User {user} is no administrator: {outcome}")
 
-def _end(tx: Transaction, containers: Sequence[ContainerId]) -> None:
-    for container_id in containers:
-        if tx.has(container_id) and tx.container(container_id).is_live:
-            tx.tell(container_id, StopRequested(ContainerExitStatus.PREEMPTED, TEXT, tx.now_ms))
+    async def _end(self, why_of: Mapping[ContainerId, str]) -> None:
+        """In this order, with exit status PREEMPTED."""
+        wanted = list(why_of.items())
+        for first in range(0, len(wanted), SLICE):
+            some = wanted[first : first + SLICE]
+            self.ended_count += await self._engine.do(lambda tx, some=some: _end_some(tx, some))  # type: ignore[misc]
+        for container_id, why in wanted[:SLICE]:
+            log.info("container taken back", container_id=str(container_id), why=why)
+
+
+def _end_some(tx: Transaction, some: Sequence[tuple[ContainerId, str]]) -> int:
+    return sum(preempt(tx, container_id, why) for container_id, why in some)

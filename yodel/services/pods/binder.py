@@ -135,6 +135,10 @@ class Binder:
         listed."""
         return self._ledger.held_on(node_name) if self._ledger.pods_are_known else None
 
+    def others_on(self, node_name: str) -> Mapping[str, int]:
+        """As ``held_on``, of pods that are not ours."""
+        return self._ledger.others_on(node_name)
+
     def admission_left_s(self, container: Container, pod: PodObservation) -> float:
         """How long to wait for the kubelet's word on a bound pod.
 

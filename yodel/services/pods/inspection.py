@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -20,6 +20,7 @@ from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.notices import Notice
 from yodel.domain.pod import PodObservation
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
@@ -86,6 +87,23 @@ class Inspection:
                 self._note(row.id)
         for application_id in removed:
             self._note(application_id)
+
+    def noticed(self, notices: Mapping[ContainerId, Notice]) -> None:
+        """Containers that are to go, and why: told on their pods.  Never waits."""
+        for container_id, notice in notices.items() if self._events is not None else ():
+            pod = self._observed(container_id)
+            if pod is not None:
+                text = f"Container {container_id} is to go ({notice.reason}): {notice.why}"
+                self._put(
+                    PodEvent(
+                        pod_name=pod.name,
+                        pod_uid=pod.uid,
+                        reason="OnNotice",
+                        message=text[:TEXT_MAX],
+                        at_ms=self._clock.now_ms(),
+                        is_warning=True,
+                    )
+                )
 
     def misfit(self, misfit: Misfit) -> None:
         """A wish that no node can serve: told on the pod of its ApplicationMaster.  Never waits."""

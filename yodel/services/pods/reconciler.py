@@ -13,6 +13,7 @@ from itertools import chain, islice
 
 import structlog
 
+from yodel.domain.attempt import NOT_THE_APPLICATIONS_FAULT
 from yodel.domain.backoff import Backoff
 from yodel.domain.container import Container
 from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused, PodTurnedAway
@@ -101,6 +102,10 @@ class Reconciler:
         """Containers whose pods kubelets refused."""
         self._shut_out: dict[ContainerId, frozenset[str]] = {}
         """Nodes that a waiting pod was kept from when it was created."""
+        self.refused_count = 0
+        """Pods that kubelets did not admit (OutOf…), whose containers got others."""
+        self.lost_count = 0
+        """Containers that ended with their pods, by nobody's fault: taints, evictions, deletions, nodes that went."""
         self.is_synced = False
         """True after the first full listing: until then a missing pod means nothing."""
 
@@ -145,6 +150,11 @@ class Reconciler:
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
+        end = await self._seen_end(container_id, exit_status)
+        self.lost_count += end is not None and end.exit_status in NOT_THE_APPLICATIONS_FAULT
+        return end
+
+    async def _seen_end(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         if pod_events.is_by_signal(exit_status):
             await self._kubelets_word(container_id)
         container, now_ms = self._engine.state.containers.get(container_id), self._clock.now_ms()
@@ -295,6 +305,7 @@ class Reconciler:
         if before.uid == pod.uid:
             return
         self._binder.refused(container, pod)
+        self.refused_count += 1
         count = before.count + 1
         pause_s = ANOTHER_POD_BACKOFF.delay_s(count, lambda: 1.0)
         self._turned_away[container_id] = _TurnedAway(pod.uid, count, self._clock.monotonic_s() + pause_s)
@@ -386,6 +397,7 @@ class Reconciler:
 
     async def _end(self, container_id: ContainerId, end: pod_events.End) -> None:
         self._unexplained_since_s.pop(container_id, None)
+        self.lost_count += end.exit_status in NOT_THE_APPLICATIONS_FAULT
         await self._tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms()))
 
     async def _tell(

@@ -9,9 +9,8 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import structlog
 
@@ -27,8 +26,9 @@ from yodel.domain.queues.moving import moved
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
+from yodel.domain.queues.removal import MARK, Mark, empty, in_use, require_not_made, with_used
 from yodel.domain.queues.words import are_said, said_properties, with_words
-from yodel.domain.scheduler_conf import ConfUpdate, assembled
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion
 from yodel.ports.store import QueueHistory
 from yodel.services.access.rights import Rights
@@ -76,6 +76,9 @@ class _Asked:
     am_share: float
     administers: Callable[[str], bool] | None
     """Which queues are the user's; None: all of the configuration is."""
+    used: Set[str] | None
+    """What is wanted is all there is to be: what it does not name goes, and of that these are in use.  None: it is a
+    change of what there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,19 +106,42 @@ def _judged(asked: _Asked) -> _Judged:
         if error.name:  # what is wrong with a property that is not his is not told
             _require_delegated(asked, [error.name])
         raise
-    change = change_between(
-        before, properties, version=asked.version + 1, author=asked.user, time_ms=0, reason=asked.reason
-    )
+    change = _change(asked, before, properties)
     _require_delegated(asked, change.names)
+    found = _described(asked, before, properties)
+    if asked.used is not None:
+        mark = Mark(version=change.version, author=asked.user)
+        try:
+            kept = with_used(before, properties, asked.used, mark)
+        except Refused as error:
+            raise Refused(NOT_PASSABLE + str(error)) from error
+        if kept != properties:
+            properties, change, found = kept, _change(asked, before, kept), _described(asked, before, kept)
     if asked.administers is not None:
         change = replace(change, since=asked.version)
+    found = replace(found, queues=tuple(with_words(found.queues, properties)))
+    return _Judged(asked=asked, properties=properties, found=found, change=change)
+
+
+def _change(asked: _Asked, before: Mapping[str, str], properties: Mapping[str, str]) -> TreeChange:
+    return change_between(
+        before, properties, version=asked.version + 1, author=asked.user, time_ms=0, reason=asked.reason
+    )
+
+
+def _described(asked: _Asked, before: Mapping[str, str], properties: Mapping[str, str]) -> Described:
+    """Raises InvalidQueues."""
     try:
-        found = described(properties, asked.pools)
+        if asked.used is None:
+            require_not_made(before, properties)
+        return described(properties, asked.pools)
     except Refused as error:
         text = " ".join((str(error), *getattr(error, "__notes__", ())))
         raise InvalidQueues(NOT_PASSABLE + text) from error
-    found = replace(found, queues=tuple(with_words(found.queues, properties)))
-    return _Judged(asked=asked, properties=properties, found=found, change=change)
+
+
+def _paths(queues: Iterable[Queue]) -> set[str]:
+    return {queue.path for queue in queues}
 
 
 def _properties(rows: Sequence[Queue], am_share: float) -> Mapping[str, str]:
@@ -164,6 +190,16 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
     def wanted(_: Mapping[str, str]) -> Mapping[str, str]:
         require_properties(properties.items())
         return properties
+
+    return wanted
+
+
+def _removing(mark: Mark, paths: Iterable[str]) -> Wanted:
+    """Those of the queues that still have the mark."""
+
+    def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+        marked = [path for path in paths if present.get(f"{PREFIX}{path}.{MARK}") == str(mark)]
+        return assembled(present, ConfUpdate(removed=marked))
 
     return wanted
 
@@ -230,8 +266,8 @@ class SchedulerConfService:
             Refused: it would be refused.
         """
         async with self._turn:
-            judged = await self._judge(self._asked("", assembling(update), "", None))
-            self._require_passable(judged.found.queues)
+            judged = await self._judge(self._asked("", assembling(update), "", None, None))
+            self._require_passable(judged.found.queues, self._in_use())
         return judged.properties
 
     async def update(self, user: str, update: ConfUpdate) -> None:
@@ -239,10 +275,10 @@ class SchedulerConfService:
         await self.change(user, assembling(update), is_always_new=True)
 
     async def planned(
-        self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", may_empty_go: bool = False
+        self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", is_whole: bool = False
     ) -> Plan:
         """What the change would be; nothing is changed.  Raises as ``change``."""
-        return await self._plan(user, wanted, expected, reason, may_empty_go=may_empty_go)
+        return await self._plan(user, wanted, expected, reason, is_whole=is_whole)
 
     async def change(
         self,
@@ -252,11 +288,11 @@ class SchedulerConfService:
         expected: int | None = None,
         reason: str = "",
         is_always_new: bool = False,
-        may_empty_go: bool = False,
+        is_whole: bool = False,
     ) -> Plan:
         """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
-        leaves the version as it is, unless it ``is_always_new``.  ``may_empty_go``: queues without an application may
-        go at once, and need not be stopped before.
+        leaves the version as it is, unless it ``is_always_new``.  ``is_whole``: what is wanted is all there is to be,
+        so queues that it does not name go, at once where no application is under way; the others stay, marked to go.
 
         Raises:
             AccessDenied: not for this user.
@@ -265,26 +301,62 @@ class SchedulerConfService:
             Refused: not in the present state.
             Unavailable: nothing is changed.
         """
+        self.require_administrator(user)
+        plan = await self._change(
+            user,
+            wanted,
+            whose=lambda: self._whose(user),
+            expected=expected,
+            reason=reason,
+            is_always_new=is_always_new,
+            is_whole=is_whole,
+        )
+        log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
+        return plan
+
+    async def remove_empty(self) -> None:
+        """Remove the queues that are marked to go and that nothing is under way in any more, each by who marked it.
+
+        Raises:
+            Refused: one cannot go in the present state.
+            Unavailable: the store does not answer.
+        """
+        for mark, paths in list(empty(self._queues, in_use(self._engine.state.queue_use.live_by_queue))):
+            removal = _removing(mark, paths)
+            reason = f"marked to go by version {mark.version}, and the last application has left"
+            await self._change(mark.author, removal, whose=lambda: None, reason=reason)
+            log.info("marked queues removed", queues=paths, user=mark.author, version=self.version, marked=mark.version)
+
+    async def _change(
+        self,
+        user: str,
+        wanted: Wanted,
+        *,
+        whose: Callable[[], Callable[[str], bool] | None],
+        expected: int | None = None,
+        reason: str = "",
+        is_always_new: bool = False,
+        is_whole: bool = False,
+    ) -> Plan:
+        """``whose`` tells which queues are the user's, when it is asked for; None: all."""
 
         def work(tx: Transaction) -> Plan:
             self._require_version(expected)
-            found = judged
-            if not self._is_fresh(judged.asked):  # settings or pools have changed while the thread was at it
-                found = _judged(self._asked(user, wanted, reason, self._whose(user)))
-            plan = self._planned(found, tx.now_ms, tx.new_applications() if may_empty_go else None)
+            found, used = judged, self._in_use(tx.new_applications())
+            if not self._is_fresh(found, used):  # settings, pools or use have changed while the thread was at it
+                found = _judged(self._asked(user, wanted, reason, whose(), used if is_whole else None))
+            plan = self._planned(found, tx.now_ms, used)
             if plan.is_needed or is_always_new:
                 self._write(tx, plan)
             return plan
 
-        self.require_administrator(user)
         async with self._turn:
             self._require_version(expected)
-            judged = await self._judge(self._asked(user, wanted, reason, self._whose(user)))
+            judged = await self._judge(self._asked(user, wanted, reason, whose(), self._used(is_whole=is_whole)))
             plan = await self._engine.do(work)
             self._use.am_share(plan.am_share or self._am_share)
             self._use.mapping(plan.mapping)
             self._use.colocation(plan.colocation)
-        log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
         return plan
 
     async def as_of(self, version: int) -> tuple[int, Mapping[str, str]]:
@@ -324,7 +396,7 @@ class SchedulerConfService:
         initial = await self._initial()
 
         def work(tx: Transaction) -> None:
-            self._require_passable(initial)
+            self._require_passable(initial, self._in_use())
             change = change_between(
                 self.properties(),
                 properties_of(initial, self._am_share),
@@ -357,13 +429,14 @@ class SchedulerConfService:
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, *, may_empty_go: bool) -> Plan:
+    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, *, is_whole: bool) -> Plan:
         self.require_administrator(user)
         async with self._turn:
             self._require_version(expected)
-            judged = await self._judge(self._asked(user, wanted, reason, self._whose(user)))
+            asked = self._asked(user, wanted, reason, self._whose(user), self._used(is_whole=is_whole))
+            judged = await self._judge(asked)
             self._require_version(expected)
-            return self._planned(judged, self._engine.clock.now_ms(), () if may_empty_go else None)
+            return self._planned(judged, self._engine.clock.now_ms(), self._in_use())
 
     async def _judge(self, asked: _Asked) -> _Judged:
         """What comes of a change, described by a thread, and whether colocation can be put in force.
@@ -379,7 +452,14 @@ class SchedulerConfService:
             raise InvalidQueues(f"{NOT_PASSABLE}{error}") from error
         return judged
 
-    def _asked(self, user: str, wanted: Wanted, reason: str, administers: Callable[[str], bool] | None) -> _Asked:
+    def _asked(
+        self,
+        user: str,
+        wanted: Wanted,
+        reason: str,
+        administers: Callable[[str], bool] | None,
+        used: Set[str] | None,
+    ) -> _Asked:
         state = self._engine.state
         return _Asked(
             user=user,
@@ -391,23 +471,24 @@ class SchedulerConfService:
             pools=state.pools.pools,
             am_share=self._am_share,
             administers=administers,
+            used=used,
         )
 
     def _whose(self, user: str) -> Callable[[str], bool] | None:
         """Which queues are the user's; None: all."""
         return None if self.is_admin(user) else self._rights.queue_administrator(user)
 
-    def _is_fresh(self, asked: _Asked) -> bool:
-        """Whether what the change was made from is as it was."""
-        state = self._engine.state
+    def _is_fresh(self, judged: _Judged, used: Set[str]) -> bool:
+        """Whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
+        state, asked = self._engine.state, judged.asked
         is_same_tree = (asked.version, asked.queues_version) == (self.version, state.standing.queues)
-        return is_same_tree and asked.pools is state.pools.pools
+        if not is_same_tree or asked.pools is not state.pools.pools:
+            return False
+        return asked.used is None or not (used - asked.used) & (self._queues.keys() - _paths(judged.found.queues))
 
-    def _planned(self, judged: _Judged, now_ms: int, beside: Collection[Application] | None) -> Plan:
-        """``beside`` are applications that are accepted and not committed yet; None: no queue goes that is not
-        stopped."""
+    def _planned(self, judged: _Judged, now_ms: int, used: Set[str]) -> Plan:
         found = judged.found
-        self._require_passable(found.queues, beside)
+        self._require_passable(found.queues, used, may_empty_go=judged.asked.used is not None)
         return Plan(
             properties=judged.properties,
             queues=found.queues,
@@ -427,16 +508,20 @@ class SchedulerConfService:
         if not self.is_admin(user) and not self._rights.administers_any_queue(user):
             raise _denied(user, NOT_ADMIN)
 
-    def _require_passable(self, queues: Sequence[Queue], beside: Collection[Application] | None = None) -> None:
-        """A queue that is stopped since an earlier commit gets nothing more, so rows are enough; else ``beside`` are
-        those that are on their way to one."""
-        state = self._engine.state
-        used: set[str] = set()
-        for path in (*state.queue_use.live_by_queue, *(row.submission.queue for row in beside or ())):
-            used.update(accumulate(path.split("."), "{}.{}".format))
+    def _in_use(self, beside: Collection[Application] = ()) -> set[str]:
+        """Queues with an application under way in them or below them.  ``beside`` are applications that are accepted
+        and not committed yet."""
+        return in_use((*self._engine.state.queue_use.live_by_queue, *(row.submission.queue for row in beside)))
+
+    def _used(self, *, is_whole: bool) -> set[str] | None:
+        """For a change that says all there is to be."""
+        return self._in_use() if is_whole else None
+
+    def _require_passable(self, queues: Sequence[Queue], used: Set[str], *, may_empty_go: bool = False) -> None:
+        """A queue that was not stopped before goes only where the whole tree is said."""
+        wanted = {queue.path: queue for queue in queues}
         try:
-            wanted = {queue.path: queue for queue in queues}
-            require_passable(state.queues, wanted, used, may_empty_go=beside is not None)
+            require_passable(self._engine.state.queues, wanted, used, may_empty_go=may_empty_go)
         except Refused as error:
             raise Refused(NOT_PASSABLE + str(error)) from error
 

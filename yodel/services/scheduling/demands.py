@@ -9,6 +9,7 @@ from yodel.domain.allocation.demands import Demand, Increase
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.queues.ledger import Ledger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState
 from yodel.ports.clock import Clock
@@ -52,6 +53,19 @@ class Demands:
         self._known: dict[ApplicationId, tuple[ApplicationAttemptId, ...]] = {}
         """Attempts that something was told of, by application."""
 
+    def let_run(self, ledger: Ledger | None) -> None:
+        """Unmanaged ApplicationMasters are launched by themselves, so it is their wishes that wait while too many
+        applications run at once, as in the CapacityScheduler; those that came first first, and after a restart those
+        that have containers.  Without a ledger no limit counts."""
+        state = self._state
+        rows = [state.applications[i] for i in state.queue_use.held_up]
+        running = {row.id for row in rows if (use := state.usage.by_application.get(row.id)) and use.containers}
+        for row in sorted(rows, key=lambda row: row.id not in running):
+            has_containers = row.id in running
+            if ledger is None or has_containers or not any(ledger.too_many(row.submission.queue, NONE)):
+                state.queue_use.let_run(row)
+                state.standing.wished(row.id)
+
     def all(self) -> list[Demand]:
         """What is wanted and under way."""
         found = map(self._demand, self._state.masters.runtimes.values())
@@ -86,7 +100,8 @@ class Demands:
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
         needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
-        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.wishes.asks.wishes()
+        may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.held_up
+        wishes = runtime.wishes.asks.wishes() if may_wish else ()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
         used = state.usage.by_application.get(application.id)
         return Demand(

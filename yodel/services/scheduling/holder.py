@@ -158,7 +158,7 @@ class Holder:
 
     def _add(self, pool: PoolName, ledger: Ledger) -> bool:
         holds = self._state.holds.of_pool(pool)
-        left = self.rules.most(sum(1 for _ in self._state.pools.of(pool).lenders)) - len(holds)
+        left = self.rules.most(self._state.pools.of(pool).lender_count) - len(holds)
         if left <= 0 and not self._makes_room(pool, holds, ledger):
             return False
         is_new, places, left = False, None, max(1, left)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -24,6 +24,7 @@ from yodel.domain.allocation.backoffs import Tried
 from yodel.domain.container import Container
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.unplaced import unplaced_of
@@ -38,6 +39,7 @@ from yodel.ports.clock import Clock
 from yodel.services.scheduling.ceilings import Ceilings
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.preempting import preempt, tell_masters
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
 
@@ -45,19 +47,7 @@ FORGOTTEN_AFTER = 2
 """Times max_wait_before_kill (ProportionalCapacityPreemptionPolicy.cleanupStaledPreemptionCandidates)."""
 SLICE = 1000
 """Containers looked at in one turn of the loop."""
-PREEMPTED_CONTAINER = "Container preempted by scheduler"  # SchedulerUtils.PREEMPTED_CONTAINER
 log = structlog.get_logger("yodel.preemption")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """That a container is to go.  Seconds of the monotonic clock: when it was given, and last chosen."""
-
-    given_s: float
-    chosen_s: float
-    for_queue: str
-    claim: int = 0
-    """0: it goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +60,21 @@ class Seen:
 
 
 class Preemption:
-    """One task.  ``notices`` are of containers that are to go and have not gone."""
+    """One task.  Its notices are of containers that are to go and have not gone."""
 
-    def __init__(self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        scheduler: Scheduler,
+        quotas: Quotas,
+        noticed: Callable[[Mapping[ContainerId, Notice]], None],
+    ) -> None:
+        """``noticed`` hears of notices that are new."""
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
-        self.notices: dict[ContainerId, Notice] = {}
+        self._noticed = noticed
         self.claims: list[Claim] = []
-        """What goes for one container each; their victims are in ``notices`` too."""
+        """What goes for one container each; their victims are on notice too."""
         self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""
@@ -95,14 +93,10 @@ class Preemption:
     def rules(self) -> PreemptionRules:
         return self._quotas.preemption
 
-    def on_notice(self, queue: str) -> list[tuple[ContainerId, float]]:
-        """Containers that are to go for a leaf, each with the seconds after which it is ended."""
-        now_s, wait_s = self._clock.monotonic_s(), self.rules.max_wait_before_kill_s
-        return [
-            (container_id, max(0.0, notice.given_s + wait_s - now_s))
-            for container_id, notice in self.notices.items()
-            if notice.for_queue == queue
-        ]
+    @property
+    def notices(self) -> Mapping[ContainerId, Notice]:
+        """Those that it gave."""
+        return self._engine.state.notices.of_teller(Teller.QUEUES)
 
     async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
         """By queue that would be asked for so much back, which applications there or below it would lose how many
@@ -143,25 +137,17 @@ class Preemption:
                 log.error("round failed by a bug, again soon", exc_info=error)
 
     async def look(self) -> None:
-        """One round; then agents hear with their heartbeats whom it chose.  What is on notice still, and was not chosen
-        any more, is not told: it would stay as things are."""
-        await self._round()
-        containers, chosen = self._engine.state.containers, self._last_s
-        wanted = [one for one, notice in self.notices.items() if notice.chosen_s == chosen and one in containers]
-        self._engine.state.notices.take(containers[one] for one in wanted)
-
-    async def _round(self) -> None:
-        """None where nobody waits and nothing has changed."""
+        """One round.  None where nobody waits and nothing has changed."""
         self._ceilings.note()
         parts = self._parts()
         is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
         if self._quotas.is_enforced:
             await self._withdraw_unplaced()
         if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
-            self.notices.clear()
+            self._tell({})
             self.claims.clear()
             return
-        self._forget_ended()
+        self._forget_resting()
         if not self._is_due() and not is_closing:
             return
         demands = self._scheduler.demands()
@@ -318,7 +304,7 @@ class Preemption:
             submitted_ms=application.submitted_ms,
             request_priority=container.priority,
             is_am=container.is_am,
-            is_marked=container.id in self.notices,
+            is_marked=self._engine.state.notices.is_noted(container.id),
         )
 
     def _is_unplaced(self, container: Container) -> bool:
@@ -334,30 +320,44 @@ class Preemption:
         claim_of = {one.id: claim for claim in self.claims for one in claim.victims}
         unplaced = [victim for victim in victims if victim.candidate.node_id is None]
         bound = [victim for victim in victims if victim.candidate.node_id is not None]
-        fresh = [victim for victim in bound if victim.candidate.id not in self.notices]
+        before, wait_s = self.notices, self.rules.max_wait_before_kill_s
         # What was on notice for a claim that is over, or needs it no more, is not any more.
-        self.notices = {one: notice for one, notice in self.notices.items() if not notice.claim}
+        notices = {one: replace(notice, is_resting=True) for one, notice in before.items() if not notice.claim}
         for victim in bound:
-            claim, given = claim_of.get(victim.candidate.id), self.notices.get(victim.candidate.id)
-            given_s = now_s if given is None else given.given_s
-            self.notices[victim.candidate.id] = Notice(
-                given_s=given_s if claim is None else claim.given_s,
-                chosen_s=now_s,
-                for_queue=victim.for_queue,
-                claim=claim.id if claim is not None else 0,
-            )
-        self._tell(fresh)
-        wait_s = self.rules.max_wait_before_kill_s
-        over = [victim for victim in bound if now_s - self.notices[victim.candidate.id].given_s >= wait_s]
+            claim, given = claim_of.get(victim.candidate.id), notices.get(victim.candidate.id)
+            notices[victim.candidate.id] = self._notice(victim, claim, given.given_s if given is not None else now_s)
+        self._tell(notices)
+        fresh = [victim for victim in bound if victim.candidate.id not in before]
+        self._note(fresh)
+        over = [victim for victim in bound if notices[victim.candidate.id].deadline_s <= now_s]
         if unplaced:
             await self._take_back(unplaced)
         if over:
             await self._engine.do(lambda tx: self._end(tx, over, ()))
             self.preempted_count += len(over)
             for victim in over:
-                del self.notices[victim.candidate.id]
                 log.info("container preempted", **_fields(victim))
             self.claims = [claim for claim in self.claims if now_s - claim.given_s < wait_s]
+
+    def _notice(self, victim: Victim, claim: Claim | None, given_s: float) -> Notice:
+        one = victim.candidate
+        assert one.node_id is not None
+        given_s = given_s if claim is None else claim.given_s
+        return Notice(
+            node_id=one.node_id,
+            reason=NoticeReason.WINDOW if self._is_for_window(victim) else NoticeReason.QUEUE,
+            why=_why(victim),
+            given_s=given_s,
+            deadline_s=given_s + self.rules.max_wait_before_kill_s,
+            is_master=one.is_am,
+            for_queue=victim.for_queue,
+            claim=claim.id if claim is not None else 0,
+            chosen_s=self._last_s,
+        )
+
+    def _is_for_window(self, victim: Victim) -> bool:
+        queue = victim.candidate.queue
+        return victim.for_queue == queue and any(f"{queue}.".startswith(f"{path}.") for path in self._seen)
 
     def _keep(self, claims: Sequence[Claim], now_s: float) -> None:
         """These are all there are.  A new one holds its node, if that has to be."""
@@ -373,50 +373,40 @@ class Preemption:
                 log.info("claim begins", claim=claim.id, node_id=str(claim.node_id), victims=len(claim.victims))
             self.claims.append(claim)
 
-    def _tell(self, victims: Iterable[Victim]) -> None:
-        """PreemptionMessage in the next heartbeat of each ApplicationMaster."""
+    def _note(self, victims: Sequence[Victim]) -> None:
         for victim in victims:
             self.given_count += 1
             log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
-            # The attempt that lives hears of containers that it has from the one before.
-            application = self._engine.state.applications.get(victim.candidate.id.application_id)
-            attempt_id = application.current_attempt_id if application is not None else victim.candidate.id.attempt_id
-            runtime = self._engine.state.masters.runtimes.get(attempt_id)
-            if runtime is not None:
-                runtime.outbox.preempt(victim.candidate.id)
+        told = {victim.candidate.id: self.notices[victim.candidate.id] for victim in victims}
+        tell_masters(self._engine.state, told)
+        self._noticed(told)
+
+    def _tell(self, notices: Mapping[ContainerId, Notice]) -> None:
+        """All there are."""
+        self._engine.state.notices.tell(Teller.QUEUES, notices)
 
     def _end(self, tx: Transaction, over: Sequence[Victim], unplaced: Sequence[Victim]) -> None:
         for victim in over:
-            if tx.has(victim.candidate.id):
-                text = f"{PREEMPTED_CONTAINER}: {_why(victim)}"
-                tx.tell(victim.candidate.id, StopRequested(ContainerExitStatus.PREEMPTED, text, tx.now_ms))
+            preempt(tx, victim.candidate.id, _why(victim))
         for victim in unplaced:
             container = tx.container(victim.candidate.id) if tx.has(victim.candidate.id) else None
             if container is not None and container.state is ContainerState.PLANNED:
                 _withdraw(tx, victim, self._scheduler.holder.rules.placed_s)
 
-    def _forget_ended(self) -> None:
-        """What ended by itself, and what was not chosen for long."""
-        now_s, state = self._clock.monotonic_s(), self._engine.state
-        longest_s = FORGOTTEN_AFTER * self.rules.max_wait_before_kill_s
-        self.notices = {
-            container_id: notice
-            for container_id, notice in self.notices.items()
-            if now_s - notice.chosen_s < longest_s
-            and (container := state.containers.get(container_id)) is not None
-            and container.is_live
-        }
+    def _forget_resting(self) -> None:
+        """What was not chosen for long."""
+        after_s = self._clock.monotonic_s() - FORGOTTEN_AFTER * self.rules.max_wait_before_kill_s
+        self._tell({one: notice for one, notice in self.notices.items() if notice.chosen_s > after_s})
 
 
 def _withdraw(tx: Transaction, victim: Victim, waited_s: float) -> None:
     """An ApplicationMaster that is taken back counts as no failure: its application waits again."""
     one = victim.candidate
     if one.is_am:
-        status, text = ContainerExitStatus.PREEMPTED, f"{PREEMPTED_CONTAINER}: {_why(victim)}"
+        preempt(tx, one.id, _why(victim))
     else:
-        status = ContainerExitStatus.ABORTED
         text = f"No node was found for {waited_s:.0f} s, and queue {victim.for_queue} wants the share"
-    tx.tell(one.id, StopRequested(status, text, tx.now_ms))
+        tx.tell(one.id, StopRequested(ContainerExitStatus.ABORTED, text, tx.now_ms))
 
 
 def _why(victim: Victim) -> str:

@@ -137,6 +137,8 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         self._wanted.clear()
+        if self._engine.state.queue_use.held_up:
+            self._demands.let_run(self.ledger())
         for _ in range(self._restless_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
             await asyncio.sleep(0)

@@ -38,7 +38,7 @@ def pool_views(book: PoolBook, queues: Iterable[str]) -> list[PoolView]:
                 size=pool.size,
                 used=used,
                 free=(pool.total - used).at_least_zero(),
-                nodes=sum(1 for _ in pool.lenders),
+                nodes=pool.lender_count,
                 queues=tuple(path for path in children if book.pools.of(path) == name),
             )
         )

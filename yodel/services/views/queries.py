@@ -29,6 +29,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
     ClusterMetrics,
@@ -156,7 +157,9 @@ class Queries:
         """Of queues that are to give so much back: how many containers their applications would lose."""
         self.ends_after_s: Callable[[], float] = lambda: 0.0
         """From when so much is asked back to the first end."""
-        self.why = Why(state, quotas)
+        self.noticed = Noticed(state, clock)
+        """Which containers are to go."""
+        self.why = Why(state, quotas, self.noticed)
         """Why applications wait, as every view says it."""
 
     @property

@@ -11,10 +11,10 @@ import heapq
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.application import Application
+from yodel.domain.application import Application, capped_priority_note
 from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
@@ -22,12 +22,13 @@ from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
-from yodel.domain.waiting import Hindrance, Told
+from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Told, Unserved
 from yodel.domain.waiting_words import What, change_of, what_of
 from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.submission import asked_priority
 from yodel.pb_convert.times import user_time
+from yodel.services.views.noticed import Noticed, NoticeView
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator import refusals
@@ -97,32 +98,43 @@ class WhyView:
     looked_at_ms: int
     asks: tuple[AskView, ...] = ()
     more_asks: int = 0
+    notices: tuple[NoticeView, ...] = ()
+    """Of its own containers, which are to go."""
 
 
 class Why:
     """Reads; one instance for the process."""
 
-    def __init__(self, state: ClusterState, quotas: Quotas) -> None:
-        self._state, self._quotas = state, quotas
+    def __init__(self, state: ClusterState, quotas: Quotas, noticed: Noticed) -> None:
+        self._state, self._quotas, self._noticed = state, quotas, noticed
         self.look: Callable[[], Awaitable[None]] = _nothing
         """Has the scheduler look where its last look is older than a second."""
-        self.on_notice: Callable[[str], Sequence[tuple[ContainerId, float]]] = lambda _: ()
-        """Containers that are to go for a queue, each with the seconds after which it is ended."""
         self.max_priority: Callable[[], int] = lambda: INT_MAX
         """The highest that an application may have."""
 
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
-        known to keep it."""
+        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not, and which of its
+        containers are to go; empty when nothing is known to keep it.  Before it runs also what became of its priority,
+        as its client looks here."""
+        if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+            return ""
+        found = self._of_waiting(app)
+        note = _capped(app, self.max_priority()) if app.state is ApplicationState.ACCEPTED else ""
+        waiting = f"{found} {note}" if found and note else found or note
+        lines = [waiting, *(notice.text for notice in self._noticed.of_application(app.id))]
+        return "\n".join(line for line in lines if line)
+
+    def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
-        if not reasons.has_any or app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+        is_held_up = app.id in self._state.queue_use.held_up
+        if not reasons.has_any and not is_held_up:
             return ""
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
             return ""
-        waits, told = reasons.waits, reasons.waiting.told(attempt_id)
+        waits, told = reasons.waits, self._told(app, attempt)
         # Whoever may see this one reads it, and maybe no other: of those `why` tells.
         return self._hidden(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
@@ -138,6 +150,18 @@ class Why:
         lines += [waits[c.id] for c in own]
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
+
+    def _told(self, app: Application, attempt: Attempt) -> Sequence[Told]:
+        """What the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
+        nothing."""
+        if app.id not in self._state.queue_use.held_up:
+            return self._state.reasons.waiting.told(attempt.id)
+        runtime = self._state.masters.runtimes.get(attempt.id)
+        chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE))
+        if runtime is None or not chain:
+            return ()
+        wishes = islice(runtime.wishes.asks.wishes(), UNSERVED_MAX)
+        return [Told(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
 
     def _of_master(self, app: Application, attempt: Attempt, told: Told) -> str:
         """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
@@ -181,13 +205,14 @@ class Why:
         kept = None
         if attempt is not None and not app.state.is_final and not attempt.state.is_final:
             kept = waiting.of(attempt.id)
-            asks = [*self._not_planned(app, waiting.told(attempt.id), may_view), *self._under_way(attempt)]
+            asks = [*self._not_planned(app, self._told(app, attempt), may_view), *self._under_way(attempt)]
         return WhyView(
             application=app,
-            summary=self._summary(app, attempt, asks) + _capped(app, self.max_priority()),
+            summary=" ".join(filter(None, (self._summary(app, attempt, asks), _capped(app, self.max_priority())))),
             looked_at_ms=waiting.looked_at_ms,
             asks=tuple(asks),
             more_asks=kept.more if kept is not None else 0,
+            notices=tuple(self._noticed.of_application(app.id)),
         )
 
     def _summary(self, app: Application, attempt: Attempt | None, asks: Sequence[AskView]) -> str:
@@ -352,16 +377,15 @@ class Why:
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
-        notices = self.on_notice(path)
+        notices, last_s = self._noticed.for_queue(path)
         held: dict[ApplicationId, Resource] = {}
-        for container_id, _ in notices:
+        for container_id in notices:
             container = self._state.containers.get(container_id)
             if container is not None:
                 own = container_id.application_id
                 held[own] = held.get(own, NONE) + container.reserved
         if not held:
             return
-        last_s = max(left_s for _, left_s in notices)
         holders = [
             Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
             for one, amount in held.items()
@@ -435,10 +459,6 @@ def _is_limited(told: Told) -> bool:
 
 def _capped(app: Application, most: int) -> str:
     """That it has not the priority that it was submitted with."""
-    asked, has = asked_priority(app.submission.context), app.submission.priority
-    if app.state.is_final or asked <= most or has != most:
-        return ""
-    return (
-        f" Priority {asked} was asked for, and it has {has}: no application has more than max_priority "
-        "(yarn.cluster.max-application-priority)."
-    )
+    has = app.submission.priority
+    asked = has if app.state.is_final or has != most else asked_priority(app.submission.context)
+    return "" if asked <= most else capped_priority_note(asked, has)

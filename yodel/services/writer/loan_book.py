@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.pools import PoolName
@@ -23,12 +24,21 @@ class Said:
     read_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """An emergency that counts, who told of it, and when its cool-down ends unless he tells of it again (monotonic)."""
+
+    node_id: NodeId
+    emergency: Emergency
+    until_s: float
+
+
 class Taking(Enum):
     """Whether a node takes something new of a pool."""
 
     OPEN = auto()
     CLOSED = auto()
-    """It lends less than is held there, or nothing new."""
+    """It lends less than is held there, or nothing new, or its memory runs short."""
     AWAITED = auto()
     """Not known: since the start its agent has not reported, or its pods were not listed."""
 
@@ -38,6 +48,7 @@ class LoanBook:
 
     def __init__(self) -> None:
         self.said: dict[str, Said] = {}
+        self.emergencies: dict[str, Declared] = {}
         self._lent: frozenset[PoolName] = frozenset()
         self._taking: dict[PoolName, dict[str, Taking]] = {}
         """Of nodes that are not OPEN; those that are, where the pool is lent."""
@@ -46,6 +57,11 @@ class LoanBook:
 
     def of(self, kubernetes_name: str) -> Said | None:
         return self.said.get(kubernetes_name)
+
+    def emergency(self, kubernetes_name: str) -> Emergency | None:
+        """Whose memory runs short, or ran short so lately that nothing new is to start; None: not this node's."""
+        declared = self.emergencies.get(kubernetes_name)
+        return declared.emergency if declared is not None else None
 
     def closed(self, pool: PoolName) -> Collection[str]:
         """Nodes that are known, where nothing new of a pool may start."""
@@ -64,6 +80,14 @@ class LoanBook:
     def forget(self, kubernetes_name: str) -> None:
         """Its agent has left, or is given up."""
         self.said.pop(kubernetes_name, None)
+        self.emergencies.pop(kubernetes_name, None)
+
+    def declare(self, kubernetes_name: str, declared: Declared | None) -> None:
+        """Its memory runs short; None: no more."""
+        if declared is not None:
+            self.emergencies[kubernetes_name] = declared
+        else:
+            self.emergencies.pop(kubernetes_name, None)
 
     def lend(self, pools: frozenset[PoolName]) -> None:
         """Which pools are lent from now on."""
@@ -83,7 +107,7 @@ class LoanBook:
 
     def drop(self, kubernetes_name: str) -> None:
         """The Kubernetes node is gone."""
-        self.said.pop(kubernetes_name, None)
+        self.forget(kubernetes_name)
         for taking in self._taking.values():
             taking.pop(kubernetes_name, None)
         for closed in self._closed.values():

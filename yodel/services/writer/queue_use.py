@@ -6,11 +6,15 @@ from collections import Counter
 from itertools import accumulate
 
 from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
 from yodel.services.writer.usage import Usage
+
+NOTHING = Usage()
 
 
 class QueueUse:
-    """An application's containers count in the queue it is in now, whatever queue they were started in."""
+    """An application's containers count in the queue it is in now, whatever queue they were started in.  A usage that
+    changes is another one, so that a copy of a book is the book at that moment."""
 
     def __init__(self) -> None:
         self.by_queue: dict[str, Usage] = {}
@@ -24,7 +28,11 @@ class QueueUse:
         self.live_by_user: Counter[tuple[str, str]] = Counter()
         """The same by leaf and user."""
         self.unmanaged: Counter[str] = Counter()
-        """Live applications whose ApplicationMasters run elsewhere, by queue, parents too."""
+        """Live applications whose ApplicationMasters run elsewhere and that may run, by queue, parents too."""
+        self.held_up: dict[ApplicationId, None] = {}
+        """Those that may not, as too many run at once, and those that nobody has looked at yet; as they came."""
+        self._let: set[ApplicationId] = set()
+        """Those of ``unmanaged``."""
         self.version = 0
         """Grows with what is held anywhere."""
         self._changed: set[str] = set()
@@ -33,14 +41,12 @@ class QueueUse:
     def charge(self, application: Application, held: Usage, sign: int) -> None:
         self.version += 1
         queue, user = application.submission.queue, application.submission.user
-        of_user = self.by_user.setdefault((queue, user), Usage())
-        of_user.add(held, sign)
+        of_user = self.by_user[queue, user] = self.by_user.get((queue, user), NOTHING).plus(held, sign)
         if not of_user.containers:
             del self.by_user[queue, user]
         for path in accumulate(queue.split("."), "{}.{}".format):
             self._changed.add(path)
-            of_queue = self.by_queue.setdefault(path, Usage())
-            of_queue.add(held, sign)
+            of_queue = self.by_queue[path] = self.by_queue.get(path, NOTHING).plus(held, sign)
             if not of_queue.containers:
                 del self.by_queue[path]
 
@@ -63,6 +69,17 @@ class QueueUse:
                 self.charge(old, held, -1)
                 self.charge(application, held, 1)
         self._count(application, 1)
+        if application.state.is_final:
+            self.held_up.pop(application.id, None)
+            self._let.discard(application.id)
+        elif application.submission.is_unmanaged and application.id not in self._let:
+            self.held_up[application.id] = None
+
+    def let_run(self, application: Application) -> None:
+        """One that is held up counts from now on among those that run at once, and is not held up any more."""
+        del self.held_up[application.id]
+        self._let.add(application.id)
+        self._count_unmanaged(application, 1)
 
     def forget(self, application: Application) -> None:
         self._count(application, -1)
@@ -71,9 +88,8 @@ class QueueUse:
         if application.state.is_final:
             return
         queue, user = application.submission.queue, application.submission.user
-        if application.submission.is_unmanaged:
-            self.unmanaged.update(dict.fromkeys(accumulate(queue.split("."), "{}.{}".format), sign))
-            self.touch(queue)
+        if application.id in self._let:
+            self._count_unmanaged(application, sign)
         self.live_count += sign
         self.live_by_queue[queue] += sign
         self.live_by_user[queue, user] += sign
@@ -81,3 +97,8 @@ class QueueUse:
             del self.live_by_queue[queue]
         if not self.live_by_user[queue, user]:
             del self.live_by_user[queue, user]
+
+    def _count_unmanaged(self, application: Application, sign: int) -> None:
+        queue = application.submission.queue
+        self.unmanaged.update(dict.fromkeys(accumulate(queue.split("."), "{}.{}".format), sign))
+        self.touch(queue)

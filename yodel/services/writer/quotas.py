@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.application import Application
@@ -149,7 +150,7 @@ class Quotas:
     def ledger_without_holds(self) -> Ledger:
         """What containers hold now."""
         queue_use, pools = self._state.queue_use, self._state.pools
-        tops = {above_of(name): pools.used(name) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
+        tops = {above_of(name): replace(pools.used(name)) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
         return Ledger(
             self.tree,
             {**queue_use.by_queue, **tops} if tops else queue_use.by_queue,

@@ -313,6 +313,7 @@ class ClusterState:
         self._account(container, 1 if container.is_live else 0)
         if not container.is_live and (old is None or old.is_live):
             self.reasons.ended(container.id)
+            self.notices.ended(container.id)
             self.usage.count_end(container)
 
     def _account(self, container: Container, sign: int) -> None:

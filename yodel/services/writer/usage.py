@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, NodeId
@@ -39,6 +39,12 @@ class Usage:
     @property
     def allocated_containers(self) -> int:
         return self.containers - self.starting_containers
+
+    def plus(self, other: Usage, sign: int) -> Usage:
+        """Another one: who has this one goes on reading it as it was."""
+        found = replace(self)
+        found.add(other, sign)
+        return found
 
     def add(self, other: Usage, sign: int) -> None:
         self.resource += other.resource * sign

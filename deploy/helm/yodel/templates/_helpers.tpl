@@ -78,6 +78,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (printf "%s-node-token" (include "yodel.fullname" .)) .Values.nodeToken.existingSecret -}}
 {{- end -}}
 
+{{- define "yodel.adminTokenSecret" -}}
+{{- default (printf "%s-admin-token" (include "yodel.fullname" .)) .Values.colocation.adminTokenSecret -}}
+{{- end -}}
+
 {{- define "yodel.databaseSecret" -}}
 {{- default (printf "%s-database" (include "yodel.fullname" .)) .Values.database.existingSecret -}}
 {{- end -}}
@@ -199,6 +203,9 @@ capabilities:
 {{- end -}}
 {{- end -}}
 {{- $web = set $web "admin_networks" $networks -}}
+{{- end -}}
+{{- if $values.colocation.enforce -}}
+{{- $web = set $web "admin_token_file" "/etc/yodel/administration/admin-token" -}}
 {{- end -}}
 {{- $settings = set $settings "web" $web -}}
 {{- $queues := dict -}}

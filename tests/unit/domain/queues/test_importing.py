@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yodel.domain.queues.importing import Understood, understood
+from yodel.domain.queues.importing import Said, Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.queues.words import with_words
@@ -424,7 +427,7 @@ def test_more_queues_than_a_tree_may_have_are_refused() -> None:
     [
         (f"{PREFIX}root.a.acl_administer_jobs", "*"),
         (f"{PREFIX}root.acl_administer_jobs", "*"),
-        (f"{PREFIX}root.capacity.default.minimum-user-limit-percent", "100"),
+        (f"{PREFIX}default.minimum-user-limit-percent", "100"),
         ("capacity-scheduler", "null"),
         (f"{PREFIX}root.gone.capacity", "10"),
         (f"{PREFIX}root.A.capacity", "10"),
@@ -442,3 +445,49 @@ def test_what_hadoop_ignores_is_left_out_and_told(name: str, value: str) -> None
     assert [note.line for note in found.notes] == [3]
     assert f"{name} is left out, Hadoop ignores this: " in found.notes[0].text
     assert name not in found.properties
+
+
+AMBARI = (Path(__file__).parent / "ambari_capacity_scheduler.xml").read_bytes()
+"""In the form of Ambari 2.7, with what its template for HDP 3 says, three queues, and a queue that was taken away."""
+
+
+def told(said: Sequence[Said]) -> list[tuple[int, str]]:
+    return [(one.line, one.text.removeprefix(PREFIX).partition(":")[0]) for one in said]
+
+
+def test_a_file_of_ambari_is_taken_over_and_each_property_that_is_not_is_told_with_its_line() -> None:
+    found = understood(entries(AMBARI))
+    assert found.refusals == []
+    assert told(found.notes) == [
+        (14, "root.default.acl_administer_jobs is left out, Hadoop ignores this"),
+        (16, "node-locality-delay is left out"),
+        (17, "default.minimum-user-limit-percent is left out, Hadoop ignores this"),
+        (18, "resource-calculator became DominantResourceCalculator"),
+        (20, "capacity-scheduler is left out, Hadoop ignores this"),
+        (26, "root.hive1.capacity is left out, Hadoop ignores this"),
+        (28, "schedule-asynchronously.maximum-threads is left out"),
+        (29, "schedule-asynchronously.scheduling-interval-ms is left out"),
+    ]
+    assert found.notes[5].text.endswith("no queues property names root.hive1; the nearest queue is root.hive2")
+    queues = {queue.path: queue for queue in described(found.properties).queues}
+    assert {path: queue.capacity_percent for path, queue in queues.items() if queue.is_leaf} == {
+        "root.default": 20.0,
+        "root.hive2": 30.0,
+        "root.etl": 50.0,
+    }
+
+
+def test_all_refusals_of_a_file_of_ambari_are_told_and_the_rest_goes_without_them() -> None:
+    """What it says of labels, a share that is none, and priorities by user."""
+    more = {
+        "root.accessible-node-labels.default.capacity": "-1",
+        "root.etl.maximum-capacity": "abc",
+        "root.etl.acl_application_max_priority": "[user=hive max_priority=10]",
+    }
+    lines = "".join(
+        f"<property><name>{PREFIX}{name}</name><value>{text}</value></property>\n" for name, text in more.items()
+    )
+    found = understood(entries(AMBARI.replace(b"</configuration>", lines.encode() + b"</configuration>")))
+    assert [line for line, _ in told(found.refusals)] == [30, 31, 32]
+    assert sorted(found.refused) == sorted(PREFIX + name for name in more)
+    assert found.properties == understood(entries(AMBARI)).properties

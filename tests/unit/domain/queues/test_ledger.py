@@ -254,9 +254,8 @@ def test_a_ledger_that_holds_still_does_not_see_what_is_held_afterwards() -> Non
     by_queue, by_user = {"root": of_queue, "root.a": of_queue}, {("root.a", "u"): of_user}
     found = Ledger(tree, by_queue, by_user, minimum=SIZE, am_share=0.1)
     found.hold_still()
-    of_queue.add(Usage(resource=SIZE, containers=1), 1)
-    of_user.add(Usage(resource=SIZE, containers=1), 1)
-    by_user["root.a", "v"] = of_user
+    by_queue["root.a"] = of_queue.plus(Usage(resource=SIZE, containers=1), 1)
+    by_user["root.a", "u"] = by_user["root.a", "v"] = of_user.plus(Usage(resource=SIZE, containers=1), 1)
     assert (found.used("root.a"), found.used_by("root.a", "u"), found.used_by("root.a", "v")) == (SIZE, SIZE, SIZE * 0)
     found.take("root.a", "u", SIZE)
     assert found.used("root") == SIZE * 2

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import CapacityReport, Figure, Pressure
 
 PLAIN = Formula(counts_system=False)
 
@@ -60,16 +63,19 @@ class HandSource:
     """Ten cores; ``cores`` of them used by online pods."""
 
     clock: HandClock
-    cores: int = 2
+    cores: float = 2
     source: str = "cgroup v1"
     problem: str = ""
     reads: int = 0
+    used_us: int = 0
+    read_ms: int = 0
 
     def read(self) -> Counters:
         self.reads += 1
         if self.problem:
             raise LostReading(self.problem)
-        used = self.cores * self.clock.now * 1000
+        self.used_us += int(self.cores * (self.clock.now - self.read_ms) * 1000)
+        used, self.read_ms = self.used_us, self.clock.now
         return Counters(
             machine_milli=10_000,
             cpu_milli_size=10_000,
@@ -199,6 +205,83 @@ async def test_lost_readings_are_reported_as_a_problem_and_then_as_no_loan(world
     report = world.beat()
     assert report is not None
     assert report.loans == ()
+
+
+async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(tmp_path: Path) -> None:
+    """On a made tree of cgroup v1."""
+    group, state = tmp_path / "cpu" / "kubepods" / "besteffort", tmp_path / "state"
+    for made in (group, tmp_path / "memory" / "kubepods" / "besteffort", tmp_path / "cpuacct" / "kubepods", state):
+        made.mkdir(parents=True)
+    for path in (tmp_path / "cpuacct" / "cpuacct.usage", tmp_path / "cpuacct" / "kubepods" / "cpuacct.usage"):
+        path.write_text("0")
+    (group / "cpu.cfs_period_us").write_text("100000")
+    quota = group / "cpu.cfs_quota_us"
+    quota.write_text("-1")
+    clock, threads = HandClock(), FileThreads(1)
+    bounds = Bounds(tmp_path, tmp_path, "/", state, clock, threads, _nobody)
+    source = HandSource(clock)
+    lender = Lender(source, Most(), clock, threads, lambda: None, bounds)
+    task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
+    try:
+        lender.obey(replace(_policy("1"), quota=True))
+        lender.answered({}, [])
+        await world.seconds(3)
+        report = world.beat()
+        assert report is not None
+        assert (report.problems, [one.read for one in report.bounds]) == ((), [800_000])
+        assert report.loans[0].measured[-1] == Figure(name="quota", amount=8000)
+        source.cores = 2.5
+        await world.seconds(2)
+        assert (quota.read_text(), world.beat()) == ("750000", None), "the loan is as it was"
+        quota.write_text("-1")
+        await world.seconds(1)
+        report = world.beat()
+        assert report is not None
+        assert (quota.read_text(), report.bounds[0].put_back, report.written_groups) == ("750000", 1, 1)
+        lender.obey(None)
+        lender.answered({}, [])
+        assert world.beat() is None, "it is not known yet what is left"
+        bounds.look([])
+        said = world.beat()
+        assert said is not None
+        assert (said.policy_version, said.written_groups, said.best_effort) == ("", 0, "kubepods/besteffort")
+        clock.now += 60_000
+        assert world.beat() is None, "once"
+        lender.forgotten()
+        assert world.beat() == said
+    finally:
+        task.cancel()
+        threads.close()
+
+
+async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news() -> None:
+    clock, threads, found = HandClock(), FileThreads(1), list[int]()
+
+    def read() -> Pressure:
+        found.append(clock.now)
+        return Pressure(source="kubepods/burstable", some_basis_points=len(found))
+
+    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, pressure=read)
+    task, world = asyncio.create_task(lender.run()), World(clock, HandSource(clock), [], lender)
+    try:
+        lender.obey(_policy("1"))
+        await world.seconds(2)
+        report = world.beat()
+        assert report is not None
+        assert (report.pressure, found) == (Pressure(source="kubepods/burstable", some_basis_points=1), [0])
+        await world.seconds(9)
+        assert (world.beat(), found) == (None, [0, 5000, 10_000])
+        await world.seconds(1)
+        report = world.beat()
+        assert report is not None
+        assert report.pressure == Pressure(source="kubepods/burstable", some_basis_points=3)
+    finally:
+        task.cancel()
+        threads.close()
+
+
+async def _nobody() -> list[Batch]:
+    return []
 
 
 @pytest.mark.parametrize("late_ms", [0, 400, 2500])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
+from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
@@ -93,6 +93,20 @@ def test_a_lost_reading_costs_itself_and_is_told_for_ten_seconds() -> None:
     assert report.problems == ("a reading was lost: memory.stat: torn",)
     assert node.seconds(10, 2) == [8000] * 10
     assert report_of(node.state, (), "cgroup v1", POLICY).problems == ()
+
+
+def test_a_quota_is_decided_by_the_last_ten_seconds_from_the_first_reading_on() -> None:
+    node = Node(most=Most(cpu_milli=3000), policy=replace(POLICY, shaping=Shaping(window_s=60)))
+    assert room_of(node.state, 0, node.policy, node.most) is None
+    node.seconds(3, 2)
+    room = room_of(node.state, 3000, node.policy, node.most)
+    assert room is not None
+    assert (room.capacity, room.agent_most, room.is_watched) == (10_000, 3000, False)
+    node.seconds(17, 4)
+    room = room_of(node.state, 20_000, node.policy, node.most)
+    assert room is not None
+    assert ([use.online for use in room.recent], room.is_watched) == ([4000] * 10, True)
+    assert room_of(node.state, 31_000, node.policy, node.most) is None
 
 
 def test_when_all_of_the_last_seconds_were_lost_there_is_no_loan_and_no_zero() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nm_plugin.cgroups.plan import KNOBS, NONE, as_text, as_value, kubelets, limit_bytes, planned
+from nm_plugin.cgroups.plan import KNOBS, NONE, as_text, as_value, kubelets, limit_bytes, planned, quota_us
 
 MIB = 1 << 20
 V1, V2 = KNOBS["cgroup v1"], KNOBS["cgroup v2"]
@@ -37,6 +37,16 @@ def test_a_container_that_grows_gets_its_new_limit_at_once() -> None:
     before = planned(V1, memory_mib=100, vcores=1, used_bytes=0, before={})
     grown = planned(V1, memory_mib=1000, vcores=4, used_bytes=150 * MIB, before=before)
     assert grown == {"cpu.shares": 8, "memory.limit_in_bytes": 1100 * MIB}
+
+
+def test_a_quota_is_of_the_period_and_never_less_than_the_kernel_takes() -> None:
+    assert [quota_us(milli, 100_000) for milli in (0, 9, 10, 1, 2500)] == [1000, 1000, 1000, 1000, 250_000]
+    assert quota_us(2500, 20_000) == 50_000
+    assert [as_value(V2, "max 100000\n"), as_value(V2, "250000 100000\n"), as_value(V1, "-1\n")] == [
+        NONE,
+        250_000,
+        NONE,
+    ]
 
 
 def test_no_limit_is_spelled_as_each_version_does() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -12,8 +10,9 @@ import pytest
 
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.layout import V2 as V2_FILES
-from nm_plugin.cgroups.plan import KNOBS, NONE, Knob
+from nm_plugin.cgroups.plan import KNOBS, NONE, POD_FILES, Knob
 from nm_plugin.cgroups.writer import BestEffort
+from tests.support.opened_files import opened_files, written
 
 V2 = KNOBS["cgroup v2"]
 LIMIT = V2.limit
@@ -25,16 +24,6 @@ LAYOUT = Layout(
     pods=PurePosixPath("pods"),
     best_effort=PurePosixPath("best"),
 )
-_opened: list[tuple[str, int]] = []
-_listens: list[bool] = []
-
-
-def _hook(event: str, arguments: tuple[object, ...]) -> None:
-    if _listens and event == "open" and isinstance(arguments[2], int):
-        _opened.append((str(arguments[0]), arguments[2]))
-
-
-sys.addaudithook(_hook)
 
 
 def _groups(best_effort: Path) -> BestEffort:
@@ -43,11 +32,8 @@ def _groups(best_effort: Path) -> BestEffort:
 
 @pytest.fixture
 def opened() -> Iterator[list[tuple[str, int]]]:
-    """All that was opened for writing."""
-    _opened.clear()
-    _listens.append(True)
-    yield _opened
-    _listens.clear()
+    with opened_files() as found:
+        yield found
 
 
 @pytest.fixture
@@ -61,6 +47,7 @@ def mount(tmp_path: Path) -> Path:
     (tmp_path / "online").mkdir()
     (tmp_path / "online" / "memory.max").write_text("max\n")
     (tmp_path / "best" / "memory.max").write_text("max\n")
+    (tmp_path / "best" / "cpu.max").write_text("max 100000\n")
     return tmp_path / "best"
 
 
@@ -71,9 +58,25 @@ def test_a_value_is_written_and_read_back(mount: Path, opened: list[tuple[str, i
     groups.write("podaa", LIMIT, NONE)
     assert (mount / "podaa" / "memory.max").read_text() == "max"
     assert groups.pids("podaa") == [frozenset({7, 8})]
-    writing = [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)]
-    assert writing == ["memory.max", "memory.max"]
+    assert written(opened) == ["memory.max", "memory.max"]
     assert (mount / "podbb" / "memory.max").read_text() == "max\n"
+
+
+def test_of_the_group_itself_the_quota_alone_is_written(mount: Path, opened: list[tuple[str, int]]) -> None:
+    groups = _groups(mount)
+    assert (groups.read_quota(), groups.period_us()) == (NONE, 100_000)
+    groups.write_quota(40_000)
+    assert groups.read_quota() == 40_000
+    groups.write_quota(NONE)
+    assert (mount / "cpu.max").read_text() == "max"
+    assert written(opened) == ["cpu.max", "cpu.max"]
+    with pytest.raises(PermissionError, match="is not written"):
+        groups.write("podaa", V2.quota, 1)
+
+
+def test_seven_files_have_names_that_are_written() -> None:
+    assert {knobs.quota.file for knobs in KNOBS.values()} == {"cpu.cfs_quota_us", "cpu.max"}
+    assert sorted(POD_FILES) == ["cpu.shares", "cpu.weight", "memory.high", "memory.limit_in_bytes", "memory.max"]
 
 
 @pytest.mark.parametrize("pod", ["", ".", "..", "podaa/container", "../online", "/", "pod\0", "pod\n"])
@@ -82,7 +85,7 @@ def test_only_a_name_below_the_group_is_opened(mount: Path, pod: str, opened: li
     with pytest.raises(OSError, match="names no group"):
         groups.write(pod, LIMIT, 1)
     assert not groups.has(pod)
-    assert not [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)]
+    assert not written(opened)
 
 
 def test_no_link_is_followed(mount: Path) -> None:

@@ -42,6 +42,22 @@ async def test_record_is_there_when_the_effects_are_handed_out(book: ContainerBo
     assert [one.log_dir for one in records.containers()] == ["/g"]
 
 
+async def test_nobody_reads_of_a_step_that_an_agent_which_dies_now_would_forget(
+    book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, seen = Records.save_container, list[tuple[State, str]]()
+
+    def look_and_save(store: Records, container: Container) -> None:
+        seen.extend((one.state, one.log_dir) for one in book.all())
+        save(store, container)
+
+    monkeypatch.setattr(Records, "save_container", look_and_save)
+    book.take(new(2))
+    await book.apply(container_id(2), Started())
+    await book.change(container_id(2), log_dir="/g")
+    assert seen == [(State.NEW, ""), (State.LOCALIZING, "")]
+
+
 async def test_next_agent_knows_them(book: ContainerBook, records: Records, threads: FileThreads) -> None:
     book.take(new(2))
     await book.apply(container_id(2), Started())

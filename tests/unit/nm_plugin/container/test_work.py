@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nm_plugin.container.at_limit import AtLimit
 from nm_plugin.container.ending import Ending, EndingSettings
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import (
@@ -59,6 +60,7 @@ class Notebook:
     container: Container
     events: list[Event] = field(default_factory=list)
     beyond: str = ""
+    told: str = ""
 
     def get(self, container_id: ContainerId) -> Container | None:
         return self.container if container_id == self.container.container_id else None
@@ -72,8 +74,8 @@ class Notebook:
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self.tasks.create_task(work, name=name)
 
-    async def killed_at_limit(self, container_id: ContainerId) -> str:
-        return self.beyond
+    async def at_limit(self, container_id: ContainerId) -> AtLimit:
+        return AtLimit(ended=self.beyond, told=self.told)
 
     async def next(self) -> Event:
         await eventually(lambda: bool(self.events))
@@ -149,7 +151,7 @@ async def world(
             shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), resources, makers, ()),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
             ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
-            killed_at_limit=notes.killed_at_limit,
+            at_limit=notes.at_limit,
             now_ms=lambda: NOW_MS,
         )
         yield World(open_path, work, notes, space, disks, alice)
@@ -311,4 +313,20 @@ async def test_what_the_kernel_killed_at_the_limit_was_beyond_its_memory(world: 
     assert isinstance(ended, Exited)
     status = ContainerExitStatus.KILLED_EXCEEDED_PMEM if beyond else ContainerExitStatus.FORCE_KILLED
     assert (ended.exit_status, "beyond its limit" in ended.diagnostics) == (status, bool(beyond))
+    await pod.wait()
+
+
+@pytest.mark.parametrize("script", ["exit 0", "exit 3", "kill -KILL $$"])
+async def test_what_the_kernel_killed_in_a_container_that_went_on_is_told_and_no_end(world: World, script: str) -> None:
+    world.notes.told = "one was ended"
+    world.give(context_of(script))
+    await world.work.localize(CONTAINER)
+    assert await world.notes.next() == Localized()
+    pod = await world.pod()
+    await world.work.launch(CONTAINER)
+    assert isinstance(await world.notes.next(), Launched)
+    ended = await world.notes.next()
+    assert isinstance(ended, Exited)
+    assert ended.exit_status == {"exit 0": 0, "exit 3": 3}.get(script, ContainerExitStatus.FORCE_KILLED)
+    assert ended.diagnostics.count("one was ended") == 1
     await pod.wait()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 from google.protobuf.message import Message
 
+from tests.support.fake_tracker import NM_KEY
 from tests.support.node_agent import (
     APPLICATION,
     ATTEMPT,
@@ -19,11 +21,13 @@ from tests.support.node_agent import (
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
-from yodel.domain.tokens import MasterKey
+from yodel.domain.tokens import MasterKey, Token
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.pb_convert import ids
+from yodel.pb_convert import ids, tokens
+from yodel.ports.node_agents import AmStart
+from yodel.rm_rpc.node_agents import RpcNodeAgents
 
 SLEEP = "exec sleep 300"
 
@@ -157,6 +161,25 @@ async def test_container_is_not_started_twice(rig: Rig) -> None:
     await rig.start(container_id(2), context_of("exit 0"))
     failed = await _refusal(rig)
     assert "Attempt to relaunch the same container with id" in failed.exception.message
+
+
+async def test_application_master_whose_start_was_answered_to_nobody_is_started(rig: Rig) -> None:
+    """The ResourceManager asks again after a lost answer, or after its own restart, and it is there."""
+    master, node_id = container_id(1), rig.running.node_id
+    context, user = context_of("exec sleep 300"), "alice"
+    for _ in range(2):
+        asked = rig.request(master, context, user).container_token
+        start = AmStart(
+            node_id=node_id,
+            container_id=master,
+            user=user,
+            launch_context=context.SerializeToString(),
+            container_token=Token(
+                identifier=asked.identifier, password=asked.password, kind=asked.kind, service=asked.service
+            ),
+            nm_token=tokens.nm_token(NM_KEY, master.attempt_id, node_id, user),
+        )
+        await RpcNodeAgents(lambda: os.urandom(16)).start_am(start)
 
 
 async def test_forged_container_token_fails_the_whole_call(rig: Rig) -> None:

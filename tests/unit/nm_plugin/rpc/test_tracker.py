@@ -54,7 +54,7 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
 
         tracker.policy = None
         await tracker.until(lambda: not tracker.heartbeats[-1].colocation_policy_version)
-        assert not tracker.heartbeats[-1].HasField("capacity")
+        await tracker.until(lambda: not tracker.heartbeats[-1].HasField("capacity"))
 
 
 async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(
@@ -65,7 +65,24 @@ async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(
     async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
         await tracker.until(lambda: any(beat.capacity.problems for beat in _reports(tracker)))
         told = next(beat.capacity.problems for beat in _reports(tracker) if beat.capacity.problems)
-        assert list(told) == ["limits are on, and the agent has no best-effort group to write them to"]
+        assert list(told) == ["limits are on, and the agent has no best-effort group to write to"]
+
+
+async def test_an_emergency_goes_with_each_beat_and_nothing_does_without_one(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    tree = _tree(open_path)
+    tracker.policy = POLICY
+    async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
+        await tracker.until(lambda: bool(_reports(tracker)))
+        assert not any(beat.HasField("emergency") for beat in tracker.heartbeats)
+        tree.use((), cpu_us=0, memory_mib=1000)
+        await tracker.until(lambda: tracker.heartbeats[-1].HasField("emergency"))
+        seen = len(tracker.heartbeats)
+        await tracker.until(lambda: len(tracker.heartbeats) > seen + 1)
+        assert all(beat.emergency.cool_down_s in (59, 60) for beat in tracker.heartbeats[seen:])
+        tracker.policy = None
+        await tracker.until(lambda: not tracker.heartbeats[-1].HasField("emergency"))
 
 
 async def test_a_resource_manager_that_was_away_hears_it_again(

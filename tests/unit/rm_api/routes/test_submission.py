@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fakes import NoUsers
 from tests.support.records import a_node
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
@@ -13,8 +14,10 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, NodeState
+from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import parse_credentials
+from yodel.ports.identity import PosixUser
 
 
 def a_body(application_id: str, **changes: Any) -> dict[str, Any]:
@@ -137,6 +140,26 @@ async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> Non
     application_id = await world.new_id()
     await world.post("/apps?user.name=alice", a_body(application_id))
     assert (await world.json(f"/apps/{application_id}"))["app"]["priority"] == -1
+
+
+async def test_lookup_of_the_user_that_fails_is_503_and_leaves_nothing(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> PosixUser:
+        raise Unavailable("the directory does not answer")
+
+    monkeypatch.setattr(NoUsers, "is_mapped", lambda *_: True)
+    monkeypatch.setattr(NoUsers, "posix_user", silent)
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id()))
+    assert (answer.status_code, "the directory does not answer" in answer.text) == (503, True)
+    assert world.rm.state.applications == {}
+
+
+async def test_priority_above_the_clusters_is_told_with_the_answer(world: RestWorld) -> None:
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=11))
+    assert answer.headers["warning"].startswith('299 - "Priority 11 was asked for, and it has 10: ')
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=10))
+    assert "warning" not in answer.headers
 
 
 async def test_queue_that_is_not_for_the_user_is_a_bad_request_that_names_javas_exception() -> None:

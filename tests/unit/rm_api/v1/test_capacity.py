@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
 from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import Bound, Figure, Pressure
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.notices import NoticeReason
+from yodel.domain.pod import PodHolding
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.names import PUBLISHED
@@ -63,10 +69,27 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
 
 async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(lending: RestWorld) -> None:
     bound = Bound(container="container_1_1_1_2", file="memory.max", decided=7, written=7, read=None, put_back=2)
-    report = replace(measured_report(3_000, 4_000), bounds=(bound,))
+    beside = Figure(name="best-effort-pods-of-others", amount=2)
+    pressure = Pressure(source="kubepods/burstable", some_basis_points=301)
+    report = replace(measured_report(3_000, 4_000), bounds=(bound,), counts=(beside,), pressure=pressure)
     lending.rm.publishing.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
-    assert found["bounds"] == [asdict(bound)]
+    assert (found["bounds"], found["counts"]) == ([asdict(bound)], [asdict(beside)])
+    assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
+
+
+async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
+    short = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=(container,))
+    assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["emergency"] is None
+    lending.rm.publishing.hear_emergency(NODE.id, "kube-1", short)
+    lending.clock.advance(20.5)
+    found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    assert found["emergency"] == {"reason": short.reason, "cool_down_s": 40, "containers": [str(container)]}
+    assert (found["state"], short.reason in found["why"]) == ("CLOSED", True)
 
 
 async def test_a_node_that_kubernetes_does_not_know_is_404(lending: RestWorld) -> None:
@@ -111,3 +134,46 @@ async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> 
     filled.rm.node_sinks.node_seen(NodeObservation(name="kube-1", uid="u", resource_version="1"))
     assert (await api_get(filled, f"/api/v1/nodes/{NODE.id}/capacity"))["state"] == "OFF"
     assert (await api_get(filled, "/api/v1/colocation"))["node_counts"] == {"OFF": 1}
+
+
+async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_nothing(lending: RestWorld) -> None:
+    async def evict(user: str, body: dict[str, int], node: object = NODE.id, dry_run: str = "true") -> Any:
+        lending.client.cookies.clear()
+        params = {"user.name": user, "dry_run": dry_run}
+        return await lending.client.post(f"/api/v1/nodes/{node}/evict", params=params, json=body)
+
+    assert (await evict("admin", {})).status_code == 409, "it lends nothing yet"
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    for one in list(lending.rm.state.live_containers()):
+        lending.rm.binder.holding_seen(_pod(one, lending.rm.maker.profiles.default.namespace))
+    assert (await evict("alice", {})).status_code == 403
+    assert (await evict("admin", {}, "node-9:1")).status_code == 404
+    assert (await evict("admin", {"cpu_milli": -1})).status_code == 400
+    found = (await evict("admin", {})).json()
+    assert [victim["is_am"] for victim in found["victims"]] == [False, True]
+    assert (found["fits"], found["notice_s"]) == (True, 30)
+    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 0
+    told = (await evict("admin", {}, dry_run="false")).json()["victims"]
+    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 2
+    application_id = told[0]["container"].replace("container", "application")[: -len("_01_000002")]
+    (shown,) = [
+        one["notice"]
+        for one in (await api_get(lending, f"/api/v1/applications/{application_id}/containers"))["items"]
+        if one["id"] == told[0]["container"]
+    ]
+    assert (shown["reason"], shown["containers"], shown["left_s"]) == ("loan", 1, 30.0)
+    why = await api_get(lending, f"/api/v1/applications/{application_id}/why")
+    assert [(one["reason"], one["containers"]) for one in why["notices"]] == [("loan", 2)]
+
+
+def _pod(container: Container, namespace: str) -> PodHolding:
+    """As it is seen on its node."""
+    return PodHolding(
+        namespace=namespace,
+        name=container.pod,
+        uid="u",
+        resource_version="1",
+        node_name="kube-1" if container.node_id == NODE.id else "",
+        amounts={CPU: container.reserved.vcores * 1_000_000, MEMORY: (container.reserved.memory_mib << 20) * 1000},
+        application=str(container.id.application_id),
+    )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.support.api_rows import RUNNING, fill
+from tests.support.api_rows import NODE, RUNNING, fill
+from tests.support.records import a_container, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 from yodel.errors import Unavailable
 from yodel.services.scheduling.configuration import assembling
 
@@ -156,6 +159,33 @@ async def test_who_would_lose_containers_for_it_is_named_where_queues_give_back(
     assert (over["more_losers"], over["ends_after_seconds"]) == (0, 18.0)
 
 
+async def test_of_many_who_would_lose_containers_twenty_are_named_and_the_others_counted(filled: RestWorld) -> None:
+    filled.rm.quotas.preemption = PreemptionRules(is_enabled=True)
+    numbers = range(10, 60)
+    await filled.put(*(an_application(n, state=ApplicationState.RUNNING) for n in numbers))
+    await filled.put(*(an_attempt(n, state=AttemptState.RUNNING) for n in numbers))
+    await filled.put(*(a_container(n, state=ContainerState.RUNNING, node_id=NODE.id) for n in numbers))
+    body = {**HALVES, "change": [{"path": "root.default", "properties": {"capacity": "50", "maximum-capacity": "50"}}]}
+    found = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
+    over = next(one for one in found if one["path"] == "root.default")
+    excess_mib = over["used"]["memory_mib"] - over["maximum"]["memory_mib"]
+    assert (len(over["losers"]), over["more_losers"]) == (20, -(-excess_mib // 2048) - 20)
+    assert (over["more_losers"] > 0, over["ends_after_seconds"]) == (True, 18.0)
+
+
+async def test_of_those_whom_the_asker_may_not_view_only_the_number_is_told(acls: RestWorld) -> None:
+    acls.rm.quotas.preemption = PreemptionRules(is_enabled=True)
+    row = an_application(9, state=ApplicationState.RUNNING, submission=a_submission(user="bob", queue="root.a.x"))
+    await acls.put(row, an_attempt(9, state=AttemptState.RUNNING))
+    await acls.put(a_container(9, queue="root.a.x", user="bob", state=ContainerState.RUNNING, node_id=NODE.id))
+    shares = [{"path": f"root.a.{name}", "properties": {"capacity": text}} for name, text in (("x", "5"), ("y", "95"))]
+    shares[0]["properties"]["maximum-capacity"] = "5"
+    for user, losers, more in (("alice", [], 1), ("admin", [{"application": str(row.id), "containers": 1}], 0)):
+        answer = await call(acls, "PATCH", "/queues", {"change": shares}, dry_run="true", user=user)
+        (over,) = answer.json()["over_maximum"]
+        assert (over["path"], over["losers"], over["more_losers"]) == ("root.a.x", losers, more)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "text"),
     [
@@ -229,6 +259,27 @@ async def test_an_empty_queue_that_was_added_goes_with_the_version_that_comes_ba
     assert "root.c" not in paths(world)
 
 
+async def test_a_used_queue_is_marked_to_go_and_shown_as_draining(world: RestWorld) -> None:
+    await halved(world)
+    assert (await call(world, "GET", "/queues/root.a")).json()["to_be_removed"] is None
+    row = an_application(1, state=ApplicationState.RUNNING, submission=a_submission(queue="root.a"))
+    await world.put(row)
+    told = await call(world, "POST", "/queue-history/1/revert", {}, dry_run="true")
+    marked = {"property": f"{PREFIX}root.a.yodel.to-be-removed", "before": None, "after": "3 admin"}
+    assert (told.status_code, marked in told.json()["changes"], world.rm.scheduler_conf.version) == (200, True, 2)
+    back = await call(world, "POST", "/queue-history/1/revert", {}, since=2)
+    assert marked in back.json()["changes"]
+    shown = (await call(world, "GET", "/queues/root.a")).json()
+    assert (shown["state"], shown["capacity"]) == ("DRAINING", "0")
+    assert shown["to_be_removed"] == {"version": 3, "author": "admin"}
+
+    await world.put(replace(row, state=ApplicationState.FINISHED))
+    await world.rm.marked_queues.look()
+    assert paths(world) == {"root", "root.default"}
+    (last, *_) = (await call(world, "GET", "/queue-history")).json()["items"]
+    assert (last["version"], last["author"], "marked to go by version 3" in last["reason"]) == (4, "admin", True)
+
+
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:
     await halved(world)
     stopped = await call(world, "PATCH", "/queues", STOP, since="*")
@@ -249,6 +300,24 @@ async def test_configuration_is_read_and_put_back_whole(world: RestWorld) -> Non
     changed = await call(world, "PUT", "/queue-configuration", {"properties": said, "reason": "file 7"}, since=2)
     assert (changed.json()["change_count"], changed.headers["etag"]) == (1, '"3"')
     assert world.rm.state.queues["root.a"].user_limit_factor == 3.0
+
+
+async def test_what_hadoop_ignores_of_a_whole_configuration_is_left_out_and_told(world: RestWorld) -> None:
+    said = (await call(world, "GET", "/queue-configuration")).json()["properties"]
+    more = {
+        "capacity-scheduler": "null",
+        f"{PREFIX}root.defaul.capacity": "10",
+        f"{PREFIX}root.default.state": "RUNNING",
+    }
+    answer = await call(world, "PUT", "/queue-configuration", {"properties": {**said, **more}}, since=1)
+    assert answer.json()["left_out"] == [
+        "capacity-scheduler is left out, Hadoop ignores this: Ambari writes it into every file",
+        f"{PREFIX}root.defaul.capacity is left out, Hadoop ignores this: no queues property names root.defaul; "
+        "the nearest queue is root.default",
+    ]
+    assert more.keys().isdisjoint(set(world.rm.scheduler_conf.properties()) - {f"{PREFIX}root.default.state"})
+    edit = {"properties": {"acl_administer_jobs": "*"}}
+    assert (await call(world, "PATCH", "/queues/root.default", edit, since="*")).status_code == 400
 
 
 async def test_only_a_whole_configuration_may_be_large(world: RestWorld) -> None:

@@ -1,0 +1,175 @@
+"""The node agent's emergency at work: each reading of the node's memory is judged, and one container at a time ended.
+
+Only containers on lent capacity are, as PREEMPTED, which is nobody's failure.  The ResourceManager hears of each end,
+and of the emergency, with a heartbeat before its time; until the cool-down is over it places nothing new here.  What
+arrives all the same may start: while memory runs short it is the first to go again.
+
+It refuses to act without cgroups: there is nothing that tells which containers run on lent capacity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.lent_pods import used_mib
+from nm_plugin.capacity.samples import Reading
+from nm_plugin.cgroups.detect import find_layout
+from nm_plugin.cgroups.files import Files, LostReading
+from nm_plugin.cgroups.memory_pressure import full_percent
+from nm_plugin.cgroups.plan import limit_bytes
+from nm_plugin.container.life import Container, State
+from nm_plugin.host.users import Accounts, FileThreads
+from yodel.domain.colocation.emergency import (
+    Candidate,
+    Course,
+    Emergency,
+    Memory,
+    first_to_go,
+    is_one_to_end,
+    judged,
+    with_ended,
+)
+from yodel.domain.ids import ContainerId
+from yodel.domain.states import ContainerExitStatus
+from yodel.errors import YodelError
+
+TOLD_MAX = 16
+"""Containers that were ended for it, of which heartbeats tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Living:
+    """A container that has not ended, and its user's number."""
+
+    container: Container
+    uid: int
+
+
+async def living(containers: Iterable[Container], accounts: Accounts) -> list[Living]:
+    """Return those that have not ended; one whose user is gone is left out."""
+    listed = [one for one in containers if not one.state.is_complete]
+    uids: dict[str, int] = {}
+    for name in {container.user for container in listed}:
+        with contextlib.suppress(YodelError):
+            uids[name] = (await accounts.lookup(name)).uid
+    return [Living(container=one, uid=uids[one.user]) for one in listed if one.user in uids]
+
+
+class EmergencyWatch:
+    """``take`` is called with each reading, from one task.  ``end`` has a container killed with an exit status and a
+    text; ``changed``: the ResourceManager should hear soon."""
+
+    def __init__(
+        self,
+        mount: Path,
+        cgroup_root: str,
+        clock: Clock,
+        threads: FileThreads,
+        living: Callable[[], Awaitable[Sequence[Living]]],
+        end: Callable[[ContainerId, int, str], Awaitable[None]],
+        changed: Callable[[], None],
+        proc: Path = Path("/proc"),
+    ) -> None:
+        self._mount, self._cgroup_root, self._clock, self._threads = mount, cgroup_root, clock, threads
+        self._living, self._end, self._changed, self._proc = living, end, changed, proc
+        self._course = Course()
+        self._ranks: tuple[ContainerId, ...] = ()
+        self._files = Files()
+        self._log = structlog.get_logger(__name__)
+
+    def rank(self, container_ids: Sequence[ContainerId]) -> None:
+        """Who goes first, as the ResourceManager says it now; nobody: as it said before."""
+        if container_ids:
+            self._ranks = tuple(container_ids)
+
+    def told(self) -> Emergency | None:
+        """What the next heartbeat says."""
+        return self._course.told(self._clock.now_ms())
+
+    def stop(self) -> None:
+        """Nothing is lent any more."""
+        self._course = Course()
+
+    async def take(self, read: Reading | LostReading) -> None:
+        """Judge a reading, and end a container where one is to go."""
+        memory = await self._memory(read)
+        now_ms, before = self._clock.now_ms(), self._course
+        self._course = judged(before, memory, now_ms)
+        if self._course.is_on is not before.is_on:
+            event = "emergency" if self._course.is_on else "emergency_over"
+            self._log.warning(event, reason=self._course.reason, now=str(memory))
+            self._changed()
+        if self._course.is_on:
+            alive = await self._living()
+            if is_one_to_end(self._course, now_ms, {one.container.container_id for one in alive}):
+                await self._end_one(alive, now_ms)
+
+    async def _end_one(self, alive: Sequence[Living], now_ms: int) -> None:
+        candidates = await self._threads.run(self._candidates, alive)
+        chosen = first_to_go(candidates, self._ranks)
+        if chosen is None:
+            return
+        text = f"Container preempted by its node: {self._course.reason}; {_why(chosen, self._ranks)}."
+        self._log.warning("container_ended_in_emergency", container=str(chosen.container_id), reason=text)
+        try:
+            await self._end(chosen.container_id, ContainerExitStatus.PREEMPTED, text)
+        except (YodelError, OSError) as error:  # tried again at the next reading
+            self._log.error("container_not_ended", container=str(chosen.container_id), reason=str(error))
+            return
+        self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
+
+    def _candidates(self, alive: Sequence[Living]) -> list[Candidate]:
+        """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
+        listed = [one for one in alive if one.container.state is not State.KILLING]
+        try:
+            layout = find_layout(self._mount, self._cgroup_root)
+            used = used_mib(layout, {one.container.container_id: one.uid for one in listed}, self._proc)
+        except (OSError, LostReading) as error:
+            self._log.warning("lent_pods_not_found", reason=str(error))
+            used = {}
+        ranked = set(self._ranks)
+        return [
+            _candidate(one.container, used.get(one.container.container_id, 0))
+            for one in listed
+            if one.container.container_id in used or one.container.container_id in ranked
+        ]
+
+    async def _memory(self, read: Reading | LostReading) -> Memory | None:
+        if isinstance(read, LostReading):
+            return None
+        counters = read.counters
+        memory = Memory(used_mib=counters.memory_mib.node, size_mib=counters.memory_mib_size)
+        if memory.is_absurd or memory.is_low:
+            return memory
+        stall_percent = await self._threads.run(self._stall_percent)
+        return Memory(used_mib=memory.used_mib, size_mib=memory.size_mib, stall_percent=stall_percent)
+
+    def _stall_percent(self) -> float | None:
+        try:
+            return full_percent(find_layout(self._mount, self._cgroup_root), self._files, self._proc)
+        except LostReading:
+            return None
+
+
+def _candidate(container: Container, used: int) -> Candidate:
+    return Candidate(
+        container_id=container.container_id,
+        started_ms=container.creation_ms,
+        is_master=container.is_master,
+        is_running=container.state is State.RUNNING,
+        over_mib=max(0, used - (limit_bytes(container.resource.memory_mib) >> 20)),
+    )
+
+
+def _why(chosen: Candidate, ranks: Sequence[ContainerId]) -> str:
+    if chosen.over_mib:
+        return f"it uses {chosen.over_mib} MiB more than a container of its size may"
+    if chosen.container_id in ranks:
+        return f"it is number {ranks.index(chosen.container_id) + 1} of {len(ranks)} to go"
+    return "it is the newest"

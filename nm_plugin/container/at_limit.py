@@ -1,0 +1,18 @@
+"""What the kernel has done to a container at its memory limit, as its diagnostics say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtLimit:
+    """``ended``: a process was ended just now, so a container that ended by SIGKILL ended by that.  ``told``: processes
+    were ended, just now or before, and the container went on.  Empty where there were none, as far as is known.
+    """
+
+    ended: str = ""
+    told: str = ""
+
+
+NOTHING = AtLimit()

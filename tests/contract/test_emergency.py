@@ -1,0 +1,186 @@
+"""Memory runs short in groups of the kernel, made as the kubelet makes them: cgroup v1 and root."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.cgroups.detect import find_layout
+from nm_plugin.cgroups.files import Files
+from nm_plugin.cgroups.layout import BEST_EFFORT
+from nm_plugin.cgroups.memory_pressure import UNIFIED, full_percent
+from tests.support.agent_process import AgentProcess, agent_process
+from tests.support.loans import POLICY
+from tests.support.node_agent import container_id, context_of, eventually
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerExitStatus, ContainerType
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
+from yodel.pb_convert import ids
+
+MOUNT = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpu", "cpuacct", "memory")
+SERVICE = ("kubepods", "burstable", "podservice")
+MIB = 1 << 20
+SIZE_MIB = 512
+HOLD = """
+import sys, time
+held = b"x" * (int(sys.argv[1]) << 20)
+time.sleep(600)
+"""
+SERVE = """
+import os, sys
+for path in sys.argv[1:]:
+    open(path, "w").write(str(os.getpid()))
+held = []
+for line in sys.stdin:
+    held += [b"x" * (1 << 20) for _ in range(int(line))]
+    print("has it", flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node of half a GiB, its agent and a service on it."""
+
+    root: str
+    agent: AgentProcess
+    service: asyncio.subprocess.Process
+
+    def file(self, *names: str) -> Path:
+        return MOUNT / "memory" / Path(self.root, *names)
+
+    async def hold(self, number: int, mib: int, command: str = "", **changes: object) -> ContainerId:
+        """A container in a best-effort pod, that holds so much."""
+        container = container_id(number)
+        await self.agent.pod(container)
+        group = Path(self.root, *BEST_EFFORT, f"pod{number}", "container", "cgroup.procs")
+        joins = "".join(f"echo $$ > {MOUNT / controller / group}; " for controller in CONTROLLERS)
+        program = self.agent.root / "hold.py"
+        program.write_text(HOLD)
+        words = command or f"exec {sys.executable} {program} {mib}"
+        await self.agent.launch(container, context_of(joins + words), **changes)
+        await self.agent.tracker.until_running(container)
+        used = self.file(*group.parts[1:-1], "memory.usage_in_bytes")
+        await eventually(lambda: int(used.read_text()) >= mib * MIB, 60)
+        return container
+
+    async def serve(self, mib: int) -> None:
+        """The service needs so much more, and has it."""
+        assert self.service.stdin is not None
+        assert self.service.stdout is not None
+        self.service.stdin.write(f"{mib}\n".encode())
+        await self.service.stdin.drain()
+        async with asyncio.timeout(60):
+            assert await self.service.stdout.readline() == b"has it\n"
+
+    async def ended(self, container: ContainerId) -> str:
+        """Its diagnostics; and that it was told with the emergency."""
+        status = await self.agent.tracker.until_complete(container)
+        assert status.exit_status == ContainerExitStatus.PREEMPTED, status.diagnostics
+        beats = self.agent.tracker.heartbeats
+        told = next(beat for beat in beats if ids.container_id_pb(container) in beat.emergency.containers)
+        assert told.emergency.reason.startswith("node memory 0.")
+        return str(status.diagnostics)
+
+    async def released(self) -> server_pb.NodeHeartbeatRequestProto:
+        """A beat in the cool-down."""
+        tracker = self.agent.tracker
+        await tracker.until(lambda: 0 < tracker.heartbeats[-1].emergency.cool_down_s < 58)
+        return tracker.heartbeats[-1]
+
+    def running(self) -> set[ContainerId]:
+        statuses = self.agent.tracker.heartbeats[-1].node_status.containersStatuses
+        return {ids.container_id(one.container_id) for one in statuses}
+
+
+@pytest.fixture
+def groups() -> Iterator[str]:
+    name = f"yodel-emergency-{os.getpid()}"
+    pods = [(*BEST_EFFORT, f"pod{number}", *below) for number in (1, 2, 3, 4) for below in ((), ("container",))]
+    below = [(), BEST_EFFORT[:1], BEST_EFFORT, *pods, SERVICE[:2], SERVICE]
+    paths = [MOUNT / controller / Path(name, *names) for controller in CONTROLLERS for names in below]
+    for path in paths:
+        path.mkdir()
+    (MOUNT / "memory" / name / "memory.limit_in_bytes").write_text(str(SIZE_MIB * MIB))
+    try:
+        yield name
+    finally:
+        for path in reversed(paths):
+            with contextlib.suppress(FileNotFoundError):
+                path.rmdir()
+
+
+@pytest.fixture
+async def node(groups: str) -> AsyncIterator[Node]:
+    files = [str(MOUNT / controller / Path(groups, *SERVICE, "cgroup.procs")) for controller in CONTROLLERS]
+    service = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVE, *files, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        async with agent_process(cgroup_mount=str(MOUNT), cgroup_root=f"/{groups}") as agent:
+            agent.tracker.policy = POLICY
+            await agent.start()
+            made = Node(root=groups, agent=agent, service=service)
+            yield made
+            assert service.returncode is None
+            assert "oom_kill 0" in made.file(*SERVICE, "memory.oom_control").read_text()
+    finally:
+        service.kill()
+        await service.wait()
+
+
+async def test_a_service_has_what_it_needs_and_batch_goes_in_the_order_of_ranks(node: Node) -> None:
+    master = await node.hold(1, 60, container_type=ContainerType.APPLICATION_MASTER)
+    second, first, third = await node.hold(2, 100), await node.hold(3, 100), await node.hold(4, 100)
+    node.agent.tracker.ranks = [master, first, second, third]
+    await node.serve(110)
+    assert "node memory 0.5 GiB of 0.5 GiB (9" in (diagnostics := await node.ended(first))
+    assert "it is number 2 of 4 to go" in diagnostics
+    beat = await node.released()
+    assert node.running() == {master, second, third}, "one was enough"
+    assert [ids.container_id(one) for one in beat.emergency.containers] == [first]
+    await node.serve(100)
+    await node.ended(second)
+    await node.serve(100)
+    await node.ended(third)
+    await node.serve(70)
+    await node.ended(master)
+
+
+async def test_who_uses_more_than_it_was_granted_goes_first_whatever_the_ranks(node: Node) -> None:
+    """Files in memory count for who wrote them, and not for those who stay within what they were granted."""
+    first, second = await node.hold(1, 60), await node.hold(2, 60)
+    node.agent.tracker.ranks = [first, second]
+    hidden = f"/dev/shm/{node.root}"
+    fill = f"dd if=/dev/zero of={hidden} bs=1M count=360; exec sleep 600"
+    try:
+        greedy = await node.hold(3, 300, fill, resource=Resource(64, 1))
+        node.agent.tracker.ranks = [first, second, greedy]
+        assert "MiB more than a container of its size may" in await node.ended(greedy)
+        os.unlink(hidden)
+        await node.released()
+        assert node.running() == {first, second}
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(hidden)
+
+
+def test_the_kernel_tells_how_long_all_waited_for_memory(groups: str) -> None:
+    layout = find_layout(MOUNT, f"/{groups}")
+    assert full_percent(layout, Files()) is None, "its group is in no hierarchy of version 2"
+    unified = MOUNT / UNIFIED / groups
+    unified.mkdir()
+    try:
+        percent = full_percent(layout, Files())
+    finally:
+        unified.rmdir()
+    assert percent is not None
+    assert 0 <= percent <= 100

@@ -1,0 +1,193 @@
+"""Nodes of a real cluster lend less than is held there, with notice and without, and jobs end well."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.clients.mapreduce import start_sleep
+from tests.conformance.clients.outcome import counters_in
+from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.spark_submit import Submission
+from tests.e2e.kube_cluster import USER, KubeCluster, Pod
+from tests.e2e.lending import published
+from tests.rigs.kubernetes.cluster import binaries
+from tests.rigs.kubernetes.install import CHART, RELEASE
+from tests.rigs.kubernetes.tools import Tools
+
+CACHED_SHUFFLE = str(Path(__file__).parent / "spark_jobs" / "cached_shuffle.py")
+STATIC = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
+FULL_MILLI = 2000
+EXECUTORS = 3
+# One executor or task that counts as failed would end the application.
+ONCE = {"spark.yarn.max.executor.failures": "1", "spark.executor.maxNumFailures": "1", "spark.task.maxFailures": "1"}
+LEAVES = {
+    "spark.decommission.enabled": "true",
+    "spark.storage.decommission.enabled": "true",
+    "spark.storage.decommission.replicationReattemptInterval": "1s",
+}
+MAP_S, MAPS = 45, 3
+NODE_EXPIRY_S = 30
+
+
+def lend(cluster: KubeCluster, cpu_milli: int, notice_s: int = 30) -> None:
+    """On all nodes: as their agents report it."""
+    cluster.yodel(*STATIC, f"cpu.static-milli={cpu_milli}", f"notice-s={notice_s}")
+
+
+def lend_all(cluster: KubeCluster, notice_s: int = 30) -> None:
+    lend(cluster, FULL_MILLI, notice_s)
+    wait_for("loans", lambda: all(published(cluster, one) == FULL_MILLI for one in cluster.node_names()))
+
+
+@contextlib.contextmanager
+def shuffling(cluster: KubeCluster, conf: dict[str, str]) -> Iterator[tuple[Submission, Callable[[], str]]]:
+    """A Spark job that has shuffled and cached, and how it ends: as it must, and what its logs say."""
+    folder = cluster.target.folder()
+    conf = {"spark.executor.instances": str(EXECUTORS), **conf}
+    job = cluster.spark().start("cluster", CACHED_SHUFFLE, f"{cluster.hdfs.default_fs}{folder}", conf=conf)
+
+    def end() -> str:
+        cluster.hdfs.hdfs.put(f"{folder}/end", b"", user="hdfs")
+        result = job.result(240)
+        assert result.returncode == 0, result.text[-6000:]
+        assert cluster.application(job.application_id())["finalStatus"] == "SUCCEEDED"
+        logs = cluster.logs(job.application_id())
+        assert "rounds were right" in logs
+        return logs
+
+    try:
+        cluster.running_pods(job.application_id(), "task", EXECUTORS)
+        wait_for("a round", lambda: rounds(cluster, job) >= 1)
+        yield job, end
+    finally:
+        job.stop()
+
+
+def rounds(cluster: KubeCluster, job: Submission) -> int:
+    (driver,) = cluster.live_pods(job.application_id(), "am")
+    return cluster.kubectl("logs", driver.name, "--namespace", cluster.container_namespace).count(" is right")
+
+
+def map_stages(logs: str) -> int:
+    """How often the map side of the shuffle was computed, all of it or a part."""
+    return sum("missing tasks from ShuffleMapStage" in line for line in logs.splitlines())
+
+
+def exit_statuses(cluster: KubeCluster, application_id: str) -> dict[str, int | None]:
+    """Of its containers that have ended."""
+    items = cluster.api(f"/applications/{application_id}/containers")["items"]
+    return {one["id"]: one["exit_status"] for one in items if one["exit_status"] is not None}
+
+
+def attempts(cluster: KubeCluster, application_id: str) -> int:
+    return len(cluster.rest(f"/apps/{application_id}/appattempts")["appAttempts"]["appAttempt"])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_spark_loses_half_of_a_loan_with_notice_and_no_task_fails(lender: KubeCluster) -> None:
+    lend_all(lender)
+    with shuffling(lender, {**ONCE, **LEAVES}) as (job, end):
+        application_id = job.application_id()
+        began_s = time.monotonic()
+        lend(lender, FULL_MILLI // 2)
+        wait_for("the reason", lambda: "on notice (loan): node " in lender.yodel("app", "why", application_id))
+        names = lender.node_names()
+        wait_for("it to fit", lambda: all(published(lender, one) == FULL_MILLI // 2 for one in names))
+        print(f"from shrink to fit {time.monotonic() - began_s:.1f} s")
+        taken = exit_statuses(lender, application_id)
+        print(f"it took {sorted(taken.values())}")
+        before = rounds(lender, job)
+        wait_for("rounds without it", lambda: rounds(lender, job) >= before + 2)
+        lend_all(lender)
+        logs = end()
+        print(f"the map side of the shuffle was computed {map_stages(logs)} times")
+    assert attempts(lender, application_id) == 1
+    assert taken, "nobody went"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_mapreduce_gives_a_node_back_with_notice(lender: KubeCluster) -> None:
+    lend_all(lender, notice_s=15)
+    sizes = {"yarn.app.mapreduce.am.resource.mb": 1024, "mapreduce.map.memory.mb": 1024}
+    job = start_sleep(lender.target, maps=MAPS, reduces=1, seconds=MAP_S, more=sizes)
+    try:
+        application_id = job.application_id()
+        maps = lender.running_pods(application_id, "task", MAPS)
+        (master,) = lender.live_pods(application_id, "am")
+        node = next(pod.node for pod in maps if pod.node != master.node)
+        hurt = [pod for pod in maps if pod.node == node]
+        told = lender.yodel("colocation", "evict", node)
+        assert all(pod.container in told for pod in hurt)
+        began_s = time.monotonic()
+        wait_for("it to fit", lambda: published(lender, node) == 0)
+        print(f"from order to fit {time.monotonic() - began_s:.1f} s")
+        result = job.result(300)
+    finally:
+        lender.kill(USER, application_id)
+        job.stop()
+    assert result.returncode == 0, result.text[-6000:]
+    counters = counters_in(result.text)
+    assert sum(count for name, count in counters.items() if "Killed map tasks" in name) >= len(hurt)
+    assert not any("Failed map tasks" in name for name in counters)
+    assert attempts(lender, application_id) == 1
+
+
+@pytest.fixture
+def expiring_soon(lender: KubeCluster) -> Iterator[KubeCluster]:
+    """A node whose agent is silent for half a minute is lost."""
+    tools = Tools(
+        kubeconfig=Path(lender.state.kubeconfig),
+        kubectl_program=TOOLS / "kubectl",
+        helm_program=binaries("helm") / "helm",
+        namespace=lender.namespace,
+    )
+
+    def expire(seconds: int) -> None:
+        name = f"resourceManager.settings.node_expiry_s={seconds}"
+        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set", name)
+        deployment = f"deployment/{RELEASE}-rm"
+        lender.kubectl("rollout", "status", deployment, "--namespace", lender.namespace, "--timeout=90s")
+        wait_for("the ResourceManager", lender.serves)
+
+    expire(NODE_EXPIRY_S)
+    yield lender
+    lender.heal()
+    expire(600)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_spark_loses_a_node_without_notice_and_computes_anew_what_was_there(expiring_soon: KubeCluster) -> None:
+    cluster = expiring_soon
+    lend_all(cluster)
+    with shuffling(cluster, {}) as (job, end):
+        application_id = job.application_id()
+        node, hurt = executors_apart(cluster, application_id)
+        cluster.node(int(node.removeprefix("node"))).crash()
+        wait_for("the node lost", lambda: cluster.yarn_node(node)["state"] == "LOST")
+        gone = {pod.container for pod in hurt}
+        wait_for("their ends", lambda: gone <= exit_statuses(cluster, application_id).keys())
+        before = rounds(cluster, job)
+        wait_for("rounds without it", lambda: rounds(cluster, job) >= before + 2)
+        logs = end()
+        count = map_stages(logs)
+        print(f"the map side of the shuffle was computed {count} times")
+    assert count > 1, "what was lost was computed anew"
+    assert attempts(cluster, application_id) == 1
+
+
+def executors_apart(cluster: KubeCluster, application_id: str) -> tuple[str, list[Pod]]:
+    """A node with executors where neither the driver nor the ResourceManager is."""
+    (driver,) = cluster.live_pods(application_id, "am")
+    managers = cluster.get("pods", "--namespace", cluster.namespace)["items"]
+    others = {driver.node, *(pod["spec"].get("nodeName", "") for pod in managers)}
+    executors = cluster.live_pods(application_id, "task")
+    node = next(pod.node for pod in executors if pod.node not in others)
+    return node, [pod for pod in executors if pod.node == node]

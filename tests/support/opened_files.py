@@ -1,0 +1,38 @@
+"""What this process opens, as the interpreter itself audits it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+_lists: list[list[tuple[str, int]]] = []
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if not _lists or event != "open":
+        return
+    name, _, flags = arguments
+    if isinstance(name, str | bytes | os.PathLike) and isinstance(flags, int):  # a number is open already
+        for found in _lists:
+            found.append((os.fsdecode(name), flags))
+
+
+sys.addaudithook(_hook)
+
+
+@contextlib.contextmanager
+def opened_files() -> Iterator[list[tuple[str, int]]]:
+    """Names as they were given, and flags, of all that is opened in the block by any thread."""
+    found: list[tuple[str, int]] = []
+    _lists.append(found)
+    try:
+        yield found
+    finally:
+        _lists.remove(found)
+
+
+def written(opened: list[tuple[str, int]]) -> list[str]:
+    """Names of what was opened for writing."""
+    return [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)]

@@ -1,0 +1,152 @@
+"""When memory runs short and who goes first, by hand: no clock, no file."""
+
+from __future__ import annotations
+
+import pytest
+
+from yodel.domain.colocation.emergency import (
+    Candidate,
+    Course,
+    Memory,
+    first_to_go,
+    is_one_to_end,
+    judged,
+    with_ended,
+)
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+
+SIZE = 2048
+HIGH, BETWEEN, LOW = 1844, 1800, 1740
+"""Mebibytes: the first that are 90 % of them, 87 %, the last that are 85 %."""
+
+
+def memory(used_mib: int, stall_percent: float | None = None) -> Memory:
+    return Memory(used_mib=used_mib, size_mib=SIZE, stall_percent=stall_percent)
+
+
+def container(number: int) -> ContainerId:
+    return ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), number)
+
+
+def course_of(*readings: Memory | None, until_s: int = 0) -> Course:
+    """One reading a second."""
+    course = Course()
+    for at_s, reading in enumerate(readings):
+        course = judged(course, reading, at_s * 1000)
+    return course
+
+
+@pytest.mark.parametrize(
+    ("readings", "is_on"),
+    [
+        ([HIGH], False),
+        ([HIGH, HIGH], True),
+        ([HIGH - 1, HIGH - 1, HIGH - 1], False),
+        ([HIGH, HIGH - 1, HIGH], False),
+        ([HIGH, None, HIGH], False),
+        ([HIGH, 99_999, HIGH], False),
+        ([99_999, 99_999, 99_999], False),
+        ([HIGH, HIGH, BETWEEN], True),
+        ([HIGH, HIGH, BETWEEN, None, None, BETWEEN], True),
+        ([HIGH, HIGH, LOW + 1], True),
+        ([HIGH, HIGH, LOW], False),
+        ([HIGH, HIGH, LOW, BETWEEN, BETWEEN], False),
+        ([HIGH, HIGH, LOW, HIGH, HIGH], True),
+    ],
+)
+def test_two_readings_over_the_mark_begin_it_and_one_at_the_lower_mark_ends_it(
+    readings: list[int | None], is_on: bool
+) -> None:
+    assert course_of(*(None if used is None else memory(used) for used in readings)).is_on is is_on
+
+
+@pytest.mark.parametrize(
+    ("stalls", "is_on"),
+    [
+        ([memory(BETWEEN, 10.1)] * 2, True),
+        ([memory(BETWEEN, 10.0)] * 2, False),
+        ([memory(LOW, 99.0)] * 9, False),
+        ([memory(BETWEEN, 10.1), memory(HIGH)], True),
+        ([*[memory(BETWEEN, 10.1)] * 2, memory(BETWEEN, 9.0)], False),
+        ([*[memory(HIGH, 10.1)] * 2, memory(BETWEEN, 0.0)], True),
+    ],
+)
+def test_stalls_count_where_memory_is_used_beyond_the_lower_mark(stalls: list[Memory], is_on: bool) -> None:
+    course = course_of(*stalls)
+    assert course.is_on is is_on
+    assert not is_on or not stalls[-1].is_stalled or "stalled 10 % of the time" in course.reason
+
+
+def test_one_is_ended_then_the_next_reading_after_four_seconds() -> None:
+    course = course_of(memory(HIGH), memory(HIGH))
+    assert is_one_to_end(course, 1000)
+    assert course.reason == "node memory 1.8 GiB of 2.0 GiB (90 %)"
+    course = with_ended(course, container(2), 1000, 16)
+    ended = [at_s for at_s in range(2, 7) if is_one_to_end(judged(course, memory(BETWEEN), at_s * 1000), at_s * 1000)]
+    assert ended == [5, 6]
+    assert not is_one_to_end(judged(course, None, 9000), 9000), "a reading that was lost"
+
+
+def test_after_one_that_was_ended_for_stalls_their_mean_has_to_forget_them() -> None:
+    course = with_ended(course_of(*[memory(BETWEEN, 50.0)] * 2), container(2), 1000, 16)
+    ended = [s for s in range(2, 13) if is_one_to_end(judged(course, memory(BETWEEN, 50.0), s * 1000), s * 1000)]
+    assert ended == [11, 12]
+
+
+def test_nobody_else_goes_while_the_last_one_is_on_its_way_out_but_not_for_ever() -> None:
+    course, seen = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 16), []
+    for at_s in range(2, 33):
+        course = judged(course, memory(HIGH), at_s * 1000)
+        if is_one_to_end(course, at_s * 1000, {container(2), container(3)}):
+            seen.append(at_s)
+    assert seen == [31, 32]
+    assert is_one_to_end(course_of(memory(HIGH), memory(HIGH)), 1000, {container(2)}), "others are not waited for"
+
+
+def test_the_cool_down_is_told_until_it_is_over() -> None:
+    assert course_of(memory(HIGH)).told(0) is None
+    course = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 1)
+    course = judged(with_ended(course, container(3), 5000, 1), memory(LOW), 6000)
+    told = course.told(6000)
+    assert told is not None
+    assert (told.cool_down_s, told.containers) == (55, (container(3),)), "from the last reading over the mark"
+    assert course.told(60_999) is not None
+    assert course.told(61_000) is None
+    assert judged(course, memory(LOW), 61_000) == Course()
+
+
+def test_readings_that_stay_away_end_it_with_the_cool_down() -> None:
+    course = course_of(memory(HIGH), memory(HIGH))
+    assert judged(course, None, 60_000).is_on
+    assert not judged(course, None, 61_000).is_on
+
+
+def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
+    """In the order in which they go."""
+    left, order = list(candidates), []
+    while (chosen := first_to_go(left, [container(one) for one in ranks])) is not None:
+        order.append(chosen.container_id.sequence)
+        left.remove(chosen)
+    return order
+
+
+def one(number: int, **changes: int | bool) -> Candidate:
+    return Candidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "ranks", "order"),
+    [
+        ([one(2), one(3), one(4)], [], [4, 3, 2]),
+        ([one(2), one(3), one(4)], [3, 2, 4], [3, 2, 4]),
+        ([one(2), one(3), one(4), one(5)], [3, 2], [5, 4, 3, 2]),
+        ([one(1, is_master=True), one(2), one(3)], [1, 2, 3], [2, 3, 1]),
+        ([one(1, is_master=True, over_mib=9), one(2, is_running=False)], [1, 2], [2, 1]),
+        ([one(2, is_running=False), one(3)], [2, 3], [3, 2]),
+        ([one(2), one(3, over_mib=5), one(4, over_mib=9)], [2, 3, 4], [4, 3, 2]),
+        ([one(2, started_ms=8), one(3), one(4)], [], [2, 4, 3]),
+        ([], [2], []),
+    ],
+)
+def test_who_goes_first(candidates: list[Candidate], ranks: list[int], order: list[int]) -> None:
+    assert names(candidates, ranks) == order

@@ -1,0 +1,210 @@
+"""The emergency at work on a made tree, with a clock that tests move: who is ended, and what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
+from nm_plugin.capacity.samples import Reading
+from nm_plugin.cgroups.counters import CgroupCounters
+from nm_plugin.cgroups.files import LostReading
+from nm_plugin.cgroups.layout import BEST_EFFORT, V2
+from nm_plugin.container.life import Container, State
+from nm_plugin.host.users import Accounts, FileThreads
+from tests.support.cgroup_tree import CgroupTree
+from tests.support.node_agent import FakeUsers, container_id, own_user
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerExitStatus
+from yodel.errors import Refused
+
+SIZE_MIB = 2048
+FULL = 1950
+
+
+@dataclass
+class World:
+    """A node of two GiB; ``watch`` is the one whose memory is ``used_mib``."""
+
+    tree: CgroupTree
+    threads: FileThreads
+    alive: list[Living] = field(default_factory=list)
+    ended: list[tuple[ContainerId, int, str]] = field(default_factory=list)
+    wakes: int = 0
+    now: int = 0
+    refuses: bool = False
+
+    def __post_init__(self) -> None:
+        self.watch = EmergencyWatch(
+            self.tree.mount, "/n1", self, self.threads, self._living, self._end, self._changed, self.tree.proc
+        )
+        self.counters = CgroupCounters(self.tree.mount, "/n1", self.tree.proc)
+
+    def now_ms(self) -> int:
+        return self.now
+
+    async def sleep(self, duration_ms: int) -> None:
+        raise AssertionError("it does not sleep")
+
+    async def _living(self) -> list[Living]:
+        return self.alive
+
+    async def _end(self, container_id: ContainerId, exit_status: int, text: str) -> None:
+        if self.refuses:
+            raise Refused("no")
+        self.ended.append((container_id, exit_status, text))
+        self.alive = [one for one in self.alive if one.container.container_id != container_id]
+
+    def _changed(self) -> None:
+        self.wakes += 1
+
+    def add(self, number: int, mib: int = 100, *, is_lent: bool = True, **changes: object) -> ContainerId:
+        """A container that runs, in a pod of its own."""
+        container = Container(
+            container_id=container_id(number),
+            user="alice",
+            resource=Resource(512, 1),
+            creation_ms=number,
+            state=State.RUNNING,
+        )
+        self.alive.append(Living(container=replace(container, **changes), uid=1000))  # type: ignore[arg-type]
+        if is_lent:
+            names = (*BEST_EFFORT, f"pod{number}")
+            self.tree.use(names, cpu_us=0, memory_mib=mib)
+            self.tree.write("", self.tree.group(names), "cgroup.procs", f"{number}\n")
+            process = self.tree.proc / str(number)
+            process.mkdir()
+            (process / "status").write_text("Uid:\t1000\t1000\t1000\t1000\n")
+            (process / "environ").write_bytes(f"YODEL_CONTAINER_ID={container_id(number)}\0".encode())
+        return container_id(number)
+
+    async def seconds(self, count: int, used_mib: int) -> None:
+        for _ in range(count):
+            self.now += 1000
+            self.tree.use((), cpu_us=0, memory_mib=used_mib)
+            await self.watch.take(Reading(at_ms=self.now, counters=self.counters.read()))
+
+    def order(self) -> list[ContainerId]:
+        assert all(status == ContainerExitStatus.PREEMPTED for _, status, _ in self.ended)
+        return [one for one, _, _ in self.ended]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    tree = CgroupTree(
+        mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=V2, driver="cgroupfs", cgroup_root="/n1"
+    ).make()
+    tree.write("", tree.group(), "memory.max", str(SIZE_MIB << 20))
+    threads = FileThreads(1)
+    yield World(tree, threads)
+    threads.close()
+
+
+async def test_one_goes_each_four_seconds_newest_first_until_it_is_released(world: World) -> None:
+    one, two, three = (world.add(number) for number in (11, 12, 13))
+    await world.seconds(1, FULL)
+    assert (world.ended, world.watch.told(), world.wakes) == ([], None, 0)
+    await world.seconds(5, FULL)
+    assert world.order() == [three, two]
+    assert one not in world.order()
+    await world.seconds(9, 1000)
+    told = world.watch.told()
+    assert told is not None
+    assert (told.cool_down_s, told.containers, world.wakes) == (51, (three, two), 2)
+    assert told.reason == "node memory 1.9 GiB of 2.0 GiB (95 %)"
+    (_, _, text), _ = world.ended
+    assert text == f"Container preempted by its node: {told.reason}; it is the newest."
+    await world.seconds(51, 1000)
+    assert world.watch.told() is None
+
+
+async def test_the_order_is_the_resource_manager_s_until_it_says_another(world: World) -> None:
+    one, two, three = (world.add(number) for number in (11, 12, 13))
+    world.watch.rank([two, one, three])
+    world.watch.rank([])
+    await world.seconds(2, FULL)
+    await world.seconds(8, FULL)
+    assert world.order() == [two, one, three]
+    assert "it is number 1 of 3 to go" in world.ended[0][2]
+
+
+async def test_only_containers_on_lent_capacity_go(world: World) -> None:
+    world.add(11, is_lent=False)
+    await world.seconds(9, FULL)
+    assert world.ended == []
+    told = world.watch.told()
+    assert told is not None, "nothing new is to start there all the same"
+    hidden = world.add(12, is_lent=False)
+    world.watch.rank([hidden])
+    await world.seconds(1, FULL)
+    assert world.order() == [hidden], "the ResourceManager knows, whatever its processes look like"
+
+
+async def test_who_uses_more_than_granted_goes_first_and_a_master_last(world: World) -> None:
+    one, greedy = world.add(11), world.add(12, 600)
+    master = world.add(13, 900, is_master=True)
+    world.watch.rank([master, one, greedy])
+    await world.seconds(10, FULL)
+    assert world.order() == [greedy, one, master]
+    assert "it uses 24 MiB more than a container of its size may" in world.ended[0][2], "512 MiB, and 64 beside"
+
+
+async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> None:
+    world.add(11)
+    going = world.add(12)
+    world.add(13, state=State.KILLING)
+    await world.seconds(2, FULL)
+    world.alive.append(Living(container=Container(container_id=going, user="alice", resource=Resource(512, 1)), uid=1))
+    await world.seconds(20, FULL)
+    assert world.order() == [going], "who was on its way out already is neither ended nor waited for"
+    world.alive.pop()
+    await world.seconds(1, FULL)
+    assert world.order() == [going, container_id(11)]
+
+
+async def test_a_lost_or_absurd_reading_ends_nobody(world: World) -> None:
+    world.add(11)
+    await world.seconds(1, FULL)
+    await world.watch.take(LostReading("torn"))
+    await world.seconds(1, FULL)
+    await world.seconds(5, SIZE_MIB * 2)
+    assert (world.ended, world.watch.told()) == ([], None)
+
+
+async def test_stalls_are_read_from_the_kernel_s_own_file(world: World) -> None:
+    world.add(11)
+    await world.seconds(2, 1800)
+    text = "some avg10=90.00 avg60=0 avg300=0 total=1\nfull avg10=40.00 avg60=0.00 avg300=0.00 total=1\n"
+    world.tree.write("", world.tree.group(), "memory.pressure", text)
+    await world.seconds(5, 1700)
+    assert world.watch.told() is None, "memory is not short"
+    await world.seconds(2, 1800)
+    assert len(world.ended) == 1
+    assert "stalled 40 % of the time" in world.ended[0][2]
+
+
+async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forgets_it(world: World) -> None:
+    world.add(11)
+    world.refuses = True
+    await world.seconds(3, FULL)
+    assert world.ended == []
+    world.refuses = False
+    await world.seconds(1, FULL)
+    assert len(world.ended) == 1
+    world.watch.stop()
+    assert world.watch.told() is None
+
+
+async def test_what_has_ended_and_whose_user_is_gone_is_not_among_the_living(world: World) -> None:
+    users = FakeUsers({"alice": own_user("alice")})
+    ended, gone = (world.add(n, state=state) for n, state in ((11, State.DONE), (12, State.RUNNING)))
+    world.add(13)
+    known = [one.container for one in world.alive]
+    known[1] = replace(known[1], user="nobody-knows")
+    found = await living(known, Accounts(users, world.threads))
+    assert [one.container.container_id for one in found] == [container_id(13)]
+    assert {ended, gone}.isdisjoint({one.container.container_id for one in found})

@@ -1,0 +1,158 @@
+"""When a node's memory runs short: when that begins and ends, who goes first, and what the agent tells of it.  Pure.
+
+An emergency is the node agent's own: it cannot wait for an answer.  It begins with the second of two readings over a
+mark, memory that is used or time that is lost to waiting for memory, and lasts until a reading below the lower mark.  A
+reading that was lost says nothing: it ends nobody, and ends no emergency.
+
+Stalls count only where memory is used up to the lower mark.  A pod that works at its own limit stalls all the same, and
+no other pod's end would give it more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from yodel.domain.ids import ContainerId
+
+HIGH_PERCENT = 90
+LOW_PERCENT = 85
+STALL_PERCENT = 10.0
+ABSURD_PERCENT = 110
+"""Of a node's memory: more cannot be used."""
+READINGS = 2
+APART_MS = 4_000
+"""From one container that is ended to the next: what the first one frees has to be seen."""
+STALLS_FOR_MS = 10_000
+"""The mean of stalls is of so long: until then it tells of what was before."""
+GOING_MS = 30_000
+"""Nobody else is ended while the last one is on its way out, unless it takes longer."""
+COOL_DOWN_MS = 60_000
+"""Nothing new starts on the node for so long after its emergency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emergency:
+    """What an agent says with each heartbeat, from the beginning of an emergency to the end of its cool-down.
+
+    ``reason`` is what was measured; ``cool_down_s``: for how long from now nothing new is to start there;
+    ``containers``: the last that were ended for it.
+    """
+
+    reason: str
+    cool_down_s: int
+    containers: tuple[ContainerId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One reading: what is used of the node's memory without files that were read once, and the percent of the last ten
+    seconds in which all that ran waited for memory (None: not known)."""
+
+    used_mib: int
+    size_mib: int
+    stall_percent: float | None = None
+
+    @property
+    def is_absurd(self) -> bool:
+        return not 0 <= self.used_mib * 100 <= self.size_mib * ABSURD_PERCENT or self.size_mib <= 0
+
+    @property
+    def is_high(self) -> bool:
+        return self.used_mib * 100 >= self.size_mib * HIGH_PERCENT
+
+    @property
+    def is_low(self) -> bool:
+        return self.used_mib * 100 <= self.size_mib * LOW_PERCENT
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.stall_percent is not None and self.stall_percent > STALL_PERCENT and not self.is_low
+
+    def __str__(self) -> str:
+        percent = self.used_mib * 100 // self.size_mib
+        used = f"node memory {self.used_mib / 1024:.1f} GiB of {self.size_mib / 1024:.1f} GiB ({percent} %)"
+        return used if not self.is_stalled else f"{used}, stalled {self.stall_percent:.0f} % of the time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What is remembered from one reading to the next.
+
+    ``over`` counts readings in a row; ``is_full``: it is for what is used; ``until_ms``: the end of the cool-down, as
+    things are; ``ended_ms``: when a container was last ended for it; ``ended``: the last ones.
+    """
+
+    over: int = 0
+    is_on: bool = False
+    is_full: bool = False
+    reason: str = ""
+    until_ms: int | None = None
+    ended_ms: int | None = None
+    ended: tuple[ContainerId, ...] = ()
+
+    def told(self, now_ms: int) -> Emergency | None:
+        """What the next heartbeat says; None: nothing."""
+        if self.until_ms is None or now_ms >= self.until_ms:
+            return None
+        left_s = math.ceil((self.until_ms - now_ms) / 1000)
+        return Emergency(reason=self.reason, cool_down_s=left_s, containers=self.ended)
+
+
+def judged(course: Course, memory: Memory | None, now_ms: int) -> Course:
+    """Take a reading in; None: it was lost."""
+    if course.until_ms is not None and now_ms >= course.until_ms:
+        course = Course()
+    if memory is None or memory.is_absurd:
+        return replace(course, over=0)
+    is_full = memory.is_high or (course.is_on and course.is_full and not memory.is_low)
+    is_over = is_full or memory.is_stalled
+    over = course.over + 1 if is_over else 0
+    if not is_over or not (course.is_on or over >= READINGS):
+        return replace(course, over=over, is_on=False, is_full=False)
+    return replace(course, over=over, is_on=True, is_full=is_full, reason=str(memory), until_ms=now_ms + COOL_DOWN_MS)
+
+
+def is_one_to_end(course: Course, now_ms: int, living: Container[ContainerId] = ()) -> bool:
+    """Whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended yet."""
+    if not course.is_on or not course.over:
+        return False
+    if course.ended_ms is None:
+        return True
+    apart_ms = APART_MS if course.is_full else STALLS_FOR_MS
+    if course.ended[-1] in living:
+        apart_ms = GOING_MS
+    return now_ms - course.ended_ms >= apart_ms
+
+
+def with_ended(course: Course, container_id: ContainerId, now_ms: int, kept: int) -> Course:
+    """A container was ended for it; the last ``kept`` are told."""
+    return replace(course, ended_ms=now_ms, ended=(*course.ended, container_id)[-kept:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A container on lent capacity.  ``over_mib``: what it uses beyond what a container of its size may."""
+
+    container_id: ContainerId
+    started_ms: int
+    is_master: bool = False
+    is_running: bool = True
+    over_mib: int = 0
+
+
+def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -> Candidate | None:
+    """Return who is ended; None: there is nobody.
+
+    ApplicationMasters last, and what does not run yet uses little.  Who uses more than it was granted goes before who
+    does not, whatever the ranks: one container must not be able to have others ended.  Then as ``ranks`` say; who has
+    none is newer than those who have, and goes before them, newest first.
+    """
+    places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
+
+    def turn(one: Candidate) -> tuple[bool, bool, int, int, int, int, int]:
+        newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
+        return one.is_master, not one.is_running, -one.over_mib, places.get(one.container_id, -1), *newest
+
+    return min(candidates, key=turn, default=None)

@@ -1,0 +1,111 @@
+"""Which containers go where a node lends less than is held there.  Pure.
+
+Amounts are by type, ``cpu_milli`` and ``memory_mib``.  Who goes is the shortest run of the order that covers what is
+short, less any that the rest makes unnecessary; no ApplicationMaster goes while others stay.  Cores are taken back a
+few containers at a time: until then quota and weight hold batch down, which memory has nothing like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from yodel.domain.colocation.report import MEMORY_MIB, RESOURCES
+from yodel.domain.ids import ContainerId
+
+CPU_VICTIMS_MAX: Final = 3
+CPU_VICTIMS_WITHIN_S: Final = 60.0
+"""Of one node: so many go for cores alone in so much time."""
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A container on lent capacity.
+
+    ``over_milli`` is what its queue holds above its guarantee in that pool, in thousandths of the pool, negative where
+    that is less; ``priority`` its application's, ``request_priority`` its own, where the lower number is served first.
+    """
+
+    id: ContainerId
+    amounts: Amounts
+    over_milli: int = 0
+    priority: int = 0
+    request_priority: int = 0
+    created_ms: int = 0
+    is_master: bool = False
+
+    @property
+    def rank(self) -> tuple[int | bool, ...]:
+        """Least goes first."""
+        return (
+            self.is_master,
+            -self.over_milli,
+            self.priority,
+            -self.request_priority,
+            -self.created_ms,
+            -self.id.application_id.sequence,
+            -self.id.number,
+        )
+
+    @property
+    def standing(self) -> str:
+        """Why it is where it is in the order, in words."""
+        side = "above" if self.over_milli >= 0 else "below"
+        words = [
+            f"its queue holds {abs(self.over_milli) / 10:.1f} % of the pool {side} its guarantee",
+            f"its application's priority is {self.priority}",
+            f"its own is {self.request_priority}",
+        ]
+        return ", ".join([*words, "an ApplicationMaster: after all others"] if self.is_master else words)
+
+
+def in_order(holdings: Iterable[Holding]) -> list[Holding]:
+    """First to go first."""
+    return sorted(holdings, key=lambda one: one.rank)
+
+
+def deficit(held: Amounts, lent: Amounts, going: Iterable[Holding] = ()) -> dict[str, int]:
+    """By type, what is held beyond what is lent once these are gone; only types that are short."""
+    left = {kind: held.get(kind, 0) - lent.get(kind, 0) for kind in RESOURCES}
+    for one in going:
+        for kind in RESOURCES:
+            left[kind] -= one.amounts.get(kind, 0)
+    return {kind: amount for kind, amount in left.items() if amount > 0}
+
+
+def shortest_run(ordered: Sequence[Holding], short: Amounts) -> list[Holding]:
+    """The first of them that cover what is short, less any that the rest makes unnecessary; where all do not cover it,
+    all that help."""
+    run: list[Holding] = []
+    sums = dict.fromkeys(short, 0)
+    for one in ordered:
+        if all(sums[kind] >= amount for kind, amount in short.items()):
+            break
+        run.append(one)
+        sums = {kind: amount + one.amounts.get(kind, 0) for kind, amount in sums.items()}
+    kept: list[Holding] = []
+    for one in reversed(run):
+        left = {kind: amount - one.amounts.get(kind, 0) for kind, amount in sums.items()}
+        is_needed = any(min(left[kind], most) < min(sums[kind], most) for kind, most in short.items())
+        if is_needed or (not one.is_master and any(other.is_master for other in kept)):
+            kept.append(one)
+        else:
+            sums = left
+    return kept[::-1]
+
+
+def victims(ordered: Sequence[Holding], short: Amounts, cpu_left: int) -> list[Holding]:
+    """Who is to go; ``cpu_left`` at most of them for cores alone."""
+    found = shortest_run(ordered, short)
+    for_cpu = [one.id for one in for_cores_alone(found, short)]
+    late = set(for_cpu[max(0, cpu_left) :])
+    return [one for one in found if one.id not in late]
+
+
+def for_cores_alone(chosen: Sequence[Holding], short: Amounts) -> list[Holding]:
+    """Of those that go, whom memory does not need."""
+    memory = {MEMORY_MIB: short[MEMORY_MIB]} if MEMORY_MIB in short else {}
+    needed = {one.id for one in shortest_run(chosen, memory)}
+    return [one for one in chosen if one.id not in needed]

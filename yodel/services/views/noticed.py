@@ -1,0 +1,63 @@
+"""Which containers are to go, when and why, as people see it.  Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.ports.clock import Clock
+from yodel.services.writer.state import ClusterState
+
+LINES_MAX = 5
+"""Of one application: reasons that are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeView:
+    """``left_s``: until the last of the containers is ended; None: nobody ends them."""
+
+    reason: NoticeReason
+    why: str
+    containers: int
+    left_s: float | None
+
+    @property
+    def text(self) -> str:
+        what = "1 container is" if self.containers == 1 else f"{self.containers} containers are"
+        until = "" if self.left_s is None else f"; ended within {self.left_s:.0f} s"
+        return f"{what} on notice ({self.reason}): {self.why}{until}."
+
+
+class Noticed:
+    def __init__(self, state: ClusterState, clock: Clock) -> None:
+        self._state, self._clock = state, clock
+
+    def of(self, container_id: ContainerId) -> NoticeView | None:
+        notice = self._state.notices.of(container_id)
+        return self._view([notice]) if notice is not None else None
+
+    def of_application(self, application_id: ApplicationId) -> list[NoticeView]:
+        """By what they are for, at most ``LINES_MAX``."""
+        found: dict[tuple[NoticeReason, str], list[Notice]] = {}
+        for container_id in self._state.notices.noted_of(application_id):
+            notice = self._state.notices.of(container_id)
+            if notice is not None:
+                found.setdefault((notice.reason, notice.why), []).append(notice)
+        return [self._view(notices) for notices in list(found.values())[:LINES_MAX]]
+
+    def for_queue(self, path: str) -> tuple[list[ContainerId], float]:
+        """Containers of others that are to go for a leaf, and in how many seconds the last of them is ended."""
+        notices = self._state.notices.of_teller(Teller.QUEUES)
+        found = {one: notice for one, notice in notices.items() if notice.for_queue == path and not notice.is_resting}
+        return list(found), self._left_s(list(found.values())) or 0.0
+
+    def _view(self, notices: Sequence[Notice]) -> NoticeView:
+        first = notices[0]
+        return NoticeView(reason=first.reason, why=first.why, containers=len(notices), left_s=self._left_s(notices))
+
+    def _left_s(self, notices: Sequence[Notice]) -> float | None:
+        last_s = max((notice.deadline_s for notice in notices), default=inf)
+        return max(0.0, last_s - self._clock.monotonic_s()) if last_s < inf else None
