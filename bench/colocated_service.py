@@ -6,7 +6,8 @@ Conditions of ``tests/e2e/colocated.py``, each in every round, in an order that 
 idle class (A'), beside a ``native`` pod of equal weight (B), beside Yodel's batch pod with nothing written (C), with
 limits and quota (D).  Runs are compared with A' of the same round.  A run is void where the machine was busy before
 it, the rate was missed, or a request took another amount of processor time than in A' (a virtual processor has several
-speeds); all is void where repeats of A' differ by more than 15 %.  Raw latencies stay in the folder that is printed.
+speeds).  All is void where the service's answer changes, or repeats of A' differ by more than 15 %.  Raw latencies stay
+in the folder that is printed.
 """
 
 from __future__ import annotations
@@ -107,9 +108,12 @@ def main() -> None:
             cores.apart(rig.HOME, int(node.name.removeprefix("node")), cpus="1", others="0"),
         ):
             node.asked("warm", 5, colocated.RATE)
+            answer = node.answer()
             for number in range(arguments.rounds):
                 found, busy = _round(node, number, arguments.seconds)
                 rounds.append(found)
+                if node.answer() != answer:
+                    raise SystemExit(f"void: the service answered {node.answer()!r} and not {answer!r}")
                 for name, run in found.items():
                     reasons = void_run(
                         run, found["A'"], seconds=arguments.seconds, rate=colocated.RATE, busy=busy[name]

@@ -13,7 +13,10 @@ import pytest
 
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.layout import BEST_EFFORT, PODS
+from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, PODS
+from nm_plugin.cgroups.pressure import OnlinePressure
+from tests.support.node_agent import eventually
+from yodel.domain.colocation.report import Pressure
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
@@ -77,3 +80,44 @@ def test_groups_that_are_made_anew_cost_one_reading() -> None:
         reader.read()
     with pytest.raises(LostReading, match="is not there"):
         reader.read()
+
+
+WAITERS = """
+import os, subprocess, sys
+open(sys.argv[1], "w").write(str(os.getpid()))
+waiters = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+print("there", flush=True)
+sys.stdin.read()
+for waiter in waiters:
+    waiter.kill()
+    waiter.wait()
+"""
+
+
+@contextlib.contextmanager
+def _waiters(group: Path) -> Iterator[None]:
+    """Twice as many processes as there are processors, in a group."""
+    command = [sys.executable, "-c", WAITERS, str(group / "cgroup.procs")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"there\n"
+        yield
+
+
+async def test_online_pods_that_wait_for_a_processor_are_seen_in_the_hierarchy_beside() -> None:
+    name = f"yodel-test-{os.getpid()}"
+    source = f"{name}/kubepods/burstable"
+    unified = [MOUNT / "unified" / Path(name, *names) for names in ((), PODS, BURSTABLE)]
+    with _groups(name):
+        pressure = OnlinePressure(MOUNT, f"/{name}")
+        assert pressure.read() is None
+        for path in unified:
+            path.mkdir()
+        try:
+            idle = Pressure(source=source, some_basis_points=0)
+            assert pressure.read() == idle
+            with _waiters(unified[-1]):
+                await eventually(lambda: pressure.read() not in (None, idle), 60)
+        finally:
+            for path in reversed(unified):
+                path.rmdir()

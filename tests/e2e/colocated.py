@@ -9,6 +9,7 @@ container hashes in four processes and prints how long each round of a fixed siz
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +168,24 @@ class ServiceNode:
             paths += (CGROUPS / controller / self.best_effort).glob(f"pod*/{file}")
         return {str(path): path.read_text().strip() for path in paths}
 
-    def kill_agent(self) -> None:
-        """As the machine would: it cannot say good-bye.  Its kubelet starts another."""
+    @property
+    def agent(self) -> Any:
+        """The pod of its node agent."""
         namespace = ("--namespace", self.cluster.container_namespace)
         chosen = ("--selector=app.kubernetes.io/component=node-agent", f"--field-selector=spec.nodeName={self.name}")
         (pod,) = self.cluster.get("pods", *namespace, *chosen)["items"]
+        return pod
+
+    def quotas_told(self) -> list[tuple[float, int]]:
+        """Of the agent's own log: when it decided on another quota, and for what use of online pods (milli)."""
+        name = self.agent["metadata"]["name"]
+        text = self.cluster.kubectl("logs", name, "--namespace", self.cluster.container_namespace)
+        events = [json.loads(line) for line in text.splitlines() if '"quota_decided"' in line]
+        return [(datetime.fromisoformat(one["timestamp"]).timestamp(), one["online_milli"]) for one in events]
+
+    def kill_agent(self) -> None:
+        """As the machine would: it cannot say good-bye.  Its kubelet starts another."""
+        pod = self.agent
         group = CGROUPS / "cpu" / self.root / "kubepods" / "burstable" / f"pod{pod['metadata']['uid']}"
         pids = {int(pid) for path in group.glob("*/cgroup.procs") for pid in path.read_text().split()}
         agents = [pid for pid in pids if b"yodel" in Path(f"/proc/{pid}/cmdline").read_bytes()]
@@ -203,6 +218,13 @@ class ServiceNode:
             pressure=(self.stalled_s() - stalled) / lasted,
             rounds=batch.rounds()[rounds:] if batch is not None else (),
         )
+
+    def answer(self) -> str:
+        """What the service answers to the question that clients ask; empty where it does not."""
+        words = [str(Path(pgbench()).parent / "psql"), *self.login, "--tuples-only", f"--command={QUERY}", "bench"]
+        environment = {**os.environ, "PGPASSWORD": "bench", "PGCONNECT_TIMEOUT": "5"}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=CALL_TIMEOUT_S)
+        return done.stdout.strip()
 
     def asked(self, name: str, seconds: int, rate: int, clients: int = CLIENTS) -> list[float]:
         """Latencies from when each request was due, in milliseconds; the log stays."""
@@ -301,16 +323,10 @@ def service_on(cluster: KubeCluster, folder: Path) -> Iterator[ServiceNode]:
         uid = cluster.get(*pod)["metadata"]["uid"]
         group = f"{CGROUP}/{node}/kubepods/burstable/pod{uid}"
         made = ServiceNode(cluster=cluster, name=node, folder=folder, service_address=address, service_group=group)
-        wait_for("the service", lambda: _answers(made))
+        wait_for("the service", made.answer)
         yield made
     finally:
         cluster.kubectl("delete", "pod", "service", "--namespace=default", "--ignore-not-found", "--now")
-
-
-def _answers(node: ServiceNode) -> bool:
-    words = [str(Path(pgbench()).parent / "psql"), *node.login, "--command=SELECT 1", "bench"]
-    environment = {**os.environ, "PGPASSWORD": "bench"}
-    return subprocess.run(words, env=environment, capture_output=True, timeout=CALL_TIMEOUT_S).returncode == 0
 
 
 @dataclass(slots=True)
@@ -335,7 +351,7 @@ class Trace:
     def _keep(self) -> None:
         used: list[tuple[float, float]] = []
         while not self._end.wait(0.1):
-            now = time.monotonic()
+            now = time.time()  # as the agent's log has it
             pods, batch = (self.node.cpu_s(group) for group in (f"{self.node.root}/kubepods", self.node.best_effort))
             used.append((now, pods - batch))
             used = [one for one in used if now - one[0] <= 1.05]
@@ -343,10 +359,10 @@ class Trace:
             cores = (after - before) / (last - first) if last > first else 0.0
             self.seconds.append((now, cores, self.node.quota_us()))
 
-    def followed_s(self, since: float) -> float:
-        """How long after online pods used half of what they then used more, the quota had fallen by half of its fall.
+    def spike(self, since: float) -> Spike:
+        """What came of more requests, ``since`` when they came.
 
-        ``since`` is just before they did.  AssertionError: it did not fall by what they used more.
+        AssertionError: online pods did not use more, or the quota did not fall by it.
         """
         before = [one for one in self.seconds if one[0] < since][-10:]
         after = [one for one in self.seconds if one[0] >= since]
@@ -355,5 +371,18 @@ class Trace:
         assert (quota - least) / PERIOD_US > (most - used) / 2 > 0.1, (used, most, quota, least)
         more, less = (used + most) / 2, (quota + least) / 2
         rose = next(one[0] for one in after if one[1] >= more)
-        fell = next(one[0] for one in after if one[2] <= less)
-        return fell - rose
+        told = next((one for one in self.node.quotas_told() if one[0] >= since and one[1] >= more * 1000), None)
+        assert told is not None, "the agent's log tells of no quota for so much use"
+        return Spike(
+            told_s=told[0] - rose,
+            followed_s=next(one[0] for one in after if one[2] <= less) - rose,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spike:
+    """How long after online pods used half of what they then used more: until the agent's log told of a quota for that
+    use, and until half of the quota's fall stood in the kernel's file.  Below zero where a reading came first."""
+
+    told_s: float
+    followed_s: float

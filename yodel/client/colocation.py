@@ -119,6 +119,8 @@ def switch_off(
         if not as_json and found["node_list"]:
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+        if wait is None and found["limits"]["node_counts"]:
+            show.hint("Agents undo limits now: yodel colocation status tells when each has confirmed, --wait waits.")
         if wait is not None:
             await _wait(client, screen, found, wait, as_json=as_json)
 

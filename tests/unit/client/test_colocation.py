@@ -141,6 +141,7 @@ def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere
         served.on_loop(lambda: rm.written_limits.hear(NODE.id, "kube-1", said))
 
     confirm(2)
+    assert "Agents undo limits now" in served.invoke("colocation", "off").stderr
     late = served.invoke("colocation", "off", "--wait", "0")
     assert late.exit_code == 1, late.output
     assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout

@@ -99,6 +99,20 @@ async def test_after_a_restart_nobody_knows_before_the_agent_speaks(world: World
     assert known(world) == (LimitsState.UNDONE, 0)
 
 
+async def test_what_is_said_before_the_nodes_are_listed_counts(world: World) -> None:
+    await say(world, 3)
+    listed = world.relist
+    await world.stop()
+    world.relist = lambda: None  # type: ignore[method-assign]
+    await world.start()
+    world.rm.use_colocation(WERE_LIMITED)
+    await world.register_node()
+    await say(world, 0, version="")
+    listed()
+    await world.settle()
+    assert known(world) == (LimitsState.UNDONE, 0)
+
+
 async def test_another_node_s_token_confirms_nothing(world: World) -> None:
     await say(world, 3)
     world.rm.use_colocation(WERE_LIMITED)

@@ -96,7 +96,8 @@ class WrittenLimits:
     def __init__(self, state: ClusterState, clock: Clock, publishing: Publishing) -> None:
         self._state, self._clock, self._publishing = state, clock, publishing
         self._said: dict[str, _Said] = {}
-        """By Kubernetes' name of the node, at most one for each that there is."""
+        """By Kubernetes' name of the node, at most one for each row of a node.  An agent that is off says it once,
+        perhaps before the nodes are listed."""
         self._was_written: set[str] = set()
         """Nodes of which an agent has said in this life that something was written there."""
         self._there: set[str] = set()
@@ -113,7 +114,7 @@ class WrittenLimits:
         row = self._state.nodes.get(node_id)
         name = row.kubernetes_node_name if row is not None else ""
         groups = report.written_groups
-        if groups is None or name != proved_name or name not in self._there:
+        if groups is None or not name or name != proved_name:
             return
         before, colocation = self._said.get(name), self._publishing.colocation
         version = colocation.policy.version if colocation.policy is not None else ""
@@ -135,7 +136,7 @@ class WrittenLimits:
 
     def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
         there = {node.name for node in nodes}
-        for name in self._there - there:
+        for name in self._said.keys() - there:
             self._forget(name)
         self._there = there
 
@@ -163,7 +164,7 @@ class WrittenLimits:
         )
 
     def _names(self, rows: Mapping[str, Sequence[Node]]) -> Iterator[str]:
-        yield from self._was_written
+        yield from self._was_written & self._there
         if self._publishing.colocation.is_bounding:
             yield from rows.keys() - self._was_written
 
