@@ -150,7 +150,8 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
             nodes.until(node["node_id"].partition(":")[0], "RUNNING")
         yield f"{service}: {application_id}, {size_mb} MB, node {killed or 'none'} killed in the middle"
         if not killed or result.returncode != 0:
-            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{logs_of(cluster, application_id)[-20_000:]}"
+            written = logs_of(cluster, application_id)[-20_000:]
+            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{written}"
             return
         yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
         report = json.loads((folder / "report.json").read_text())
