@@ -48,6 +48,7 @@ from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.capacity import Capacities
 from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import Lending
 from yodel.services.nodes.lent_as import require_possible
 from yodel.services.nodes.publishing import Publishing
@@ -247,7 +248,7 @@ class Core:
             self.written_limits,
             self.topology.place_of,
             self.reconciler.observed,
-            lambda node_id: self.taking_back.ranks(node_id),
+            lambda node_id: self.holdings.ranks(node_id),
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
@@ -260,13 +261,13 @@ class Core:
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
         self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
+        self.holdings = Holdings(self.state, clock, self.publishing, self.quotas, self.binder.others_on)
         self.taking_back = TakingBack(
             self.engine,
             clock,
             self.publishing,
-            self.quotas,
+            self.holdings,
             self.rights,
-            self.binder.others_on,
             self.inspection.noticed,
         )
         self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)

@@ -13,18 +13,17 @@ would start again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from yodel.domain.colocation.emergency import COOL_DOWN_MS
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
+from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.colocation.taking_back import (
     CPU_VICTIMS_MAX,
     CPU_VICTIMS_WITHIN_S,
     Amounts,
-    Holding,
     deficit,
     for_cores_alone,
     in_order,
@@ -34,22 +33,20 @@ from yodel.domain.colocation.taking_back import (
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.notices import Notice, NoticeReason, Teller
-from yodel.domain.queues.ledger import Ledger
-from yodel.domain.queues.pools import NATIVE, PoolName
+from yodel.domain.queues.pools import NATIVE
 from yodel.errors import AccessDenied, Refused, Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.access.rights import Rights
+from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.published_node import PublishedNode
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.loan_book import Taking
 from yodel.services.writer.preempting import preempt, tell_masters
-from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
-from yodel.translator.publishing import Lent, amounts_of
+from yodel.translator.publishing import Lent
 
 LOOK_S = 1.0
-RANKED_S = 10.0
 NODES_SLICE = 50
 """Nodes looked at in one turn of the loop."""
 SLICE = 500
@@ -77,31 +74,20 @@ class Victim:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranked:
-    """Containers of a node, and those on lent capacity in their order."""
-
-    there: tuple[ContainerId, ...]
-    at_s: float
-    ranks: tuple[ContainerId, ...]
-
-
 class TakingBack:
-    """One task.  ``others_on`` tells what pods of others ask for on a node, thousandths by resource name; ``noticed``
-    hears of notices that are new."""
+    """One task.  ``noticed`` hears of notices that are new."""
 
     def __init__(
         self,
         engine: Engine,
         clock: Clock,
         publishing: Publishing,
-        quotas: Quotas,
+        holdings: Holdings,
         rights: Rights,
-        others_on: Callable[[str], Mapping[str, int]],
         noticed: Callable[[Mapping[ContainerId, Notice]], None],
     ) -> None:
-        self._engine, self._clock, self._publishing, self._quotas = engine, clock, publishing, quotas
-        self._rights, self._others_on, self._noticed = rights, others_on, noticed
+        self._engine, self._clock, self._publishing, self._holdings = engine, clock, publishing, holdings
+        self._rights, self._noticed = rights, noticed
         self.given_count = 0
         """Notices that were given since the start."""
         self.ended_count = 0
@@ -110,26 +96,8 @@ class TakingBack:
         """By node, when notices for cores alone were given."""
         self._fits_since_s: dict[str, float | None] = {}
         """Of nodes that an administrator leaves less; None: not yet."""
-        self._ledger: Ledger | None = None
-        self._over: dict[str, int] = {}
-        self._ranked: dict[NodeId, _Ranked] = {}
         self._turn = asyncio.Lock()
         """Of looks: one after the other."""
-
-    # --- what is asked ---------------------------------------------------------------------------------------------
-
-    def ranks(self, node_id: NodeId) -> tuple[ContainerId, ...]:
-        """Containers of a node on lent capacity, the first to go first; where they are the same, as of up to
-        ``RANKED_S`` ago."""
-        there, now_s = tuple(self._engine.state.container_index.on_node(node_id)), self._clock.monotonic_s()
-        known = self._ranked.get(node_id)
-        if not there:
-            self._ranked.pop(node_id, None)
-            return ()
-        if known is None or known.there != there or now_s - known.at_s >= RANKED_S:
-            ranks = tuple(one.id for one in self._holdings(node_id))
-            known = self._ranked[node_id] = _Ranked(there=there, at_s=now_s, ranks=ranks)
-        return known.ranks
 
     # --- what runs -------------------------------------------------------------------------------------------------
 
@@ -150,11 +118,9 @@ class TakingBack:
 
     async def _look(self) -> None:
         now_s, state = self._clock.monotonic_s(), self._engine.state
-        self._over, self._ledger = {}, None
+        self._holdings.begin_anew()
         given = self._given_for_cpu.items()
         self._given_for_cpu = {name: times for name, times in given if now_s - times[-1] < CPU_VICTIMS_WITHIN_S}
-        for node_id in self._ranked.keys() - state.nodes.keys():
-            del self._ranked[node_id]
         self._tell_of_emergencies()
         self._end_orders()
         before = state.notices.of_teller(Teller.LOANS)
@@ -182,7 +148,7 @@ class TakingBack:
 
     def _closed(self) -> list[str]:
         """Nodes that take nothing new of the pool that is lent."""
-        loans, pool = self._engine.state.loans, self._pool
+        loans, pool = self._engine.state.loans, self._holdings.pool
         names = loans.closed(pool) if pool is not None else ()
         return [name for name in names if pool is not None and loans.taking(pool, name) is Taking.CLOSED]
 
@@ -192,8 +158,8 @@ class TakingBack:
         if row is None:
             return {}, []
         notice_s = self._publishing.colocation.notice_s
-        ordered = self._holdings(row.id)
-        held = self._held(name, ordered)
+        ordered = self._holdings.on(row.id)
+        held = self._holdings.held(name, ordered)
         before = self._engine.state.notices.of_teller(Teller.LOANS)
         own = [one for one in ordered if one.id in before]
         going = [one for one in ordered if one.id not in before and self._goes_before(one.id, now_s + notice_s)]
@@ -251,65 +217,6 @@ class TakingBack:
                     )
         state.notices.tell(Teller.AGENTS, notices)
 
-    # --- what is held ----------------------------------------------------------------------------------------------
-
-    @property
-    def _pool(self) -> PoolName | None:
-        """The pool that nodes lend to."""
-        measures = self._publishing.measures
-        kinds = self._publishing.rules.kinds.items()
-        return next((name for name, kind in kinds if kind.measures == measures), None)
-
-    def _holdings(self, node_id: NodeId) -> list[Holding]:
-        """In order."""
-        state, pool = self._engine.state, self._pool
-        containers = (
-            [state.containers[one] for one in state.container_index.on_node(node_id)] if pool is not None else []
-        )
-        found = (self._holding(one) for one in containers if state.pools.pools.of(one.queue) == pool)
-        return in_order(found)
-
-    def _holding(self, container: Container) -> Holding:
-        application = self._engine.state.applications[container.id.application_id]
-        size = container.reserved
-        return Holding(
-            id=container.id,
-            amounts={
-                CPU_MILLI: size.vcores * self._publishing.rules.milli_per_vcore,
-                MEMORY_MIB: size.memory_mib,
-            },
-            over_milli=self._over_of(application.submission.queue),
-            priority=application.submission.priority,
-            request_priority=container.priority,
-            created_ms=container.created_ms,
-            is_master=container.is_am,
-        )
-
-    def _over_of(self, queue: str) -> int:
-        """What a queue holds above its guarantee, in thousandths of its pool; as of the last look."""
-        if not self._quotas.is_enforced:
-            return 0
-        found = self._over.get(queue)
-        if found is None:
-            ledger = self._ledger = self._ledger or self._quotas.ledger()
-            share, used = ledger.share(queue), ledger.used(queue)
-            found = self._over[queue] = max(
-                1000 * (used.memory_mib - share.guaranteed.memory_mib) // max(1, share.whole.memory_mib),
-                1000 * (used.vcores - share.guaranteed.vcores) // max(1, share.whole.vcores),
-            )
-        return found
-
-    def _held(self, name: str, holdings: Iterable[Holding]) -> dict[str, int]:
-        """By type: what live containers and pods of others ask for.  What is terminating is not in it."""
-        measures = self._publishing.measures
-        held = (
-            amounts_of(self._others_on(name), measures).by_type if measures is not None else dict.fromkeys(RESOURCES, 0)
-        )
-        for one in holdings:
-            for kind in RESOURCES:
-                held[kind] += one.amounts[kind]
-        return held
-
     # --- what administrators order ---------------------------------------------------------------------------------
 
     async def evict(self, user: str, node_id: NodeId, left: Lent, *, is_dry_run: bool) -> Eviction:
@@ -337,8 +244,8 @@ class TakingBack:
     def _eviction(self, name: str, node: PublishedNode, node_id: NodeId, left: Lent) -> Eviction:
         assert node.lent is not None
         lent = {kind: min(amount, left.by_type[kind]) for kind, amount in node.lent.by_type.items()}
-        ordered = self._holdings(node_id)
-        held = self._held(name, ordered)
+        ordered = self._holdings.on(node_id)
+        held = self._holdings.held(name, ordered)
         chosen = shortest_run(ordered, deficit(held, lent))
         state = self._engine.state
         return Eviction(
