@@ -1,7 +1,7 @@
 """How long all that ran on the node waited for memory: the kernel's ``memory.pressure``, where there is one.
 
-Of the kubelet's root, in the hierarchy of version 2; beside version 1 that is mounted as ``unified``, without
-controllers, and has pressure all the same.  Blocks.
+Of the kubelet's root, in the hierarchy of version 2, or in the one that is mounted as ``unified`` beside version 1.
+Blocks.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.cgroups.layout import V2
+from nm_plugin.cgroups.pressure import UNIFIED
 
 FILE = "memory.pressure"
-UNIFIED = "unified"
 
 
 def full_percent(layout: Layout, files: Files, proc: Path = Path("/proc")) -> float | None:

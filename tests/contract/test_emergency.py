@@ -15,7 +15,8 @@ import pytest
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import Files
 from nm_plugin.cgroups.layout import BEST_EFFORT
-from nm_plugin.cgroups.memory_pressure import UNIFIED, full_percent
+from nm_plugin.cgroups.memory_pressure import full_percent
+from nm_plugin.cgroups.pressure import UNIFIED
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually

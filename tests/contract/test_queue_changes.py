@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests.support.fakes import Crash
 from tests.support.playbook import World
 from tests.support.stores import Place
+from yodel.domain.queues.removal import Mark, mark_of
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import StaleVersion, Unavailable
 from yodel.ports.store import Commit, OutcomeUnknown, Store
@@ -159,3 +161,30 @@ async def test_weights_that_a_queue_has_from_above_come_back_after_a_restart(wor
     await world.change(("root", {"user-settings.bob.weight": None}))
     await world.restart()
     assert world.rm.state.queues["root.default"].user_weights == (("al", 0.25),)
+
+
+@pytest.mark.parametrize("fault", Fault)
+async def test_queue_that_is_marked_to_go_is_removed_once_whatever_becomes_of_the_commit(
+    world: Disturbed, fault: Fault
+) -> None:
+    conf = world.rm.scheduler_conf
+    halves = [QueueChange(path=f"root.{name}", properties={"capacity": "50"}) for name in ("a", "default")]
+    added = ConfUpdate(added=halves[:1], updated=halves[1:])
+    await world.run(conf.change("admin", assembling(added)))
+    application_id = await world.submit(queue="a")
+    _, before = await conf.as_of(1)
+    await world.run(conf.change("admin", replacing(before), is_whole=True))
+    await world.restart()
+    assert mark_of(world.rm.state.queues["root.a"]) == Mark(version=3, author="admin")
+
+    await world.run(world.rm.submission.kill(application_id, "alice"))
+    world.faults.append(fault)
+    with suppress(Crash, Unavailable):
+        await world.run(world.rm.marked_queues.look())
+    await world.restart()
+    await world.run(world.rm.marked_queues.look())
+    assert set(world.rm.state.queues) == {"root", "root.default"}
+    last, *_ = await world.stores[-1].tree_changes(None, 100)
+    assert (last.version, last.author) == (4, "admin")
+    assert last.reason.startswith("marked to go by version 3")
+    assert (await world.rm.scheduler_conf.as_of(1))[1] == world.rm.scheduler_conf.properties()

@@ -216,6 +216,7 @@ def test_a_service_has_the_memory_that_it_needs_and_batch_goes_one_by_one(lender
                 (told,) = wait_for("an event", lambda pod=pod: preempted(lender, pod.name))  # type: ignore[misc]
                 assert f"Container {pod.container} ended with -102: " in told
                 assert "Container preempted by its node: node memory 1." in told
+                assert "it is number 1 of " in told, "the ResourceManager's order"
     finally:
         lender.kill(USER, application_id)
         job.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -37,10 +38,13 @@ def daemon(tmp_path: Path) -> Path:
 
 
 async def daemons(directory: Path) -> list[psutil.Process]:
-    """The two that hide, running."""
-    paths = [directory / "one", directory / "two"]
+    """The two that hid, as far as they have not been ended yet."""
+    paths, found = [directory / "one", directory / "two"], list[psutil.Process]()
     await eventually(lambda: all(p.exists() and p.read_text() for p in paths))
-    return [psutil.Process(int(path.read_text())) for path in paths]
+    for path in paths:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(int(path.read_text())))
+    return found
 
 
 @pytest.mark.parametrize("ends", ["stays", "goes"])

@@ -103,7 +103,7 @@ class World:
         rm = self._rm = Core.of(self.ports(store), self.options.limits(), stored)
         rm.state.served_at(WEB_ADDRESS)
         await rm.expect()
-        await rm.shuffle_endpoints.look()
+        await rm.shuffle_endpoints.begin()
         rm.scheduler.wake()
         self._scheduler_due_s = inf
         self._writer = asyncio.create_task(rm.engine.run(), name="engine")

@@ -120,7 +120,7 @@ class Rm:
     async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
         core, kube = self.core, self._kube
         await core.expect()
-        await core.shuffle_endpoints.look()
+        await core.shuffle_endpoints.begin()
         async with asyncio.TaskGroup() as tasks:
             loops = {
                 **core.loops(),

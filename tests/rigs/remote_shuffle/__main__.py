@@ -21,7 +21,9 @@ import signal
 import socket
 import sys
 import tempfile
+import urllib.error
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import psutil
@@ -67,9 +69,10 @@ def main() -> int:
         print(f"remote shuffle: {reason}", file=sys.stderr)
         return NOTHING_TO_RUN_AGAINST
     options = [option.partition(":") for option in arguments.option]
-    with _cluster() as (cluster, nodes):
+    with _folder() as shared, _cluster() as (cluster, nodes):
         for service, addresses in endpoints.items():
-            _say(cluster, service, addresses, [text for name, _, text in options if name == service])
+            jar = _jar(service, shared)
+            _say(cluster, service, addresses, jar, [text for name, _, text in options if name == service])
         found = [list(_steps(cluster, nodes, service, arguments.size)) for service in endpoints or [PLAIN]]
     for line in itertools.chain.from_iterable(found):
         print(line)
@@ -102,8 +105,16 @@ def _cluster() -> Iterator[tuple[Cluster, Nodes]]:
             yield cluster, Nodes(Spark("3.5.x", cluster), excluded)
 
 
-def _say(cluster: Cluster, service: str, endpoints: str, options: list[str]) -> None:
-    (jar,) = jars(service).glob("*.jar")
+def _jar(service: str, shared: pathlib.Path) -> pathlib.Path:
+    """A copy of the client that everybody may read, as node agents want it: the cache may be in somebody's home."""
+    (found,) = jars(service).glob("*.jar")
+    path = shared / found.name
+    shutil.copyfile(found, path)
+    path.chmod(0o644)
+    return path
+
+
+def _say(cluster: Cluster, service: str, endpoints: str, jar: pathlib.Path, options: list[str]) -> None:
     words = [f"service={service}", f"endpoints={endpoints}", f"jar=@{jar}", "when-away=refuse", "spark-version=3.5.9"]
     told = queue_set(
         cluster, f"root.{service}", *(WORD + word for word in words), *(f"{WORD}option.{o}" for o in options)
@@ -122,8 +133,7 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
             application_id = submission.application_id()
 
             def reduces() -> bool:
-                ended = cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
-                return ended or any(folder.glob("reducing-*"))
+                return any(folder.glob("reducing-*")) or _has_ended(cluster, application_id)
 
             wait_for("a task of the last stage", reduces)
             killed = _kill_one(cluster, nodes, application_id)
@@ -143,6 +153,16 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
         yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
         report = json.loads((folder / "report.json").read_text())
         yield _judged(service, "the answer", _answer(report), _expected(size_mb))
+
+
+def _has_ended(cluster: Cluster, application_id: str) -> bool:
+    """Not before it is submitted either: its id is known first."""
+    try:
+        return cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
+    except urllib.error.HTTPError as error:
+        if error.code != HTTPStatus.NOT_FOUND:
+            raise
+        return False
 
 
 def _kill_one(cluster: Cluster, nodes: Nodes, application_id: str) -> str:

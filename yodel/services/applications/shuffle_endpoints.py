@@ -18,6 +18,7 @@ from yodel.services.writer.endpoint_book import Endpoint, Presence
 from yodel.services.writer.state import ClusterState
 
 LOOK_S = 10.0
+BEGIN_S = 3.0
 AT_ONCE = 32
 """Connections; each takes a second at most."""
 log = structlog.get_logger("yodel.shuffle")
@@ -36,6 +37,12 @@ class ShuffleEndpoints:
         """Rows were committed.  Never waits."""
         if self._queues != self._state.standing.queues:
             self._changed.set()
+
+    async def begin(self) -> None:
+        """Before anybody is served; those that many others keep waiting are looked at later."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BEGIN_S):
+                await self.look()
 
     async def run(self) -> None:
         while True:
