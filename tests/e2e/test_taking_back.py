@@ -13,7 +13,7 @@ from tests.conformance.clients.mapreduce import start_sleep
 from tests.conformance.clients.outcome import counters_in
 from tests.conformance.cluster import TOOLS, wait_for
 from tests.conformance.spark_submit import Submission
-from tests.e2e.kube_cluster import USER, KubeCluster, Pod
+from tests.e2e.kube_cluster import USER, KubeCluster
 from tests.e2e.lending import published
 from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART, RELEASE
@@ -22,7 +22,9 @@ from tests.rigs.kubernetes.tools import Tools
 CACHED_SHUFFLE = str(Path(__file__).parent / "spark_jobs" / "cached_shuffle.py")
 STATIC = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
 FULL_MILLI = 2000
-EXECUTORS = 3
+EXECUTORS, EXECUTORS_OF_ALL = 3, 5
+"""The latter with a driver fill three nodes."""
+BUSY = "yodel.io/e2e=busy:NoSchedule"
 # One executor or task that counts as failed would end the application.
 ONCE = {"spark.yarn.max.executor.failures": "1", "spark.executor.maxNumFailures": "1", "spark.task.maxFailures": "1"}
 LEAVES = {
@@ -45,10 +47,15 @@ def lend_all(cluster: KubeCluster, notice_s: int = 30) -> None:
 
 
 @contextlib.contextmanager
-def shuffling(cluster: KubeCluster, conf: dict[str, str]) -> Iterator[tuple[Submission, Callable[[], str]]]:
-    """A Spark job that has shuffled and cached, and how it ends: as it must, and what its logs say."""
+def shuffling(
+    cluster: KubeCluster, conf: dict[str, str], executors: int = EXECUTORS, without_driver: str = ""
+) -> Iterator[tuple[Submission, Callable[[], str]]]:
+    """A Spark job that has shuffled and cached, and how it ends: as it must, and what its logs say.  Its driver is on
+    another node than ``without_driver``."""
     folder = cluster.target.folder()
-    conf = {"spark.executor.instances": str(EXECUTORS), **conf}
+    conf = {"spark.executor.instances": str(executors), **conf}
+    if without_driver:
+        cluster.kubectl("taint", "node", without_driver, BUSY)
     job = cluster.spark().start("cluster", CACHED_SHUFFLE, f"{cluster.hdfs.default_fs}{folder}", conf=conf)
 
     def end() -> str:
@@ -61,7 +68,9 @@ def shuffling(cluster: KubeCluster, conf: dict[str, str]) -> Iterator[tuple[Subm
         return logs
 
     try:
-        cluster.running_pods(job.application_id(), "task", EXECUTORS)
+        cluster.running_pods(job.application_id(), "am", 1)
+        cluster.kubectl("taint", "node", "--all", f"{BUSY}-", check=False)
+        cluster.running_pods(job.application_id(), "task", executors)
         wait_for("a round", lambda: rounds(cluster, job) >= 1)
         yield job, end
     finally:
@@ -167,9 +176,11 @@ def expiring_soon(lender: KubeCluster) -> Iterator[KubeCluster]:
 def test_spark_loses_a_node_without_notice_and_computes_anew_what_was_there(expiring_soon: KubeCluster) -> None:
     cluster = expiring_soon
     lend_all(cluster)
-    with shuffling(cluster, {}) as (job, end):
+    node = node_apart(cluster)
+    with shuffling(cluster, {}, EXECUTORS_OF_ALL, without_driver=node) as (job, end):
         application_id = job.application_id()
-        node, hurt = executors_apart(cluster, application_id)
+        hurt = [pod for pod in cluster.live_pods(application_id, "task") if pod.node == node]
+        assert hurt, "no executor is there"
         cluster.node(int(node.removeprefix("node"))).crash()
         wait_for("the node lost", lambda: cluster.yarn_node(node)["state"] == "LOST")
         gone = {pod.container for pod in hurt}
@@ -183,11 +194,8 @@ def test_spark_loses_a_node_without_notice_and_computes_anew_what_was_there(expi
     assert attempts(cluster, application_id) == 1
 
 
-def executors_apart(cluster: KubeCluster, application_id: str) -> tuple[str, list[Pod]]:
-    """A node with executors where neither the driver nor the ResourceManager is."""
-    (driver,) = cluster.live_pods(application_id, "am")
+def node_apart(cluster: KubeCluster) -> str:
+    """Where neither the ResourceManager nor its database is."""
     managers = cluster.get("pods", "--namespace", cluster.namespace)["items"]
-    others = {driver.node, *(pod["spec"].get("nodeName", "") for pod in managers)}
-    executors = cluster.live_pods(application_id, "task")
-    node = next(pod.node for pod in executors if pod.node not in others)
-    return node, [pod for pod in executors if pod.node == node]
+    places = {pod["spec"].get("nodeName", "") for pod in managers}
+    return next(name for name in cluster.node_names() if name not in places)
