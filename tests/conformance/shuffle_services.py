@@ -129,8 +129,8 @@ def shown_queue(cluster: Cluster, path: str) -> dict[str, Any]:
 
 
 def logs_of(cluster: Cluster, application_id: str) -> str:
-    """What its containers wrote, once it is where it is kept."""
-    command = [YODEL, "app", "logs", application_id, "--server", cluster.ready.rest_url]
+    """What its ApplicationMaster wrote, once it is where it is kept."""
+    command = [YODEL, "app", "logs", application_id, "--am", "--server", cluster.ready.rest_url]
 
     def said() -> str:
         return subprocess.run(command, timeout=600, capture_output=True, text=True).stdout
