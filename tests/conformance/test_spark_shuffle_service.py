@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.shuffle_services import ONCE, Job, Listener, jar_of, say
 from tests.conformance.spark_submit import Spark
 from tests.support.ports import free_port
 from tests.support.processes import command_of, has_ended
@@ -105,3 +106,32 @@ def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
         return {name for _, names, _ in os.walk(usercache) for name in names}
 
     wait_for("the files gone with their application", lambda: application_id not in folders())
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("line", ["3.5.x"])
+@pytest.mark.parametrize("allows", [False, True])
+def test_uniffle_with_dynamic_allocation_on_nodes_that_have_it(
+    line: str, allows: bool, served: Cluster, port: int, shared_dir: pathlib.Path
+) -> None:
+    conf = {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.executor.instances": "",
+        "spark.shuffle.service.port": str(port),
+        "spark.rss.client.assignment.retry.times": "1",
+        "spark.rss.client.assignment.retry.interval": "100",
+    }
+    with Listener("uniffle", Spark(line, served), *(["allows"] if allows else [])) as listener:
+        words = {"jar": f"local:{jar_of('uniffle')}", "spark_version": "3.5.9"}
+        say(served, "default", service="uniffle", endpoints=listener.endpoint, **words)
+        job = Job(served, shared_dir, "default", conf | ONCE)
+        assert listener.said("access"), "whether it may was asked"
+        assert bool(listener.said("assignment")) == allows, "its driver started, and wants servers"
+    settings = job.settings()
+    assert settings["spark.shuffle.sort.io.plugin.class"] == "org.apache.spark.shuffle.RssShuffleDataIo"
+    assert settings["spark.rss.enabled"] == str(allows).lower()
+    # The client of 0.10 asks for the service here ("true"), that of 0.9 leaves it and tracks shuffles.
+    assert settings.get("spark.shuffle.service.enabled") == ("false" if allows else None)
+    if not allows:
+        assert job.result.returncode == 0, job.result.text[-6000:]
+        assert job.is_right()
