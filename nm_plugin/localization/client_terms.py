@@ -112,7 +112,7 @@ def hindrance(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, 
     least = terms.client.dynamic_from.get(terms.when_away)
     if least is not None and (release.major, release.minor) < least:
         needed = f"Spark {least[0]}.{least[1]} with {terms.service.name}"
-        return f"{_shown(_DYNAMIC, said)} needs {needed}, and it has {release}"
+        return f"{_shown(_DYNAMIC, said)} needs {needed}, and it has Spark {release}"
     needed = terms.client.dynamic_needs.get(terms.when_away, "")
     if needed and needed not in services:
         return (

@@ -128,11 +128,11 @@ def shown_queue(cluster: Cluster, path: str) -> dict[str, Any]:
         return found
 
 
-def driver_log(cluster: Cluster, job: Job) -> str:
-    """What the driver wrote, once it is where it is kept."""
-    command = [YODEL, "app", "logs", job.result.application_id, "--server", cluster.ready.rest_url]
+def logs_of(cluster: Cluster, application_id: str) -> str:
+    """What its ApplicationMaster wrote, once it is where it is kept."""
+    command = [YODEL, "app", "logs", application_id, "--am", "--server", cluster.ready.rest_url]
 
     def said() -> str:
         return subprocess.run(command, timeout=600, capture_output=True, text=True).stdout
 
-    return wait_for("the driver's log", said)
+    return wait_for("the logs", said)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.queue_words import YODEL, shown
-from tests.conformance.shuffle_services import ME, ONCE, Job, Listener, driver_log, jar_of, say, shown_queue
+from tests.conformance.shuffle_services import ME, ONCE, Job, Listener, jar_of, logs_of, say, shown_queue
 from tests.conformance.spark_submit import Spark
 
 
@@ -102,7 +102,9 @@ def test_jar_is_fetched_and_what_may_not_fall_back_fails_as_the_client_says(
         job = Job(served, shared_dir, "strict", {"spark.yarn.jars": f"file:{spark.jars}", **ONCE})
         assert job.result.returncode != 0
         assert listener.said("workers") == [""]
-    assert "Fallback to spark built-in shuffle implementation is prohibited" in driver_log(served, job)
+    assert "Fallback to spark built-in shuffle implementation is prohibited" in logs_of(
+        served, job.result.application_id
+    )
     assert job.settings()["spark.celeborn.client.spark.shuffle.fallback.policy"] == "NEVER"
     assert "spark.shuffle.sort.io.plugin.class" not in job.settings(), "its allocation is not dynamic"
 

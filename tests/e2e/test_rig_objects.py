@@ -95,7 +95,8 @@ def test_node_agents_keep_apart_what_they_write(objects: list[Object], target: T
     for name in ("node1", "node2"):
         variables = {v["name"]: v["value"] for v in agent["env"] if "value" in v}
         said[name] = {key: text.replace("$(YODEL_NM_KUBERNETES_NODE_NAME)", name) for key, text in variables.items()}
-    shared = {"YODEL_NM_CGROUP_MOUNT"}  # read-only, and each node has its own root below
+    # Each node has its own root below them.
+    shared = {"YODEL_NM_CGROUP_MOUNT", "YODEL_NM_CGROUP_WRITABLE"}
     assert {key for key in said["node1"] if said["node1"][key] == said["node2"][key]} == shared
     names = [variable["name"] for variable in agent["env"]]
     assert names.index("YODEL_NM_KUBERNETES_NODE_NAME") < names.index("YODEL_NM_LOCAL_DIRS")

@@ -13,6 +13,7 @@ from tests.support.rm_options import NODE_SIZE
 from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.queue import Queue
 from yodel.domain.waiting_words import What
 from yodel.translator.node_fit import required_terms
 
@@ -199,6 +200,25 @@ async def test_queue_under_its_guarantee_is_held_a_node_instead_of_one_above_it(
         await cluster.second()
         (hold,) = world.rm.state.holds.all
         assert hold.queue == "root.a"
+
+
+@pytest.mark.parametrize(
+    "limits", [{"maximum_capacity_percent": 50.0}, {"user_limit_factor": 1.0}, {}], ids=["maximum", "user", "none"]
+)
+async def test_no_node_is_held_beyond_a_maximum_or_the_limit_of_a_user(limits: dict[str, float]) -> None:
+    """Of two nodes of sixteen, half is the queue's: its ApplicationMaster and two containers of eight are more."""
+    halves = [Queue(path=f"root.{name}", capacity_percent=50.0, user_limit_factor=-1.0) for name in "ab"]
+    halves[0] = replace(halves[0], **limits)  # type: ignore[arg-type]
+    async with World(options(PreemptionRules(), queues=halves)) as world:
+        cluster = TwoSizes(world, life_s=40)
+        await cluster.begin()
+        await cluster.large.beat(ask(2, capability=LARGE))
+        assert await wait_for(cluster, 1, 300)
+        for _ in range(5):
+            await cluster.second()
+            held = [hold for hold in world.rm.state.holds.all if hold.container_id is None]
+            assert not (limits and held)
+        assert bool(held) is not bool(limits)
 
 
 async def test_large_container_is_not_starved_by_small_ones_of_its_own_application() -> None:

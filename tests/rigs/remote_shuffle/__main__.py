@@ -4,6 +4,8 @@
 
 With ``--plain`` the same goes through Spark's own shuffle: what this program itself is worth.
 
+No server of either was there when this was written: with the real ones it has yet to be run.
+
 The servers are the caller's.  Each that is named has a queue of a ``yodel local`` here, whose word ``when-away`` is
 ``refuse``: nothing falls back.  The client's jar is fetched by the node agents.  Ends with status 0 where all is right,
 with 1 where something is not, and with 2 where there is nothing to run against.
@@ -31,9 +33,9 @@ import psutil
 from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, queue_set
+from tests.conformance.shuffle_services import jar_of, logs_of
 from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
 from tests.conformance.spark_submit import Spark
-from tests.support.hadoop_jars import jars
 from tests.support.processes import command_of
 
 NOTHING_TO_RUN_AGAINST = 2
@@ -107,7 +109,7 @@ def _cluster() -> Iterator[tuple[Cluster, Nodes]]:
 
 def _jar(service: str, shared: pathlib.Path) -> pathlib.Path:
     """A copy of the client that everybody may read, as node agents want it: the cache may be in somebody's home."""
-    (found,) = jars(service).glob("*.jar")
+    found = jar_of(service)
     path = shared / found.name
     shutil.copyfile(found, path)
     path.chmod(0o644)
@@ -148,7 +150,8 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
             nodes.until(node["node_id"].partition(":")[0], "RUNNING")
         yield f"{service}: {application_id}, {size_mb} MB, node {killed or 'none'} killed in the middle"
         if not killed or result.returncode != 0:
-            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{_log(cluster, application_id)}"
+            written = logs_of(cluster, application_id)[-20_000:]
+            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{written}"
             return
         yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
         report = json.loads((folder / "report.json").read_text())
@@ -211,11 +214,6 @@ def _expected(size_mb: int) -> tuple[bool, int, int]:
         count = (rows - key + KEYS - 1) // KEYS
         total += (count * key + KEYS * count * (count - 1) // 2) * (7 * key % KEYS + 1)
     return True, rows, total
-
-
-def _log(cluster: Cluster, application_id: str) -> str:
-    logs = sorted(cluster.directory.rglob(f"{application_id}/container_*/stderr"))
-    return "\n".join(f"{path}:\n{path.read_text(errors='replace')[-4000:]}" for path in logs)
 
 
 @contextlib.contextmanager

@@ -155,8 +155,9 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
     if am_share is not None and not 0 < am_share <= 1:
         raise _refused(MAXIMUM_AM_SHARE, str(share), "a part of the cluster, over 0 and at most 1")
-    leaves = [queue.path for queue in queues if queue.is_leaf]
-    mapping = mapping_of(properties, leaves, [queue.path for queue in queues if not queue.is_leaf])
+    staying = [queue for queue in queues if MARK not in words[queue.path]]  # a rule would keep a queue that is to go
+    leaves = [queue.path for queue in staying if queue.is_leaf]
+    mapping = mapping_of(properties, leaves, [queue.path for queue in staying if not queue.is_leaf])
     return Described(
         queues=tuple(with_shuffle(with_windows(queues, words), words)),
         am_share=am_share,

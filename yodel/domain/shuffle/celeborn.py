@@ -7,7 +7,7 @@ to know that.  ``refuse``: nothing falls back (``NEVER``), so executors that dyn
 
 from __future__ import annotations
 
-from yodel.domain.shuffle.accepted import count, duration, one_of, size, switch
+from yodel.domain.shuffle.accepted import count, duration, names, one_of, size, switch
 from yodel.domain.shuffle.service import Client, Service, Setting
 
 MANAGER = "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
@@ -75,6 +75,8 @@ CELEBORN = Service(
         f"{_CLIENT}push.revive.maxRetries": count(0, 1000, "tries to push elsewhere"),
         f"{_CLIENT}spark.fetch.throwsFetchFailure": switch("data that are lost are computed again, in the 0.5 line"),
         f"{_CLIENT}spark.stageRerun.enabled": switch("data that are lost are computed again, in the 0.6 line"),
+        "spark.celeborn.storage.availableTypes": names("storage that the workers have, as HDD,SSD"),
+        "spark.celeborn.auth.enabled": switch("the service asks applications who they are"),
         "spark.celeborn.masterClient.maxRetries": count(1, 1000, "tries to reach a master"),
         "spark.celeborn.masterClient.rpc.askTimeout": duration("for the answer of a master"),
     },

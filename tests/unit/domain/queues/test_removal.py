@@ -122,6 +122,7 @@ MARKED = with_used(TWO, ONE, in_use(["root.a"]), BY_ALICE)
         ({f"{PREFIX}root.a.{MARK}": "seven"}, "expected a version and its author"),
         ({f"{PREFIX}root.{MARK}": "7 alice"}, "root is marked to go"),
         ({f"{PREFIX}root.z.{MARK}": "7 alice"}, "is not supported"),
+        ({f"{PREFIX}queue-mappings": "u:bob:root.a"}, "root.a"),
     ],
 )
 def test_marked_queue_is_stopped_has_no_share_and_nothing_new_below(changed: dict[str, str], text: str) -> None:

@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.domain.shuffle.test_decision import LAUNCH, QUEUE
-from tests.unit.domain.shuffle.test_words import queue, said
+from tests.unit.domain.shuffle.test_words import TREE, queue, said
+from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.history import change_between
+from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.decision import (
     CLIENT_MODE_CLASS,
     OPT_OUT_TAG,
@@ -20,7 +23,7 @@ from yodel.domain.shuffle.service import Service
 from yodel.domain.shuffle.services import SERVICES
 from yodel.domain.shuffle.spark_release import LIBRARIES
 from yodel.domain.shuffle.word import ShuffleWord
-from yodel.domain.shuffle.words import ENDPOINTS_MAX, JAR_LENGTH_MAX, endpoints_of
+from yodel.domain.shuffle.words import ENDPOINTS_MAX, JAR_LENGTH_MAX, MARKER, endpoints_of
 from yodel.errors import Refused
 
 DIGEST = "0123456789abcdef" * 4
@@ -112,6 +115,14 @@ def test_what_is_refused(words: dict[str, str], expected: str) -> None:
 )
 def test_jars(jar: str) -> None:
     assert jar in [word.text for word in words_of(CELEBORN | {"jar": jar})]
+
+
+@pytest.mark.parametrize("name", ["jar", "jar-sha256", "endpoints"])
+def test_administrators_of_queues_say_none_of_it(name: str) -> None:
+    before, after = TREE | said(CELEBORN), TREE | said(CELEBORN | {name: "x"})
+    change = change_between(before, after, version=2, author="alice", time_ms=0, reason="")
+    found = not_delegated(change, {"root", "root.a", "root.a.b"}, lambda path: True)
+    assert found == f"{PREFIX}root.a.b.{MARKER}{name}"
 
 
 def test_celeborn_may_fall_back_or_may_not() -> None:
