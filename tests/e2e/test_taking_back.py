@@ -50,7 +50,7 @@ def lend_all(cluster: KubeCluster, notice_s: int = 30) -> None:
 def shuffling(
     cluster: KubeCluster, conf: dict[str, str], executors: int = EXECUTORS, without_driver: str = ""
 ) -> Iterator[tuple[Submission, Callable[[], str]]]:
-    """A Spark job that has shuffled and cached, and how it ends: as it must, and what its logs say.  Its driver is on
+    """A Spark job that has shuffled and cached, and how it ends: as it must, and what its driver says, which is on
     another node than ``without_driver``."""
     folder = cluster.target.folder()
     conf = {"spark.executor.instances": str(executors), **conf}
@@ -59,13 +59,14 @@ def shuffling(
     job = cluster.spark().start("cluster", CACHED_SHUFFLE, f"{cluster.hdfs.default_fs}{folder}", conf=conf)
 
     def end() -> str:
+        (driver,) = cluster.live_pods(job.application_id(), "am")
         cluster.hdfs.hdfs.put(f"{folder}/end", b"", user="hdfs")
         result = job.result(240)
         assert result.returncode == 0, result.text[-6000:]
         assert cluster.application(job.application_id())["finalStatus"] == "SUCCEEDED"
-        logs = cluster.logs(job.application_id())
-        assert "rounds were right" in logs
-        return logs
+        log = cluster.kubectl("logs", driver.name, "--namespace", cluster.container_namespace)
+        assert "rounds were right" in log
+        return log
 
     try:
         cluster.running_pods(job.application_id(), "am", 1)
@@ -82,9 +83,9 @@ def rounds(cluster: KubeCluster, job: Submission) -> int:
     return cluster.kubectl("logs", driver.name, "--namespace", cluster.container_namespace).count(" is right")
 
 
-def map_stages(logs: str) -> int:
+def map_stages(log: str) -> int:
     """How often the map side of the shuffle was computed, all of it or a part."""
-    return sum("missing tasks from ShuffleMapStage" in line for line in logs.splitlines())
+    return sum("missing tasks from ShuffleMapStage" in line for line in log.splitlines())
 
 
 def exit_statuses(cluster: KubeCluster, application_id: str) -> dict[str, int | None]:
@@ -114,8 +115,7 @@ def test_spark_loses_half_of_a_loan_with_notice_and_no_task_fails(lender: KubeCl
         before = rounds(lender, job)
         wait_for("rounds without it", lambda: rounds(lender, job) >= before + 2)
         lend_all(lender)
-        logs = end()
-        print(f"the map side of the shuffle was computed {map_stages(logs)} times")
+        print(f"the map side of the shuffle was computed {map_stages(end())} times")
     assert attempts(lender, application_id) == 1
     assert taken, "nobody went"
 
@@ -187,8 +187,7 @@ def test_spark_loses_a_node_without_notice_and_computes_anew_what_was_there(expi
         wait_for("their ends", lambda: gone <= exit_statuses(cluster, application_id).keys())
         before = rounds(cluster, job)
         wait_for("rounds without it", lambda: rounds(cluster, job) >= before + 2)
-        logs = end()
-        count = map_stages(logs)
+        count = map_stages(end())
         print(f"the map side of the shuffle was computed {count} times")
     assert count > 1, "what was lost was computed anew"
     assert attempts(cluster, application_id) == 1
