@@ -1,4 +1,4 @@
-"""What measuring and bounding cost a node agent beside a hundred pods, and how soon its loan follows a service.
+"""Measures what a node agent spends on measuring and bounding a hundred pods, and how soon its loan follows a service.
 
     python -m bench.capacity [--pods 100] [--seconds 60] [--turns 10]
 

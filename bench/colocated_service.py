@@ -1,4 +1,4 @@
-"""What a service feels of batch work on its node, as a verdict; on a cluster that is up, alone on the machine.
+"""Judges what a service feels of batch work on its node; on a cluster that is up, alone on the machine.
 
     python -m bench.colocated_service [--rounds 3] [--seconds 60]
 
@@ -33,7 +33,7 @@ RATE_OFF = 0.01
 SPEED_OFF = 0.10
 REPEATS_OFF = 0.15
 P99_MOST = 1.25
-"""What a service may feel of batch work beside it, against A' of the same round."""
+"""P99 beside batch work is at most so many times that of A' in the same round."""
 RESAMPLES = 200
 CONDITIONS = ("A'", "B", "C", "D")
 QUEUES = {"B": "root.native", "C": "root.default", "D": "root.default"}

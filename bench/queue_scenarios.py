@@ -173,7 +173,7 @@ def main() -> None:
 
 
 async def shares(cluster: Cluster, own: str, other: str) -> None:
-    """What the two queues are guaranteed, said as an administrator does."""
+    """Says what the two queues are guaranteed, as an administrator does."""
     host, port = _rest(cluster)
     body = json.dumps(
         {

@@ -1,4 +1,4 @@
-"""What an attempt's queue said of remote shuffle.  A release that knows none of it leaves null: nothing was said."""
+"""Adds what an attempt's queue said of remote shuffle; null, as an older release leaves it: nothing was said."""
 
 from __future__ import annotations
 

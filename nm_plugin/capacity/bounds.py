@@ -1,5 +1,5 @@
-"""What best-effort pods are held to while the policy says so, undone after that: weight and memory limit of each of
-Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
+"""Holds best-effort pods to bounds while the policy says so, and undoes them after that: weight and memory limit of
+each of Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
 
 Each second all is planned anew, and what does not stand in its file is written: a value that somebody changed is put
 back, for a quota without growing to it by steps again, and counted.  What was written is kept in a file before it is,

@@ -1,4 +1,4 @@
-"""How many processes of a container the kernel has ended at its pod's memory limit, and whether it went on after that.
+"""Counts the processes of a container that the kernel ended at its pod's memory limit; some go on after that.
 
 Nothing is ended before the pod's limit is met, so a counter of that is read each second, and what was ended only for a
 while after it has moved.  What was ended belongs to the end of the container when that follows within a few seconds.

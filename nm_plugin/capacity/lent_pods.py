@@ -1,4 +1,4 @@
-"""Which containers run on lent capacity, and what each uses: found in the kubelet's best-effort group.
+"""Finds which containers run on lent capacity, and what each uses, in the kubelet's best-effort group.
 
 A pod there is a container's when one of its processes carries the container's id, as the container's user: the pod's
 own shell does for as long as the pod is there, whatever the container starts.  What a pod uses is what the kernel

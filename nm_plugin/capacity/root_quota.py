@@ -1,4 +1,4 @@
-"""The processor time of all best-effort pods together, held in the file of their group.
+"""Holds the processor time of all best-effort pods together, in the file of their group.
 
 What was decided is kept before it is written, and is what the next life of the agent begins with.  Blocks.
 """

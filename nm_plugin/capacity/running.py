@@ -1,4 +1,4 @@
-"""The containers that run on this node, as they are bounded."""
+"""Lists the containers that run on this node, as they are bounded."""
 
 from __future__ import annotations
 

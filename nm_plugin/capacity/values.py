@@ -1,4 +1,4 @@
-"""A value that is held in a file of a group, and what of it outlives the agent."""
+"""A value is held in a file of a group, and what was decided and written outlives the agent."""
 
 from __future__ import annotations
 

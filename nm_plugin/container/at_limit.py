@@ -1,4 +1,4 @@
-"""What the kernel has done to a container at its memory limit, as its diagnostics say it."""
+"""Says in a container's diagnostics what the kernel has done to it at its memory limit."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.queue_words import WORD, YODEL, queue_set
-from tests.conformance.spark_submit import Result, Spark
+from tests.conformance.spark_submit import Result, Spark, event_log
 from tests.support.hadoop_jars import jars
 from tests.support.java import java_home
 
@@ -78,17 +78,8 @@ class Job:
         deploy_mode: str = "cluster",
     ) -> None:
         self.folder = folder
-        self.events = folder / "events"
-        self.events.mkdir()
-        self.events.chmod(0o1777)
-        settings = {
-            "spark.yarn.queue": queue,
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": self.events.as_uri(),
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.rolling.enabled": "false",
-            **(conf or {}),
-        }
+        self.events, settings = event_log(folder)
+        settings |= {"spark.yarn.queue": queue, **(conf or {})}
         report = folder / "report.json"
         self.result: Result = Spark("3.5.x", cluster).submit(
             deploy_mode, "join_and_group.py", ROWS, KEYS, GROUPS, report, conf=settings

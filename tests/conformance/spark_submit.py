@@ -36,6 +36,15 @@ SMALL: dict[str, str] = {
 }
 
 
+def event_log(folder: pathlib.Path) -> tuple[pathlib.Path, dict[str, str]]:
+    """Make ``folder/events``, where drivers of all users write what happens; it, and the settings that say so."""
+    events = folder / "events"
+    events.mkdir()
+    events.chmod(0o1777)
+    names = {"enabled": "true", "dir": events.as_uri(), "compress": "false", "rolling.enabled": "false"}
+    return events, {f"spark.eventLog.{name}": value for name, value in names.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What a submission said.  ``application_id`` is the first one named, empty when there is none."""

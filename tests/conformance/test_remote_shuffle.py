@@ -16,7 +16,7 @@ from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, YODEL, queue_set, shown
 from tests.conformance.shuffle_services import Job, Listener, jar_of, say
-from tests.conformance.spark_submit import Result, Spark
+from tests.conformance.spark_submit import Result, Spark, event_log
 from tests.support.hadoop_jars import jars
 from tests.support.hdfs import SUPERUSER, Hdfs
 from tests.support.java import java_home
@@ -71,18 +71,10 @@ class HeldShuffle:
         deploy_mode: str = "cluster",
     ) -> None:
         self.folder = folder
-        self.events = folder / "events"
-        self.events.mkdir()
-        self.events.chmod(0o1777)
-        settings = {
-            "spark.yarn.queue": queue,
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": self.events.as_uri(),
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.rolling.enabled": "false",
-        }
+        self.events, settings = event_log(folder)
+        settings |= {"spark.yarn.queue": queue, **(conf or {})}
         arguments = (MAPS, REDUCES, ROWS, folder)
-        self.submission = spark.start(deploy_mode, "held_shuffle.py", *arguments, conf={**settings, **(conf or {})})
+        self.submission = spark.start(deploy_mode, "held_shuffle.py", *arguments, conf=settings)
         self.application_id = self.submission.application_id()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""That a container is to go: when, and why.  Pure data."""
+"""A notice says that a container is to go, when and why.  Pure data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints as the network has them."""
+"""Connects to endpoints, to see whether somebody accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues of a database, read by somebody who is not its writer."""
+"""Reads the queues of a database for somebody who is not its writer."""
 
 from __future__ import annotations
 

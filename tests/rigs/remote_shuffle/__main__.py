@@ -35,7 +35,7 @@ from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, queue_set
 from tests.conformance.shuffle_services import jar_of, logs_of
 from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
-from tests.conformance.spark_submit import Spark
+from tests.conformance.spark_submit import Spark, event_log
 from tests.support.processes import command_of
 
 NOTHING_TO_RUN_AGAINST = 2
@@ -50,9 +50,6 @@ SETTINGS = {
     "spark.executor.instances": "2",
     "spark.executor.memory": "1g",
     "spark.yarn.maxAppAttempts": "1",
-    "spark.eventLog.enabled": "true",
-    "spark.eventLog.compress": "false",
-    "spark.eventLog.rolling.enabled": "false",
 }
 """The driver fills a node, so that both executors are on others."""
 
@@ -127,9 +124,7 @@ def _say(cluster: Cluster, service: str, endpoints: str, jar: pathlib.Path, opti
 def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterator[str]:
     """What was found, a line each."""
     with _folder() as folder:
-        (folder / "events").mkdir(mode=0o777)
-        (folder / "events").chmod(0o1777)
-        conf = SETTINGS | {"spark.yarn.queue": service, "spark.eventLog.dir": (folder / "events").as_uri()}
+        conf = SETTINGS | {"spark.yarn.queue": service} | event_log(folder)[1]
         submission = nodes.spark.start("cluster", "join_and_sort.py", size_mb, folder, conf=conf)
         try:
             application_id = submission.application_id()

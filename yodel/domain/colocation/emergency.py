@@ -1,4 +1,4 @@
-"""When a node's memory runs short: when that begins and ends, who goes first, and what the agent tells of it.  Pure.
+"""Judges whether a node's memory runs short: when that begins and ends, who goes first, what the agent tells.  Pure.
 
 An emergency is the node agent's own: it cannot wait for an answer.  It begins with the second of two readings over a
 mark, memory that is used or time that is lost to waiting for memory, and lasts until a reading below the lower mark.  A

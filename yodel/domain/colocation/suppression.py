@@ -1,4 +1,4 @@
-"""The processor time that all best-effort pods of a node may use together: what keeps them to what is lent.
+"""Computes the processor time that all best-effort pods of a node may use together, to keep them to what is lent.
 
 ``share x capacity - online``, where online is the largest use of the last seconds.  It is above what the formula leaves
 to be lent, which also takes off what else the policy names: a quota bounds use, and a loan what is promised.

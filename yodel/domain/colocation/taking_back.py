@@ -1,4 +1,4 @@
-"""Which containers go where a node lends less than is held there.  Pure.
+"""Decides which containers go where a node lends less than is held there.  Pure.
 
 Amounts are by type, ``cpu_milli`` and ``memory_mib``.  Who goes is the shortest run of the order that covers what is
 short, less any that the rest makes unnecessary; no ApplicationMaster goes while others stay.  Cores are taken back a

@@ -1,4 +1,4 @@
-"""Which Spark an application has, by the names of its jars or by what its queue says.  Pure."""
+"""Finds which Spark an application has, by the names of its jars or by what its queue says.  Pure."""
 
 from __future__ import annotations
 

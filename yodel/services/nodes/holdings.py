@@ -1,4 +1,4 @@
-"""What is held of lent capacity on each node, and in which order it goes.  Reads only."""
+"""Lists what is held of lent capacity on each node, in the order in which it goes.  Reads only."""
 
 from __future__ import annotations
 

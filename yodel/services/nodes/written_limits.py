@@ -1,4 +1,4 @@
-"""What node agents have written to the control groups of batch pods and not undone, as far as they have said it.
+"""Keeps what node agents have written to the control groups of batch pods and not undone, as far as they said it.
 
 A node whose agent is silent is not assumed to be clean: what its agent said last stands until the agent says otherwise,
 or Kubernetes does not know the node any more.  An agent confirms by a report of nothing left, made while nothing is

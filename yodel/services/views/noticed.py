@@ -1,4 +1,4 @@
-"""Which containers are to go, when and why, as people see it.  Reads only."""
+"""Tells which containers are to go, when and why, as people see it.  Reads only."""
 
 from __future__ import annotations
 

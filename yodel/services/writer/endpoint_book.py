@@ -1,4 +1,4 @@
-"""Which endpoints of shuffle services are there, as the leader has found them.
+"""Keeps which endpoints of shuffle services are there, as the leader has found them.
 
 Nothing of it is stored: another leader looks for itself, before it serves anybody.
 """

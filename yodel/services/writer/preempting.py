@@ -1,4 +1,4 @@
-"""How a container is asked back and ended: what all who give notice have in common."""
+"""Asks a container back and ends it: what all who give notice have in common."""
 
 from __future__ import annotations
 
