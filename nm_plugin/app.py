@@ -117,6 +117,8 @@ class NodeAgent:
         self._extra_sources = dict(sources or {})
         self._hdfs: HdfsFiles | None = None
         self._safety = SafetyThreads()
+        # One for each that downloads, and some for what else the cache does.
+        self._loading = FileThreads(settings.localizer_concurrency + 2, "localization", to_its_end=True)
         self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
@@ -164,10 +166,11 @@ class NodeAgent:
                 await self._hdfs.close()
             await self._aux.stop()
             self._safety.close()
+            self._loading.close()
             accounts.threads.close()
 
     def _adapters(self, accounts: Accounts, directories: Directories, records: Records, tasks: TaskOwner) -> _Adapters:
-        settings, threads = self._settings, accounts.threads
+        settings, threads, loading = self._settings, accounts.threads, self._loading
         cache_settings = from_settings.cache_settings(settings)
         return _Adapters(
             accounts=accounts,
@@ -175,7 +178,7 @@ class NodeAgent:
             records=records,
             tasks=tasks,
             disks=Disks(directories, from_settings.disk_limits(settings)),
-            cache=ResourceCache(cache_settings, self._sources(threads), threads, self._agent_user, tasks),
+            cache=ResourceCache(cache_settings, self._sources(loading), loading, self._agent_user, tasks),
             pods=ParkedPods(settings.handover_dir, threads, self._safety.signals),
             monitor=MemoryMonitor(ProcessTable(), from_settings.monitor_limits(settings)),
             logs=build_aggregator(settings, directories, accounts.users, threads, self._safety.records, tasks, _now_ms),
