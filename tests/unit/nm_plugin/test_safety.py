@@ -15,7 +15,9 @@ import pytest
 
 from nm_plugin.app import NodeAgent
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V1
+from nm_plugin.container import ending
 from nm_plugin.host.users import FileThreads
+from nm_plugin.launch import parked
 from nm_plugin.localization import fetch
 from nm_plugin.logs.worker_pool import WorkerPool
 from tests.support.cgroup_tree import CgroupTree
@@ -192,5 +194,22 @@ async def test_slow_files_of_one_user_delay_no_other_s_start(
             await rig.stop(slow)
             await tracker.until_complete(slow)
             await eventually(lambda: sorted(stopped) == sorted(begun))
+        finally:
+            end.set()
+
+
+async def test_trees_that_take_long_to_remove_delay_no_start(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = threading.Event()
+    monkeypatch.setattr(ending, "remove_tree", lambda path: end.wait())
+    monkeypatch.setattr(parked, "remove_tree", lambda path: end.wait())
+    async with running_rig(open_path, users, tracker) as rig:
+        try:
+            for number in range(2, 12):
+                pod = await rig.pod(container_id(number))
+                assert not (await rig.start(container_id(number), context_of("exit 0"))).failed_requests
+                assert await pod.wait() == 0
+                await tracker.until_complete(container_id(number))
         finally:
             end.set()
