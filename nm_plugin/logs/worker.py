@@ -96,11 +96,11 @@ def perform(job: Job, remote: RemoteFiles, root: str, chooser: Chooser, output: 
         case Expire():
             return steps.expire(remote, root, job)
         case Show() if job.file_name:
-            shown.show(remote, root, job, lambda data: _send_data(output, data))
+            shown.show(remote, root, job, lambda data: _send_data(output, data), progress)
         case Show():
-            return shown.listed(remote, root, job)
+            return shown.listed(remote, root, job, progress)
         case Recall():
-            return search.recall(remote, root, job, lambda data: _send_data(output, data))
+            return search.recall(remote, root, job, lambda data: _send_data(output, data), progress)
     return None
 
 

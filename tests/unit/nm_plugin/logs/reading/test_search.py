@@ -81,7 +81,7 @@ def upload(tmp_path: Path, format: LogFormat, file_name: str, container: str, **
 
 def recalled(tmp_path: Path, job: Recall, remote: LocalFileSystem | None = None) -> tuple[str, Any, str]:
     emitted: list[bytes] = []
-    done = recall(remote or LocalFileSystem(), str(tmp_path / "remote"), job, emitted.append)
+    done = recall(remote or LocalFileSystem(), str(tmp_path / "remote"), job, emitted.append, lambda count: None)
     return done["outcome"], done["files"], b"".join(emitted).decode()
 
 
