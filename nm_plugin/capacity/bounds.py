@@ -94,6 +94,8 @@ class Bounds:
         self._said: Said | None = None
         self._uids: dict[ContainerId, str] = {}
         self._pods: dict[ContainerId, _Pod] = {}
+        self._named: frozenset[str] = frozenset()
+        """Groups that are there of pods that the ResourceManager has ever named; their containers may have ended."""
         self._quota = RootQuota()
         self._quota_milli: int | None = None
         self._shown: tuple[Bound, ...] = ()
@@ -228,11 +230,13 @@ class Bounds:
             self._log.info("limits_undone")
 
     def _show(self, groups: BestEffort) -> None:
-        own = self._pods.values()
+        own, there = self._pods.values(), groups.pods()
+        named = {groups.name(uid, self._cgroup_root) for uid in self._uids.copy().values()}
+        self._named = there & (self._named | named)
         self._quota_milli = self._quota.read_milli()
         self._shown = (*self._quota.shown(), *(value.bound for pod in own for value in pod.values.values()))
         self._counts = (
-            Figure(name=OTHERS_PODS, amount=max(0, groups.pods() - len(own))),
+            Figure(name=OTHERS_PODS, amount=len(there - self._named)),
             Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
         )
 

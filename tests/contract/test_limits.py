@@ -401,6 +401,23 @@ def test_a_mount_whose_group_was_made_anew_is_told_and_ends_the_agent(node: Node
     assert node.quota_us() == 50_000, "what was decided is taken up in the group that is there"
 
 
+def test_pods_of_others_are_neither_those_that_start_nor_those_that_end(node: Node) -> None:
+    agent = node.agent()
+
+    def look(running: list[Batch]) -> int:
+        agent.look(running, room(0))
+        return ended(agent)[OTHERS_PODS]
+
+    agent.obey(False, {}, [CONTAINER], quota=True)
+    assert look(node.batch()) == 2, "nothing is named"
+    agent.obey(False, {CONTAINER: UID}, [CONTAINER], quota=True)
+    assert look([]) == 1, "its container does not run yet"
+    assert look(node.batch()) == 1
+    assert look([]) == 1, "its container has ended"
+    agent.obey(False, {}, [], quota=True)
+    assert look([]) == 1, "nobody knows of its container any more, and its group is there"
+
+
 @pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
 def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) -> None:
     before, agent = node.values(), node.agent()

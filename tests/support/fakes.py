@@ -202,7 +202,9 @@ class FakeStatuses:
                 table.pop(resource, None)
                 if amount is not None:
                     table[resource] = value
-        changes: dict[str, Any] = {"capacity": capacity, "allocatable": capacity, "capacity_managers": managers}
+        own = {name: node.allocatable[name] for name in ("cpu", "memory") if name in node.allocatable}
+        allocatable = {**capacity, **own}
+        changes: dict[str, Any] = {"capacity": capacity, "allocatable": allocatable, "capacity_managers": managers}
         if manager == PUBLISHER:
             left = sorted(resource for resource, amount in amounts.items() if amount is not None)
             changes["annotations"] = {PUBLISHED: ",".join(left)} if left else {}

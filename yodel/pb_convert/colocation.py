@@ -7,7 +7,7 @@ than any agent has to say, is refused with ``InvalidValue`` and has changed noth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import TypeVar
 
 from yodel.domain.colocation.emergency import Emergency
@@ -113,6 +113,23 @@ def emergency_pb(value: Emergency) -> pb.YodelEmergencyProto:
         cool_down_s=value.cool_down_s,
         containers=[ids.container_id_pb(one) for one in value.containers[-ENTRIES_MAX:]],
     )
+
+
+def allocatable(messages: Sequence[pb.YodelFigureProto]) -> dict[str, int]:
+    """Return what the kubelet leaves to pods, by resource; empty where nothing is said of it.
+
+    Raises:
+        InvalidValue: a name that is no resource, or an amount out of range.
+    """
+    _bounded("allocatable", messages, len(RESOURCES))
+    amounts = {one.name: _within("allocatable", one.amount, 0, REPORTED_MAX) for one in messages}
+    if unknown := amounts.keys() - RESOURCES:
+        raise InvalidValue("allocatable", ", ".join(sorted(unknown)), f"one of {', '.join(RESOURCES)}")
+    return amounts
+
+
+def allocatable_pb(amounts: Mapping[str, int]) -> list[pb.YodelFigureProto]:
+    return [pb.YodelFigureProto(name=name, amount=min(amount, REPORTED_MAX)) for name, amount in amounts.items()]
 
 
 def policy(message: pb.YodelPolicyProto) -> Policy | None:

@@ -11,7 +11,7 @@ from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import RESOURCES
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
@@ -28,7 +28,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import capacity_report_pb, emergency_pb, policy
+from yodel.pb_convert.colocation import allocatable, capacity_report_pb, emergency_pb, policy
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
@@ -326,6 +326,37 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     answer = await call(protocol, "nodeHeartbeat", caller, beat)
     assert answer.HasField("colocation_policy")
     assert policy(answer.colocation_policy) is None, "it is to stop"
+
+
+async def test_what_is_allocatable_is_told_once_and_when_it_changes(world: World, protocol: RpcProtocol) -> None:
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    machine = {"cpu": "16", "memory": "16Gi"}
+    world.statuses.put(NODE.host, allocatable={"cpu": "15500m", "memory": "13Gi"}, capacity=machine)
+    await world.settle()
+    able = registration(kubernetes_node_name=NODE.host, can=RESOURCES)
+
+    async def told(answered: int | None = None) -> dict[str, int]:
+        beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id if answered is None else answered)
+        return allocatable((await call(protocol, "nodeHeartbeat", context(), beat)).allocatable)
+
+    await call(protocol, "registerNodeManager", context(), able)
+    assert await told() == {}, "nothing is lent"
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    expected = {CPU_MILLI: 15_500, MEMORY_MIB: 13 * 1024}
+    answered = world.rm.nodes.runtimes[NODE].response_id
+    assert await told() == expected
+    assert await told(answered) == expected, "that answer was lost"
+    assert await told() == {}, "it was told"
+    world.statuses.change(NODE.host, allocatable=machine)
+    await world.settle()
+    assert await told() == {CPU_MILLI: 16_000, MEMORY_MIB: 16_384}
+    await call(protocol, "registerNodeManager", context(), able)
+    assert await told() == {CPU_MILLI: 16_000, MEMORY_MIB: 16_384}, "it may have forgotten"
+    world.rm.use_colocation(OFF)
+    assert await told() == {}
+    await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name=NODE.host))
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await told() == {}, "it does not measure"
 
 
 async def test_pods_are_named_to_agents_that_bound_them_once(world: World, protocol: RpcProtocol) -> None:

@@ -44,6 +44,7 @@ from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
+from yodel.translator.publishing import Lent
 
 SIGNALS_MAX = 1_000
 HEALTH_REPORT_LENGTH_MAX = 10_000
@@ -129,6 +130,8 @@ class HeartbeatAnswer:
     """Uids of the pods of containers on this node that the agent was not told yet; where batch pods are bounded."""
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
+    allocatable: Lent | None = None
+    """What the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
@@ -155,6 +158,7 @@ class NodeRuntime:
     named_pods: dict[ContainerId, str] = field(default_factory=dict)
     """Uids that the agent was told."""
     told_ranks: tuple[ContainerId, ...] = ()
+    told_allocatable: Lent | None = None
 
 
 class NodeService:
@@ -437,6 +441,7 @@ class NodeService:
             updates=self._take_updates(runtime),
             pods=self._unnamed_pods(runtime, node, reports) if runtime.can_measure else (),
             eviction_ranks=self._new_ranks(runtime, node) if runtime.can_measure else (),
+            allocatable=self._new_allocatable(runtime, node) if runtime.can_measure else None,
             is_policy_news=is_policy_news,
             policy=policy if is_policy_news else None,
         )
@@ -469,6 +474,13 @@ class NodeService:
         is_told = ranks == runtime.told_ranks
         runtime.told_ranks = ranks
         return () if is_told else ranks
+
+    def _new_allocatable(self, runtime: NodeRuntime, node: Node) -> Lent | None:
+        """What pods may use of the node, where that is not what the agent was told."""
+        found = self._publishing.allocatable(node.kubernetes_node_name)
+        is_told = found == runtime.told_allocatable
+        runtime.told_allocatable = found
+        return None if is_told else found
 
     def _take_updates(self, runtime: NodeRuntime) -> tuple[tuple[Container, int], ...]:
         if not runtime.updates:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
 from yodel.translator.names import PUBLISHED, PUBLISHER
-from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, whole
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, size_of, whole
 
 PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
@@ -41,6 +41,10 @@ class PublishedNode:
     """Changed by its own methods, and by ``Publishing``."""
 
     observed: NodeObservation
+    machine: Lent | None = None
+    """Its size; None: the API server does not say it."""
+    allocatable: Lent | None = None
+    """What the kubelet leaves of that to pods; None: the API server does not say it."""
     lent: Lent | None = None
     """What counted last."""
     lending: Lending | None = None
@@ -96,6 +100,7 @@ class PublishedNode:
         if node.uid != self.observed.uid:  # made anew: nothing that was written is there any more
             self.written, self.written_version, self.put_back_s = {}, "", []
         self.observed = node
+        self.machine, self.allocatable = size_of(node.capacity), size_of(node.allocatable)
         if self.has_yielded or self.is_writing:
             return
         if self.written and not is_older(node.resource_version, self.written_version):

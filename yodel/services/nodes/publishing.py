@@ -39,8 +39,7 @@ from yodel.services.nodes.published_node import PublishedNode
 from yodel.services.nodes.tally import Tally
 from yodel.services.writer.loan_book import Declared, Said, Taking
 from yodel.services.writer.state import ClusterState
-from yodel.translator.dialects import MIB, Measures
-from yodel.translator.node_fit import milli
+from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
 from yodel.translator.publishing import Lending, Lent, Publication, Silence, capped, lend, publication
 
@@ -163,6 +162,11 @@ class Publishing:
         policy = self.colocation.policy
         version = policy.version if policy is not None else ""
         return known_version is not None and known_version != version, policy
+
+    def allocatable(self, name: str) -> Lent | None:
+        """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
+        node = self.nodes.get(name) if self.measures is not None else None
+        return node.allocatable if node is not None else None
 
     def order(self, name: str, most: Lent | None) -> None:
         """A node that is known lends no more than that from now on; None: what its agent reports."""
@@ -387,7 +391,7 @@ class Publishing:
             cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
             memory_mib=memory.amount if memory is not None else before.memory_mib,
         )
-        return lend(reported, _machine(node.observed), node.lent, node.silence, node.ordered)
+        return lend(reported, node.machine, node.lent, node.silence, node.ordered, node.allocatable)
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
@@ -444,10 +448,3 @@ def _reason(emergency: Emergency | None) -> str:
 
 def _silence(age_s: float) -> Silence:
     return Silence((age_s >= STALE_S) + (age_s >= SILENT_S))
-
-
-def _machine(node: NodeObservation) -> Lent | None:
-    if "cpu" not in node.capacity or "memory" not in node.capacity:
-        return None
-    memory = milli(node.capacity["memory"]) // 1000 // MIB
-    return Lent(cpu_milli=milli(node.capacity["cpu"]), memory_mib=memory)
