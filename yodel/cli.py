@@ -425,12 +425,13 @@ def _misconfigured(text: str) -> NoReturn:
 
 async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
     """What ``yodel serve`` needs; and where one runs already, the nodes where limits may be left."""
+    from yodel.client.server import find_server
     from yodel.wiring import checks
 
     async for finding in checks.run_checks(settings):
         yield finding
-    url = os.environ.get("YODEL_SERVER") or f"http://localhost:{settings.webapp_port}"
-    limits = await colocation.limits_of(url)
+    here = f"http://localhost:{settings.webapp_port}"
+    limits = await colocation.limits_of(find_server(None, {"YODEL_SERVER": here, **os.environ}, ()).url)
     if limits is not None:
         yield checks.limits_finding([one["kubernetes_node"] for one in limits["node_list"] if one["undo_lines"]])
     if limits is not None and limits["others_pods"]:

@@ -24,6 +24,7 @@ from yodel.domain.events import (
     ContainerStarted,
     NodeCapabilityOrdered,
     NodeDecommissioned,
+    NodeExpired,
     NodeHealthReported,
     NodePlaced,
     NodeRegistered,
@@ -37,7 +38,7 @@ from yodel.domain.node_load import NodeLoad
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
-from yodel.errors import InvalidValue
+from yodel.errors import AccessDenied, InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.written_limits import WrittenLimits
@@ -74,6 +75,8 @@ class NodeRegistration:
     kubernetes_node_name: str
     version: str
     containers: Sequence[ContainerReport] = ()
+    proved_name: str = ""
+    """The node that the token of the connection names; empty: it has none, as no secret is shared."""
     can_measure: bool = False
     """It understands a policy; a genuine NodeManager does not."""
 
@@ -201,12 +204,17 @@ class NodeService:
         capability = registration.capability
         if capability.memory_mib < 0 or capability.vcores < 0:
             raise InvalidValue("resource", str(capability), "memory and vcores of at least 0")
+        if reason := self._is_anothers(registration):
+            log.warning("registration refused", node_id=str(registration.node_id), reason=reason)
+            return Registered(refusal=_disallowed(registration.node_id, reason))
         if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
             return await self._refuse(registration)
 
         def work(tx: Transaction) -> None:
             if not tx.has(registration.node_id):
                 tx.put(Node(id=registration.node_id))
+            if self.is_for_another(registration.node_id, registration.proved_name):
+                tx.tell(registration.node_id, NodeExpired(tx.now_ms))  # what ran there was on the other node
             event = NodeRegistered(
                 registration.http_port,
                 capability,
@@ -240,6 +248,8 @@ class NodeService:
     def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``heartbeat_slow``."""
         self._engine.state.standing.heard()
+        if reason := self.is_for_another(beat.node_id, beat.proved_name):
+            return HeartbeatAnswer(must_shut_down=True, diagnostics=_disallowed(beat.node_id, reason))
         runtime = self.runtimes.get(beat.node_id)
         node = self._engine.state.nodes.get(beat.node_id)
         if (turned_away := self._turned_away(beat.node_id, node, runtime)) is not None:
@@ -284,10 +294,23 @@ class NodeService:
         self.runtimes.pop(node_id, None)
         self._publishing.left(node_id)
 
-    async def unregister(self, node_id: NodeId) -> None:
-        """unRegisterNodeManager: an orderly shutdown of the agent."""
+    async def unregister(self, node_id: NodeId, proved_name: str = "") -> None:
+        """unRegisterNodeManager: an orderly shutdown of the agent.
+
+        Raises:
+            AccessDenied: it is another node's agent.
+        """
+        if reason := self.is_for_another(node_id, proved_name):
+            raise AccessDenied(f"NodeManager {node_id} is not unregistered: {reason}")
         self.give_up(node_id)
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
+
+    def is_for_another(self, node_id: NodeId, proved_name: str) -> str:
+        """Why a node id is not the one of the agent whose token names this node; empty: it may be."""
+        node = self._engine.state.nodes.get(node_id)
+        if not proved_name or node is None or node.kubernetes_node_name == proved_name or not node.is_registered:
+            return ""
+        return f"its node token is of {proved_name}, and this node id is registered for {node.kubernetes_node_name}"
 
     def order_shutdown(self, node_id: NodeId, reason: str) -> None:
         """Its next heartbeat is answered with SHUTDOWN, once its row says that it is out."""
@@ -317,6 +340,16 @@ class NodeService:
             return False
         runtime.signals.append((container_id, command))
         return True
+
+    def _is_anothers(self, registration: NodeRegistration) -> str:
+        """Why the node is not the one that the agent's token names; empty: it is."""
+        proved, said = registration.proved_name, registration.kubernetes_node_name
+        if proved and proved != said:
+            return f"its node token is of {proved}, and it says that it is on {said}"
+        node = self._engine.state.nodes.get(registration.node_id)
+        if node is not None and self._place_of(said) and not self._place_of(node.kubernetes_node_name):
+            return ""  # Kubernetes' nodes were listed, and the other one is gone: its address is free
+        return self.is_for_another(registration.node_id, proved)
 
     def _is_allowed(self, node_id: NodeId, kubernetes_node_name: str) -> bool:
         """What the lists say; one that is leaving may still talk (ResourceTrackerService.isNodeInDecommissioning)."""
@@ -374,6 +407,7 @@ class NodeService:
             report.exit_status == ContainerExitStatus.PREEMPTED
             and (container := states.get(report.container_id)) is not None
             and container.is_live
+            and container.node_id == node_id
             for report in ended
         )
         ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
@@ -382,7 +416,7 @@ class NodeService:
             for report in news:
                 container_id = report.container_id
                 # A token names the node: another node's word on a container is worth nothing.
-                if not tx.has(container_id) or tx.container(container_id).node_id not in (None, node_id):
+                if not tx.has(container_id) or tx.container(container_id).node_id != node_id:
                     continue
                 if report.is_complete:
                     end = ends[container_id]
@@ -505,6 +539,10 @@ def _health_changed(node: Node, beat: Heartbeat) -> bool:
     if node.state is NodeState.DECOMMISSIONING:
         return words_changed
     return words_changed or beat.is_healthy != (node.state is not NodeState.UNHEALTHY)
+
+
+def _disallowed(node_id: NodeId, reason: str) -> str:
+    return f"Disallowed NodeManager {node_id}: {reason}, Sending SHUTDOWN signal to the NodeManager."
 
 
 def _resync(node_id: NodeId) -> HeartbeatAnswer:
