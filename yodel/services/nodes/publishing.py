@@ -283,6 +283,8 @@ class Publishing:
 
     async def _write(self, name: str, node: PublishedNode) -> None:
         wanted = self._difference(node)
+        if wanted is None:  # the watch has just shown that it is there
+            return
         node.is_writing = True
         try:
             version = await self._statuses.publish(name, wanted)
@@ -345,11 +347,12 @@ class Publishing:
         node.is_short = self._state.loans.emergency(name) is not None
         node.publication, node.counted = self._wanted(name, node)
         self._close(name, node)
-        if self._difference(node):
+        if self._difference(node) is not None:
             self._due.setdefault(name, self._clock.monotonic_s())
             self._woken.set()
         else:
             self._due.pop(name, None)
+            node.problem = ""
         self._count(name, node)
         if node.counted != before and not is_told:
             self._following.node_seen(self._as_counted(node))
@@ -358,7 +361,10 @@ class Publishing:
         ours, measures = node.ours, self.measures if not node.other else None
         node.is_awaited = False
         if not ours and measures is None:
-            return None, {}
+            if self.names or not node.is_marked:
+                return None, {}
+            node.lending = node.lent = None
+            return publication(None, {}, None, ()), {}
         said = self._state.loans.of(name)
         node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else Silence.NONE
         node.was_heard = node.was_heard or said is not None
@@ -408,13 +414,14 @@ class Publishing:
             name, node.state(is_on=bool(self.names)), node.lent, {one: node.present(one) for one in node.ours}
         )
 
-    def _difference(self, node: PublishedNode) -> dict[str, int | None]:
-        """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
+    def _difference(self, node: PublishedNode) -> dict[str, int | None] | None:
+        """What is to be written; None: it is there.  All names, where any differs: the annotation names those that are
+        left.  An annotation that names nothing of ours any more goes too."""
         if node.publication is None:
-            return {}
+            return None
         amounts = node.publication.amounts
         is_other = any(node.present(name) != amount for name, amount in amounts.items())
-        return dict(amounts) if is_other else {}
+        return dict(amounts) if is_other or (not amounts and node.is_marked) else None
 
     def _turn(self, name: str, now_s: float) -> tuple[bool, float]:
         """What shrinks is written before what grows, unless that has waited for long: it has its turn at some time."""
@@ -423,7 +430,7 @@ class Publishing:
         return not is_first, since_s
 
     def _shrinks(self, node: PublishedNode) -> bool:
-        return any((amount or 0) < (node.present(name) or 0) for name, amount in self._difference(node).items())
+        return any((amount or 0) < (node.present(name) or 0) for name, amount in (self._difference(node) or {}).items())
 
     def _ready(self, now_s: float) -> list[str]:
         return [name for name in self._due if now_s >= self.nodes[name].not_before_s]
