@@ -204,7 +204,7 @@ capabilities:
 {{- end -}}
 {{- $web = set $web "admin_networks" $networks -}}
 {{- end -}}
-{{- if $values.colocation.enforce -}}
+{{- if $values.colocation.enabled -}}
 {{- $web = set $web "admin_token_file" "/etc/yodel/administration/admin-token" -}}
 {{- end -}}
 {{- $settings = set $settings "web" $web -}}
