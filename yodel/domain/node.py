@@ -57,11 +57,17 @@ class Node:
         return self.state is NodeState.RUNNING
 
     @property
+    def is_registered(self) -> bool:
+        """Its agent has registered, and neither left nor was given up."""
+        return self.state in REGISTERED
+
+    @property
     def is_closed(self) -> bool:
         """Nothing may be placed there, however Kubernetes sees it.  A LOST node's agent is expected back."""
         return self.state in _CLOSED
 
 
+REGISTERED = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 _CLOSED = frozenset(
     {NodeState.DECOMMISSIONING, NodeState.DECOMMISSIONED, NodeState.UNHEALTHY, NodeState.SHUTDOWN, NodeState.REBOOTED}
 )

@@ -45,7 +45,7 @@ from yodel.translator.pools import PoolRules
 from yodel.translator.publishing import Lending, Lent, Publication, Silence, capped, lend, publication
 
 STALE_S = 30.0
-"""Without a report for so long a node's loan does not grow; another agent may speak for the node."""
+"""Without a report for so long a node's loan does not grow."""
 SILENT_S = 180.0
 """Without a report for so long a node lends nothing new."""
 LOOK_S = 1.0
@@ -323,11 +323,11 @@ class Publishing:
 
     def _may_not_speak(self, node_id: NodeId, proved_name: str, name: str) -> str:
         """Why an agent may not speak for the node of this name; empty: it may."""
-        before = self._state.loans.of(name)
+        speaker = self._state.node_index.speaker(name)
         if not name or proved_name != name:
             return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
-        if before is not None and before.node_id != node_id and self.age_s(before) < STALE_S:
-            return f"node {name} has another agent, {before.node_id}, which reports too"
+        if speaker is not None and speaker.id != node_id:
+            return f"node {name} has another agent, {speaker.id}, which registered first"
         return ""
 
     def _drop(self, name: str) -> None:

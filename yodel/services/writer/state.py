@@ -5,7 +5,7 @@ Only the engine calls ``publish`` and ``remove_*``; everybody else reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey
@@ -60,6 +60,12 @@ def ask_key(container: Container) -> AskKey:
     )
 
 
+def _in_order(nodes: Iterable[Node], containers: Sequence[Container]) -> list[Node]:
+    """Of several agents of a Kubernetes node no row says who registered first: it is who was given containers."""
+    first = {container.node_id: -number for number, container in enumerate(reversed(containers))}
+    return sorted(nodes, key=lambda node: (first.get(node.id, 1), node.id))
+
+
 class ClusterState:
     """All rows by identifier, and what is derived from them."""
 
@@ -85,7 +91,7 @@ class ClusterState:
         self.past_usage: dict[PastUsageId, PastUsage] = {}
         """What containers used that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
-        self.pools = PoolBook(self.queues)
+        self.pools = PoolBook(self.queues, self.node_index.speaks)
         self.notices = NoticeBook()
         self.endpoints = EndpointBook()
         self.loans = LoanBook()
@@ -106,7 +112,7 @@ class ClusterState:
         state.publish(applications)
         state.index.order_finished(row for row in applications if row.state.is_final)
         state.publish(attempts)
-        state.publish(snapshot.nodes)
+        state.publish(_in_order(snapshot.nodes, containers))
         state.publish(containers)
         state.publish(snapshot.past_usage)
         for usage in snapshot.past_usage:
@@ -294,7 +300,9 @@ class ClusterState:
             self.standing.stirred()
         self.nodes[node.id] = node
         self.node_index.put(node, old)
-        self.pools.publish(node)
+        names = {node.kubernetes_node_name, old.kubernetes_node_name if old is not None else ""}
+        for other in {node.id, *(one for name in names for one in self.node_index.agents_of(name))}:
+            self.pools.publish(self.nodes[other])
         self.standing.node_changed()
         if old is not None and old.http_address != node.http_address:
             self.standing.address_changed()
