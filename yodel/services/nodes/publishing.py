@@ -118,9 +118,8 @@ class Publishing:
         if self.measures is None or row is None:
             return
         name, now_s = row.kubernetes_node_name, self._clock.monotonic_s()
-        reason = self._may_not_speak(node_id, proved_name, name)
-        if reason:
-            self.refuse(node_id, reason)
+        if reason := self._state.node_index.may_not_speak(node_id, proved_name):
+            self.refuse(node_id, proved_name, reason)
             return
         if self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
             return  # by numbers that do not count any more: it has the new ones with this answer
@@ -136,9 +135,9 @@ class Publishing:
         before = self._state.loans.emergencies.get(name)
         if self.measures is None or (emergency is None and before is None):
             return
-        if reason := self._may_not_speak(node_id, proved_name, name):
+        if reason := self._state.node_index.may_not_speak(node_id, proved_name):
             if emergency is not None:
-                self.refuse(node_id, reason)
+                self.refuse(node_id, proved_name, reason)
             return
         now_s = self._clock.monotonic_s()
         declared = None
@@ -149,10 +148,12 @@ class Publishing:
             log.warning("node in emergency" if emergency else "emergency over", node=name, reason=_reason(emergency))
             self._judge_by_name(name)
 
-    def refuse(self, node_id: NodeId, reason: str) -> None:
-        """The agent's report does not count; what it said before does, until it is too old."""
+    def refuse(self, node_id: NodeId, proved_name: str, reason: str) -> None:
+        """The agent's report does not count; what it said before does, until it is too old.  What is wrong with it is
+        of no interest where the agent does not speak for its node."""
         if self.measures is None or node_id not in self._state.nodes:
             return
+        reason = self._state.node_index.may_not_speak(node_id, proved_name) or reason
         if self.refused.get(node_id) != reason:
             log.warning("capacity report refused", node_id=str(node_id), reason=reason)
         self.refused[node_id] = reason
@@ -320,15 +321,6 @@ class Publishing:
         if known.ours and not self.names:
             self._see_holdings()  # of an earlier life: they go with their pods
         self._judge(node.name, known, is_told=True)
-
-    def _may_not_speak(self, node_id: NodeId, proved_name: str, name: str) -> str:
-        """Why an agent may not speak for the node of this name; empty: it may."""
-        speaker = self._state.node_index.speaker(name)
-        if not name or proved_name != name:
-            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
-        if speaker is not None and speaker.id != node_id:
-            return f"node {name} has another agent, {speaker.id}, which registered first"
-        return ""
 
     def _drop(self, name: str) -> None:
         self.nodes.pop(name, None)
