@@ -323,6 +323,16 @@ def test_the_node_agent_has_few_capabilities_and_no_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_image_of_ours_is_of_this_version(name: str) -> None:
+    """docker/README.md says that they are built with that tag, and nothing else builds one."""
+    settings = tomllib.loads(one(name, "ConfigMap", "-rm")["data"]["rm.toml"])
+    images = {container["image"] for _, pod in workloads(name) for container in containers(pod)} | {settings["image"]}
+    ours = {image for image in images if image.startswith("yodel/")}
+    assert ours == {f"yodel/{part}:{yodel.__version__}" for part in ("rm", "node-agent", "hadoop-runtime")}
+    assert yodel.settings.rm.Settings.model_fields["image"].default == settings["image"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_only_the_resource_manager_has_a_token(name: str) -> None:
     """Nor does the container that waits for the schema before it starts."""
     assert not [workload["kind"] for workload, pod in workloads(name) if pod["automountServiceAccountToken"]]
