@@ -279,7 +279,7 @@ class KubeCluster:
         for number in range(1, self.state.nodes + 1):
             if not _is_well(known.get(node_name(number)), number):
                 self._heal_node(number)
-        wait_for("the ResourceManager and its nodes", self._is_whole)
+        wait_for("the ResourceManager and its nodes", self.is_whole)
 
     def _heal_node(self, number: int) -> None:
         name = node_name(number)
@@ -310,7 +310,8 @@ class KubeCluster:
         except AssertionError:
             return False
 
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
+        """Whether it serves, and all its nodes are there."""
         try:
             metrics = self.rest("/metrics")["clusterMetrics"]
         except OSError:

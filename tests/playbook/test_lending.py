@@ -169,6 +169,8 @@ async def test_a_second_agent_of_a_node_is_refused_while_the_first_lives(world: 
         await say(world, 9, second)
     assert published(world) == (4, 4), "the first beats: that it does not measure gives nobody its place"
     assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
+    await world.beat(node_id=second, proved_name=NODE.host, capacity_problem="what is wrong with its own report")
+    assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
     await world.pass_time(30)
     for _ in range(2):
         await say(world, 9, second)

@@ -264,9 +264,9 @@ class NodeService:
             self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
-            self._publishing.refuse(beat.node_id, beat.capacity_problem)
+            self._publishing.refuse(beat.node_id, beat.proved_name, beat.capacity_problem)
         if beat.emergency_problem:
-            self._publishing.refuse(beat.node_id, beat.emergency_problem)
+            self._publishing.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
         else:
             self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:

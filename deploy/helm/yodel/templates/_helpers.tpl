@@ -172,7 +172,7 @@ capabilities:
   "admin_port" (int $ports.admin)
   "webapp_port" (int $ports.webapp)
   "probe_port" (int $values.resourceManager.probePort)
-  "image" $values.containers.image
+  "image" (default (printf "yodel/hadoop-runtime:%s" .Chart.AppVersion) $values.containers.image)
   "host_network" $values.containers.hostNetwork
   "dialect" $values.containers.dialect
   "scheduler_name" $values.containers.schedulerName
@@ -204,7 +204,7 @@ capabilities:
 {{- end -}}
 {{- $web = set $web "admin_networks" $networks -}}
 {{- end -}}
-{{- if $values.colocation.enforce -}}
+{{- if $values.colocation.enabled -}}
 {{- $web = set $web "admin_token_file" "/etc/yodel/administration/admin-token" -}}
 {{- end -}}
 {{- $settings = set $settings "web" $web -}}
