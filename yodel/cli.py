@@ -376,6 +376,7 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
         tls_certificate=credentials.tls_certificate,
         tls_key=credentials.tls_key,
         nodes=tuple(LocalNode(**node) for node in given["nodes"]),
+        priority_classes=given["priority_classes"],
         stop_pods_on_exit=True,
         stop_grace_s=given["stop_grace_s"],
     )

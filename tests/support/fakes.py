@@ -84,7 +84,17 @@ class FakePods:
         self.delete_errors: list[Exception] = []
         self.resize_errors: list[Exception] = []
         self.resized: list[str] = []
+        self.classes = {"": 0, "koord-batch": -200}
+        """Numbers of PriorityClasses; of no name: of pods without one."""
+        self.tried: list[Manifest] = []
         self._version = 0
+
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        self.tried.append(manifest)
+        name = manifest["spec"].get("priorityClassName", "")
+        if name not in self.classes:
+            raise Refused(f'Trying a pod: pods "a" is forbidden: no PriorityClass with name {name} was found')
+        return self.classes[name]
 
     async def create(self, manifest: Manifest) -> None:
         self._step("before pod creation")
