@@ -234,9 +234,9 @@ async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) ->
     target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
     await tried("POST", f"{path}/binding", binding)
-    await tried("DELETE", path, {})
+    await tried("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]})
     with pytest.raises(ApiStatus, match='Unsupported value: "Some": supported values: "All"'):
-        await tried("DELETE", path, {}, run="Some")
+        await tried("PATCH", path, patch, "application/merge-patch+json", run="Some")
     assert await client.call(Request(path=path)) == before
 
 

@@ -85,12 +85,13 @@ class FakePods:
         self.resize_errors: list[Exception] = []
         self.resized: list[str] = []
         self.classes = {"": 0, "koord-batch": -200}
-        """Numbers of PriorityClasses; of no name: of pods without one."""
-        self.tried: list[Manifest] = []
+        """Priorities by PriorityClass; of no name: of pods without one."""
+        self.try_errors: list[Exception] = []
         self._version = 0
 
     async def priority_of(self, manifest: Manifest) -> int | None:
-        self.tried.append(manifest)
+        if self.try_errors:
+            raise self.try_errors.pop(0)
         name = manifest["spec"].get("priorityClassName", "")
         if name not in self.classes:
             raise Refused(f'Trying a pod: pods "a" is forbidden: no PriorityClass with name {name} was found')

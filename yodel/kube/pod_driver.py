@@ -1,5 +1,4 @@
-"""The Pods port on a Kubernetes API server: create, delete, resize, get, and a dry run of create; each idempotent and with
-a deadline.
+"""The Pods port on a Kubernetes API server: create or try, delete, resize, get; each idempotent and with a deadline.
 
 "Already there" and "already gone" are successes, but a pod that merely has our name is not: it has to carry the same
 container id, else two clusters or a leftover could be taken for our container.

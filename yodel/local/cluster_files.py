@@ -148,7 +148,7 @@ def kube_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
 
 
 def _priority_classes(options: LocalOptions) -> dict[str, int]:
-    """Those that pods name: Yodel's own where it lends, as with the chart, and else what the dialect's engine brings."""
+    """Those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine brings."""
     if options.colocation is not None:
         return {f"yodel-{role}": value for role, value in OWN_CLASSES.items()}
     name = DIALECTS[options.dialect].priority_class_name

@@ -200,7 +200,7 @@ class ObjectStore:
 
 
 class DryRun(ObjectStore):
-    """The objects of another store as they are at any time.  What is written is judged and answered, and nothing stays."""
+    """The objects of another store, as they are at any time.  Writes are judged and answered, and nothing stays."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._records = store._records
