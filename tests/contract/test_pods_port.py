@@ -235,7 +235,7 @@ async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) ->
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
     await tried("POST", f"{path}/binding", binding)
     await tried("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]})
-    with pytest.raises(ApiStatus, match='Unsupported value: "Some": supported values: "All"'):
+    with pytest.raises(ApiStatus, match=r'Unsupported value: \["Some"\]: supported values: "All"'):
         await tried("PATCH", path, patch, "application/merge-patch+json", run="Some")
     assert await client.call(Request(path=path)) == before
 

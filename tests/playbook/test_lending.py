@@ -135,7 +135,7 @@ async def test_nothing_is_lent_to_pods_that_cannot_be_or_would_not_give_way(
 
 async def test_what_cannot_be_told_of_pods_is_a_warning(world: World) -> None:
     world.rm.use_colocation(OFF)
-    world.pods.try_errors = [Refused('pods "a" is forbidden: exceeded quota: all')] * 2
+    world.pods.try_errors = [Refused('pods "a" is forbidden: exceeded quota: all')]
     change = world.rm.scheduler_conf.change("admin", assembling(words(enabled="true", preset="baidu")))
     plan = await world.run(change)
     assert plan.warnings == (

@@ -68,6 +68,23 @@ def test_taken_port_is_found_with_the_command_that_shows_who_has_it() -> None:
     assert checks.port_finding("client port", "127.0.0.1", port).verdict is Verdict.OK
 
 
+def test_a_port_may_be_taken_by_the_manager_that_runs_here() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        finding = checks.port_finding("client port", "127.0.0.1", taken.getsockname()[1], is_running=True)
+    assert finding.verdict is Verdict.WARNING
+    assert "the ResourceManager that runs here may be who has it" in finding.text
+
+
+async def test_in_the_pod_nothing_is_said_of_its_own_ports_and_of_java(tmp_path: Path) -> None:
+    outside = (await findings_of(settings_for(tmp_path))).keys()
+    inside = (await findings_of(settings_for(tmp_path, own_pod_name="yodel-rm-1", own_pod_namespace="n"))).keys()
+    assert outside - inside == {
+        *(f"{name} port" for name in ("client", "scheduler", "tracker", "admin", "web")),
+        "java",
+    }
+    assert inside >= {"database", "kubernetes", "queues", "colocation"}
+
+
 def test_missing_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

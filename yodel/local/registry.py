@@ -239,7 +239,8 @@ def is_dry_run(options: str, asked: object) -> bool:
     values = asked if isinstance(asked, list) else [] if asked is None else [asked]
     unknown = [value for value in values if value != "All"]
     if unknown:
-        text = f'Unsupported value: "{unknown[0]}": supported values: "All"'
+        shown = ",".join(f'"{value}"' for value in values)
+        text = f'Unsupported value: [{shown}]: supported values: "All"'
         cause = Cause(field="dryRun", reason="FieldValueNotSupported", message=text)
         raise invalid(f"{options}.meta.k8s.io", "", [cause])
     return bool(values)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -53,18 +53,14 @@ class Finding:
     text: str
 
 
-async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
-    """What ``yodel serve`` needs: one finding a check, as it comes."""
-    for name, port in (
-        ("client port", settings.client_port),
-        ("scheduler port", settings.scheduler_port),
-        ("tracker port", settings.tracker_port),
-        ("admin port", settings.admin_port),
-        ("web port", settings.webapp_port),
-        *((("probe port", settings.probe_port),) if settings.probe_port is not None else ()),
-    ):
-        yield port_finding(name, settings.bind_host, port)
-    yield java_finding()
+async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIterator[Finding]:
+    """What ``yodel serve`` needs: one finding a check, as it comes.  ``is_running``: a ResourceManager serves here.
+
+    In a pod its ports are the ResourceManager's own, and containers have the Java of their image.
+    """
+    if not settings.own_pod_name:
+        for finding in _machine_findings(settings, is_running=is_running):
+            yield finding
     for finding in _store_path_findings(settings):
         yield finding
     store = await _store_finding(settings)
@@ -75,6 +71,19 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     if store.verdict is Verdict.OK:
         for finding in await _shuffle_findings(settings):
             yield finding
+
+
+def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Finding]:
+    for name, port in (
+        ("client port", settings.client_port),
+        ("scheduler port", settings.scheduler_port),
+        ("tracker port", settings.tracker_port),
+        ("admin port", settings.admin_port),
+        ("web port", settings.webapp_port),
+        *((("probe port", settings.probe_port),) if settings.probe_port is not None else ()),
+    ):
+        yield port_finding(name, settings.bind_host, port, is_running=is_running)
+    yield java_finding()
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -144,7 +153,11 @@ def existing_part(path: Path) -> Path:
     return next(p for p in (path, *path.parents) if p.exists())
 
 
-def port_finding(name: str, host: str, port: int) -> Finding:
+def port_finding(name: str, host: str, port: int, *, is_running: bool = False) -> Finding:
+    """A taken port is a warning only where a ResourceManager runs."""
+    if not is_free(host, port) and is_running:
+        text = f"{host}:{port} is taken; the ResourceManager that runs here may be who has it"
+        return Finding(name=name, verdict=Verdict.WARNING, text=text)
     if not is_free(host, port):
         text = f"{host}:{port} is taken or not this machine's; `ss -ltnp 'sport = :{port}'` shows who has it"
         return Finding(name=name, verdict=Verdict.FAILED, text=text)
