@@ -128,8 +128,9 @@ class ClusterHdfs:
 
 
 def is_formatted(name_folder: Path) -> bool:
-    """Whether a NameNode can start there.  What it formats has its image last (FSImage.renameCheckpoint)."""
-    return any(path.suffix != ".md5" for path in (name_folder / "current").glob("fsimage_*"))
+    """Whether a NameNode can start there: an image and its checksum are the last that a format writes."""
+    sums = (name_folder / "current").glob("fsimage_*.md5")
+    return any(path.with_suffix("").exists() for path in sums)
 
 
 def _name_node(folder: Path) -> dict[str, dict[str, str]]:
