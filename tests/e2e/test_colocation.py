@@ -181,8 +181,8 @@ def memory_of(node: str) -> Path:
     return Path("/sys/fs/cgroup/memory", CGROUP, node)
 
 
-def working_set_mib(node: str) -> int:
-    group = memory_of(node)
+def working_set_mib(node: str, below: str = "") -> int:
+    group = memory_of(node) / below
     lines = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     return (int((group / "memory.usage_in_bytes").read_text()) - int(lines["total_inactive_file"])) // MIB
 

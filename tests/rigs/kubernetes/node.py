@@ -106,12 +106,13 @@ class Node:
         self._mark(archive)
         return True
 
-    def start_kubelet(self) -> None:
-        """And kube-proxy, without which there are no Services."""
+    def start_kubelet(self, **fields: object) -> None:
+        """And kube-proxy, without which there are no Services.  ``fields`` are further ones of its configuration."""
         for folder in (self._folder / "kubelet", self._folder / POD_LOGS):
             folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "resolv.conf").write_text(NO_NAMES)
-        _write_json(self._folder / "kubelet.json", _kubelet(self._home, self._folder, self._run, self.number))
+        configuration = {**_kubelet(self._home, self._folder, self._run, self.number), **fields}
+        _write_json(self._folder / "kubelet.json", configuration)
         kubeconfig = certificates.write_kubeconfig(self._home, self.name, certificates.INSIDE)
         self._start(
             "kubelet",
