@@ -26,9 +26,10 @@ from tests.rigs.kubernetes.cluster import RACK_LABEL, binaries
 from tests.rigs.kubernetes.control_plane import ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.hdfs import ClusterHdfs
-from tests.rigs.kubernetes.install import COLOCATION
+from tests.rigs.kubernetes.install import CHART, COLOCATION, RELEASE
 from tests.rigs.kubernetes.layout import node_name, rack
 from tests.rigs.kubernetes.node import Node
+from tests.rigs.kubernetes.tools import Tools
 from tests.support.hdfs import Hdfs
 
 CALL_TIMEOUT_S = 10
@@ -194,9 +195,16 @@ class KubeCluster:
 
     def yodel(self, *words: str, given: str | None = None) -> str:
         """The command line as the administrator, where the ResourceManager is."""
+        return self.kubectl(*self._in_manager("yodel", *words), given=given)
+
+    def yodel_said(self, *words: str) -> tuple[int, str]:
+        """Its exit status, and all that it printed."""
+        done = self.kubectl_said(*self._in_manager("yodel", *words))
+        return done.returncode, done.stdout + done.stderr
+
+    def _in_manager(self, *words: str) -> tuple[str, ...]:
         pod = ("deployment/yodel-rm", "--container=resourcemanager", "--namespace", self.namespace)
-        place = ("exec", "--stdin", *pod, "--")
-        return self.kubectl(*place, "env", "HADOOP_USER_NAME=yodel", "yodel", *words, given=given)
+        return ("exec", "--stdin", *pod, "--", "env", "HADOOP_USER_NAME=yodel", *words)
 
     def submit(self, user: str, context: Mapping[str, Any]) -> tuple[int, str, str]:
         """By REST, which lets one say everything: status, text and the application's id."""
@@ -265,6 +273,19 @@ class KubeCluster:
         result = self.target.yarn("logs", "-applicationId", application_id, timeout_s=KUBECTL_TIMEOUT_S)
         assert result.returncode == 0, result.text[-4000:]
         return result.stdout
+
+    def upgrade(self, *values: str) -> None:
+        """The release with further values, NAME=VALUE, once its ResourceManager serves."""
+        tools = Tools(
+            kubeconfig=Path(self.state.kubeconfig),
+            kubectl_program=TOOLS / "kubectl",
+            helm_program=binaries("helm") / "helm",
+            namespace=self.namespace,
+        )
+        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", *(f"--set={value}" for value in values))
+        deployment = f"deployment/{RELEASE}-rm"
+        self.kubectl("rollout", "status", deployment, "--namespace", self.namespace, "--timeout=90s")
+        wait_for("the ResourceManager", self.serves)
 
     def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
         """What an engine's agent publishes, on all nodes or on some."""

@@ -1,5 +1,5 @@
-"""What helm makes of ``colocation.enabled``: a Job before an uninstall that administers with a token of its own, and a
-ResourceManager that lets it in.
+"""What helm makes of ``colocation.enabled``: pods that give way to services, a Job before an uninstall that administers
+with a token of its own, and a ResourceManager that lets it in.
 """
 
 from __future__ import annotations
@@ -70,3 +70,29 @@ def test_without_colocation_there_is_no_job_and_no_token(tmp_path: Path) -> None
     assert not [found for found in objects if "colocation-off" in found["metadata"]["name"]]
     assert not [found for found in objects if "admin-token" in found["metadata"]["name"]]
     assert "admin_token_file" not in one(objects, "ConfigMap", "yodel-rm")["rm.toml"]
+
+
+@pytest.mark.parametrize("dialect", ["native", "koordinator", "katalyst", "volcano", "offline"])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_lending_gives_pods_classes_below_services_whatever_the_dialect(
+    tmp_path: Path, dialect: str, enabled: bool
+) -> None:
+    """Otherwise a dialect's own class stays: the engine that made it is there.  What the operator says wins."""
+    offline = {"cpu_resource": "example.com/cpu", "memory_resource": "example.com/memory"}
+    classes = {"priority_class_am": "yodel-am", "priority_class_task": "yodel-task"}
+    values: dict[str, object] = {"containers": {"dialect": dialect}, "colocation": {"enabled": enabled}}
+    own = {"resourceManager": {"settings": {"dialects": {"offline": offline}}}}
+    assert defaults(tmp_path, {**values, **own}) == (
+        classes if enabled or dialect in ("native", "katalyst", "volcano") else {}
+    )
+    assert defaults(tmp_path, {**values, **own, "priorityClasses": {"use": False}}) == {}
+    said = {"queue_defaults": {"priority_class_task": "theirs"}, "dialects": {"offline": offline}}
+    found = defaults(tmp_path, {**values, "resourceManager": {"settings": said}})
+    assert found["priority_class_task"] == "theirs"
+
+
+def defaults(folder: Path, values: dict[str, object]) -> dict[str, str]:
+    """The PriorityClasses of pods whose queue says nothing of them."""
+    settings = tomllib.loads(one(rendered(folder, {**CLIENTS, **values}), "ConfigMap", "yodel-rm")["rm.toml"])
+    found = settings.get("queue_defaults", {})
+    return {name: found[name] for name in ("priority_class_am", "priority_class_task") if name in found}

@@ -13,7 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.api_rows import NODE, fill
+from tests.support.fakes import FakePods
 from tests.support.loans import measured_report
+from tests.support.rm_options import POD_SETTINGS
 from tests.support.served_world import Served, serving_world
 from yodel import cli
 from yodel.client import api, colocation
@@ -21,10 +23,12 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.errors import Refused
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
+from yodel.translator.profiles import PodProfiles
 from yodel.translator.publishing import Lent
 from yodel.translator.undo_lines import undo_lines, unpublish_line, unpublish_lines
 
@@ -91,6 +95,21 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     assert off.exit_code == 0, off.output
     assert not served.world.rm.publishing.colocation.is_on
     assert "kube-1\tGOING" in off.stdout
+
+
+def test_what_could_not_be_told_of_pods_is_a_warning(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(pods: FakePods, manifest: object) -> int:
+        raise Refused('pods "a" is forbidden: exceeded quota: all')
+
+    batch = PodProfiles(default=replace(POD_SETTINGS, dialect=dialect("koordinator")), by_queue={})
+    served.on_loop(lambda: served.world.rm.maker.use(batch))
+    monkeypatch.setattr(FakePods, "priority_of", full)
+    done = served.invoke("colocation", "on")
+    assert done.exit_code == 0, done.output
+    warning = "warning: whether batch pods can be made, and give way to services, is not known: exceeded quota: all"
+    assert warning in done.stderr
+    assert served.world.rm.publishing.colocation.is_on
+    assert "warning" not in served.invoke("colocation", "on", "window-s=20").output, "it is on"
 
 
 def test_limits_are_said_shown_and_taken_back(served: Served) -> None:

@@ -209,7 +209,8 @@ capabilities:
 {{- end -}}
 {{- $settings = set $settings "web" $web -}}
 {{- $queues := dict -}}
-{{- if and $values.priorityClasses.use (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
+{{- /* A dialect's own class is for the engine that made it, which is not there where Yodel lends by itself. */ -}}
+{{- if and $values.priorityClasses.use (or $values.colocation.enabled (has $values.containers.dialect (list "native" "katalyst" "volcano"))) -}}
 {{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
 {{- end -}}
 {{- if $values.imagePullSecrets -}}
