@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -50,7 +51,12 @@ from yodel.translator.publishing import Lent
 SIGNALS_MAX = 1_000
 HEALTH_REPORT_LENGTH_MAX = 10_000
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
-GONE = (NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED, NodeState.DECOMMISSIONED)
+LISTED_MAX_S = 60.0
+"""How long an agent may list a container as not ended whose pod has ended, before the pod's word counts."""
+SILENT_S = 3.0
+"""At most so much of the time between two beats counts for it: an agent that is paused is silent, and waited for."""
+ORDERED_ENDS = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION)
+"""What an agent tells of a container that it was told to end, which says nothing of one whose pod had ended before."""
 log = structlog.get_logger("yodel.nodes")
 
 
@@ -162,6 +168,8 @@ class NodeRuntime:
     """Uids that the agent was told."""
     told_ranks: tuple[ContainerId, ...] = ()
     told_allocatable: Lent | None = None
+    listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
+    """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
 
 class NodeService:
@@ -233,12 +241,13 @@ class NodeService:
         if (place := self._place_of(registration.kubernetes_node_name)) is not None:
             self._engine.tell_later(registration.node_id, place)
         effective = self._engine.state.nodes[registration.node_id].capability
-        now_s = self._clock.monotonic_s()
+        now_s, before = self._clock.monotonic_s(), self.runtimes.get(registration.node_id)
         self.runtimes[registration.node_id] = NodeRuntime(
             last_seen_s=now_s,
             told_capability=effective,
             last_seen_ms=self._clock.now_ms(),
             can_measure=registration.can_measure,
+            listed_s=before.listed_s if before is not None else {},
         )
         await self._take_reports(registration.node_id, registration.containers)
         self._clean_up_strangers(registration.node_id, registration.containers)
@@ -273,6 +282,8 @@ class NodeService:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
+        if self._engine.state.container_index.awaiting(node.id):
+            return None
         self._clean_up_unknown(runtime, beat.containers)
         return self._answer(runtime, node, beat.containers)
 
@@ -285,7 +296,10 @@ class NodeService:
         if _health_changed(node, beat):
             report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
+        unexplained = self._not_to_be_explained(runtime, beat)
         await self._take_reports(beat.node_id, beat.containers)
+        if unexplained:
+            await self._engine.do(partial(_believe_pods, unexplained))
         self._clean_up_unknown(runtime, beat.containers)
         return self._answer(runtime, self._engine.state.nodes[beat.node_id], beat.containers)
 
@@ -387,7 +401,7 @@ class NodeService:
         if not self.lists.allow(names) and (node is None or node.state is not NodeState.DECOMMISSIONING):
             text = f"Disallowed NodeManager nodeId: {node_id} hostname: {node_id.host}"
             return HeartbeatAnswer(must_shut_down=True, diagnostics=text)
-        return _resync(node_id) if runtime is None or node is None or node.state in GONE else None
+        return _resync(node_id) if runtime is None or node is None or not node.is_registered else None
 
     def _is_news(self, report: ContainerReport) -> bool:
         if report.is_complete:
@@ -406,7 +420,7 @@ class NodeService:
         self.preempted_count += sum(
             report.exit_status == ContainerExitStatus.PREEMPTED
             and (container := states.get(report.container_id)) is not None
-            and container.is_live
+            and (container.is_live or container.awaits_agent)
             and container.node_id == node_id
             for report in ended
         )
@@ -433,20 +447,37 @@ class NodeService:
             runtime.forget.update(dict.fromkeys(ends))
 
     async def _end_of(self, report: ContainerReport) -> pod_events.End:
-        """A process that died of a signal we did not send may have lost its pod to somebody."""
+        """A process that died of a signal we did not send may have lost its pod to somebody.  Of one whose pod has
+        ended the row says what Kubernetes saw, and an end that was ordered after it explains nothing."""
         container = self._engine.state.containers.get(report.container_id)
-        if container is not None and container.is_live and pod_events.is_by_signal(report.exit_status):
+        is_by_signal = pod_events.is_by_signal(report.exit_status)
+        if container is not None and container.awaits_agent:
+            is_known_better = is_by_signal and report.exit_status != container.exit_status
+            if is_known_better or report.exit_status in ORDERED_ENDS:
+                return pod_events.End(container.exit_status, container.diagnostics)
+        elif container is not None and container.is_live and is_by_signal:
             end = await self._end_from_outside(report.container_id, report.exit_status)
             if end is not None:
                 return end
         return pod_events.End(report.exit_status, report.diagnostics)
+
+    def _not_to_be_explained(self, runtime: NodeRuntime, beat: Heartbeat) -> list[ContainerId]:
+        """Those of the node's containers, over as their pods told, of which its agent does not know, or has said for
+        too long that they go on: it will not tell how they ended."""
+        now_s, listed = self._clock.monotonic_s(), {report.container_id for report in beat.containers}
+        awaiting = self._engine.state.container_index.awaiting(beat.node_id)
+        before, runtime.listed_s = runtime.listed_s, {}
+        for container_id in listed.intersection(awaiting):
+            so_far_s, at_s = before.get(container_id, (0.0, now_s))
+            runtime.listed_s[container_id] = (so_far_s + min(SILENT_S, now_s - at_s), now_s)
+        return [one for one in awaiting if one not in listed or runtime.listed_s[one][0] >= LISTED_MAX_S]
 
     def _clean_up_strangers(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         """Containers that run there and have no live row: ended while the agent was away, or never ours."""
         runtime = self.runtimes[node_id]
         for report in reports:
             container = self._engine.state.containers.get(report.container_id)
-            if container is None or not container.is_live:
+            if container is None or not (container.is_live or container.awaits_agent):
                 table = runtime.forget if report.is_complete else runtime.clean_up
                 table[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
@@ -524,6 +555,12 @@ class NodeService:
         found = tuple((containers[i], now_ms) for i in runtime.updates if i in containers and containers[i].is_live)
         runtime.updates.clear()
         return found
+
+
+def _believe_pods(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
+    for container_id in container_ids:
+        if tx.has(container_id):
+            tx.tell(container_id, tx.container(container_id).end_as_its_pod_told(tx.now_ms))
 
 
 def _has_grown(container: Container, report: ContainerReport) -> bool:

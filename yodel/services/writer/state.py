@@ -13,7 +13,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.past import PastUsage, PastUsageId
+from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, PastUsageId, newly_preempted
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -188,7 +188,7 @@ class ClusterState:
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
         held = self._held_by(attempt_id)
-        return [c.id for c in held if not c.is_live and not c.is_acknowledged and not c.is_am]
+        return [c.id for c in held if not (c.is_live or c.awaits_agent or c.is_acknowledged or c.is_am)]
 
     def unheard_updates(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """New sizes that the attempt's AM has to hear of."""
@@ -197,8 +197,9 @@ class ClusterState:
     def live_containers(self) -> Iterator[Container]:
         return (self.containers[container_id] for container_id in self.container_index.live)
 
-    def live_containers_on(self, node_id: NodeId) -> list[ContainerId]:
-        return [container.id for container in self.live_containers() if container.node_id == node_id]
+    def container_ids_on(self, node_id: NodeId) -> list[ContainerId]:
+        """Of which its agent may have more to tell: live ones, and those whose ends it has yet to explain."""
+        return [*self.container_index.on_node(node_id), *self.container_index.awaiting(node_id)]
 
     def nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container, a forgotten one too."""
@@ -323,6 +324,8 @@ class ClusterState:
             self.reasons.ended(container.id)
             self.notices.ended(container.id)
             self.usage.count_end(container)
+        elif newly_preempted(container, old) is not NOTHING_PREEMPTED:
+            self.usage.count_end(container, is_counted=True)
 
     def _account(self, container: Container, sign: int) -> None:
         if sign == 0:
