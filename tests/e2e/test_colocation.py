@@ -216,16 +216,16 @@ def rejoin(cluster: KubeCluster, node: str, **left: int) -> None:
 
     machine = cluster.node(int(node.removeprefix("node")))
     machine.stop_kubelet()
-    machine.start_kubelet(reserved)
-    cluster.daemons.until(f"kubelet-{node}", is_so, again=partial(machine.start_kubelet, reserved))
+    machine.start_kubelet(systemReserved=reserved)
+    cluster.daemons.until(f"kubelet-{node}", is_so, again=partial(machine.start_kubelet, systemReserved=reserved))
 
 
 def memory_of(node: str) -> Path:
     return Path("/sys/fs/cgroup/memory", CGROUP, node)
 
 
-def working_set_mib(node: str) -> int:
-    group = memory_of(node)
+def working_set_mib(node: str, below: str = "") -> int:
+    group = memory_of(node) / below
     lines = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     return (int((group / "memory.usage_in_bytes").read_text()) - int(lines["total_inactive_file"])) // MIB
 

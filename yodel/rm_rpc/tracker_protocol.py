@@ -61,7 +61,7 @@ class TrackerProtocol:
         return protocol(NAME, descriptor, handlers)
 
     async def register(
-        self, _: CallContext, request: msg.RegisterNodeManagerRequestProto
+        self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
         node_id = ids.node_id(request.node_id)
         registration = NodeRegistration(
@@ -71,6 +71,7 @@ class TrackerProtocol:
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
             kubernetes_node_name=request.kubernetes_node_name or node_id.host,
             version=request.nm_version,
+            proved_name=_proved_name(context),
             can_measure=set(RESOURCES).issubset(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
@@ -133,15 +134,17 @@ class TrackerProtocol:
             emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
-        if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
-            self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
+        reports_of_logs = request.log_aggregation_reports_for_apps
+        is_own = beat.node_id in self._nodes.runtimes and not self._nodes.is_for_another(beat.node_id, beat.proved_name)
+        if reports_of_logs and is_own:
+            self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))
         answer = self._nodes.heartbeat(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
     async def unregister(
-        self, _: CallContext, request: msg.UnRegisterNodeManagerRequestProto
+        self, context: CallContext, request: msg.UnRegisterNodeManagerRequestProto
     ) -> msg.UnRegisterNodeManagerResponseProto:
-        await self._nodes.unregister(ids.node_id(request.node_id))
+        await self._nodes.unregister(ids.node_id(request.node_id), _proved_name(context))
         return msg.UnRegisterNodeManagerResponseProto()
 
     async def _heartbeat_slow(

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Step
 from yodel.translator.dialects import MIB, Measures
+from yodel.translator.names import PUBLISHED
 from yodel.translator.node_fit import milli
 
 KUBELET = "kubelet"
@@ -152,6 +153,16 @@ def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> Lent:
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
         memory_mib=-(-memory // 1000) if measures.memory_unit == "mib" else -(-memory // (1000 * MIB)),
     )
+
+
+def patch_of(amounts: Mapping[str, int | None]) -> dict[str, object]:
+    """Plain integers as text: a fraction of an extended resource is refused by the API server."""
+    texts = {name: None if amount is None else str(amount) for name, amount in amounts.items()}
+    left = ",".join(sorted(name for name, amount in amounts.items() if amount is not None))
+    return {
+        "metadata": {"annotations": {PUBLISHED: left or None}},
+        "status": {"capacity": texts, "allocatable": texts},
+    }
 
 
 def capped(allocatable: Mapping[str, str], counted: Mapping[str, int]) -> Mapping[str, str]:

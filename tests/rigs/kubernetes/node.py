@@ -6,9 +6,8 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import psutil
 
@@ -108,13 +107,13 @@ class Node:
         self._mark(archive)
         return True
 
-    def start_kubelet(self, system_reserved: Mapping[str, str] = MappingProxyType({})) -> None:
-        """And kube-proxy, without which there are no Services.  ``system_reserved`` it keeps from pods."""
+    def start_kubelet(self, **fields: object) -> None:
+        """And kube-proxy, without which there are no Services.  ``fields`` are further ones of its configuration."""
         for folder in (self._folder / "kubelet", self._folder / POD_LOGS):
             folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "resolv.conf").write_text(NO_NAMES)
-        config = _kubelet(self._home, self._folder, self._run, self.number)
-        _write_json(self._folder / "kubelet.json", {**config, "systemReserved": dict(system_reserved)})
+        configuration = {**_kubelet(self._home, self._folder, self._run, self.number), **fields}
+        _write_json(self._folder / "kubelet.json", configuration)
         kubeconfig = certificates.write_kubeconfig(self._home, self.name, certificates.INSIDE)
         self._start(
             "kubelet",

@@ -81,6 +81,12 @@ class PublishedNode:
         return frozenset([name.strip() for name in names if name.strip()][:NAMES_MAX])
 
     @property
+    def is_marked(self) -> bool:
+        """Our annotation is there: it stays when somebody else takes away, or takes over, the names that it has."""
+        is_written = is_older(self.observed.resource_version, self.written_version)
+        return PUBLISHED in self.observed.annotations and not is_written
+
+    @property
     def ours(self) -> frozenset[str]:
         """Names that are there and were published by this ResourceManager, in this life or an earlier one."""
         if self.has_yielded:

@@ -24,6 +24,7 @@ from nm_plugin.container.life import (
     LocalizationFailed,
     Localized,
     State,
+    with_diagnostics,
 )
 from nm_plugin.container.resources import Localization, Resources
 from nm_plugin.container.shuffle_hook import ShuffleHook
@@ -70,6 +71,9 @@ class Notebook:
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         self.container = replace(self.container, **changes)
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        self.container = with_diagnostics(self.container, text)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self.tasks.create_task(work, name=name)
@@ -254,20 +258,20 @@ async def test_more_files_for_a_running_container(world: World) -> None:
     world.give(context_of("exec sleep 100"))
     await world.work.localize(CONTAINER)
     more = pb.ContainerLaunchContextProto()
-    add_resource(more, "sub/more", world.source("more", "more"))
+    add_resource(more, "sub//more/", world.source("more", "more"))
     gone = world.source("gone", "gone")
     add_resource(more, "gone", gone)
     gone.unlink()
     world.notes.container = replace(world.notes.container, state=State.RUNNING)
     here, missing = (
-        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub/more", "gone")
+        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub//more/", "gone")
     )
     world.work.expect_more(CONTAINER, (*here, *missing))
     assert {state for _, state, _ in world.work.localization_of(world.notes.container)} == {Localization.PENDING}
     await world.work.localize_more(CONTAINER, here)
     await world.work.localize_more(CONTAINER, missing)
     told = {link: (state, text) for link, state, text in world.work.localization_of(world.notes.container)}
-    assert told["sub/more"] == (Localization.COMPLETED, "")
+    assert told["sub//more/"] == (Localization.COMPLETED, "")
     assert told["gone"][0] is Localization.FAILED
     assert "gone" in told["gone"][1]
     assert (world.work_dir / "sub/more").read_text() == "more"
