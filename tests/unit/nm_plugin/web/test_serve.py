@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -363,6 +364,18 @@ async def test_links_and_foreign_paths_are_not_served(rig: Rig, own_web: httpx2.
         for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
             response = await own_web.get(path)
             assert (response.status_code, "top" in response.text) == (404, False), path
+
+
+async def test_what_the_system_refuses_is_told_by_its_reason(
+    rig: Rig, own_web: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise OSError(errno.EMFILE, "x", "/secret")
+
+    monkeypatch.setattr(rig.running.manager, "applications", full)
+    answer = await own_web.get("/ws/v1/node/apps")
+    told = answer.json()["RemoteException"]
+    assert (answer.status_code, told["exception"], told["message"]) == (503, "IOException", "Too many open files")
 
 
 async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2.AsyncClient) -> None:
