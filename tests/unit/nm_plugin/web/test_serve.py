@@ -152,6 +152,7 @@ async def test_one_bean_and_one_value_can_be_asked_for(web: httpx2.AsyncClient) 
     (one,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=Node*"})).json()["beans"]
     (refusals,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=YodelRefusals"})).json()["beans"]
     assert {"archive_entries", "archive_bytes", "pattern_seconds", "agent_frame_bytes"} <= refusals.keys()
+    assert not {"client_frame_bytes", "http_connections"} & refusals.keys(), "nobody looks at them here"
     assert one["name"] == name
     (value,) = (await web.get("/jmx", params={"get": f"{name}::ContainersLaunched"})).json()["beans"]
     assert value == {"name": name, "modelerType": "NodeManagerMetrics", "ContainersLaunched": 1}
