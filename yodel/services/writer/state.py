@@ -185,6 +185,17 @@ class ClusterState:
     def attempt_count(self, application_id: ApplicationId) -> int:
         return len(self._attempts_of.get(application_id, ()))
 
+    def is_heard_of(self, container: Container) -> bool:
+        """It has ended, its node agent has told what it knows, and everybody who has to hear of that has heard."""
+        if container.is_live or container.awaits_agent:
+            return False
+        attempt_id = container.id.attempt_id
+        application = self.applications[attempt_id.application_id]
+        if container.is_acknowledged or application.state.is_final:
+            return True
+        keeps = application.submission.keep_containers_across_attempts
+        return self.attempts[attempt_id].state.is_final and not keeps
+
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
         held = self._held_by(attempt_id)
