@@ -33,13 +33,13 @@ Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="At most this many 
 Cursor = Annotated[
     str | None, Query(max_length=CURSOR_LENGTH_MAX, description="The `next_cursor` of the page before; opaque.")
 ]
-APPLICATION_PATTERN = r"^application_(0|[1-9][0-9]{0,18})_([0-9]{4}|[1-9][0-9]{4,9})$"
+APPLICATION_PATTERN = r"^application_0*[0-9]{1,19}_0*[0-9]{1,10}$"
 ApplicationPath = Annotated[
     str,
     Path(
-        max_length=64,
+        max_length=TEXT_LENGTH_MAX,
         pattern=APPLICATION_PATTERN,
-        description="An application's id.",
+        description="An application's id, with any number of zeros before its numbers.",
         examples=["application_1700000000000_0001"],
     ),
 ]

@@ -35,7 +35,7 @@ NodePath = Annotated[
     str,
     Path(
         max_length=260,
-        pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+        pattern=r"^[A-Za-z0-9._-]{1,253}:0*[0-9]{1,5}$",
         description="host:port of the node agent.",
         examples=["node-1:8041"],
     ),

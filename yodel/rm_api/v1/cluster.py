@@ -100,7 +100,7 @@ async def get_node(
         str,
         Path(
             max_length=260,
-            pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+            pattern=r"^[A-Za-z0-9._-]{1,253}:0*[0-9]{1,5}$",
             description="host:port of the node agent.",
             examples=["node-1:8041"],
         ),
