@@ -185,6 +185,7 @@ class Bounds:
             self._let_go()
         if self._record is not None:
             self._looked = (said, self._record.written.groups)
+            problem = problem or (self._record.problem and f"limits: {self._record.problem}")
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
@@ -214,14 +215,14 @@ class Bounds:
         """Raises OSError, LostReading."""
         batches = {batch.container_id: batch for batch in running}
         self._pods = {} if said.is_nothing else self._own(groups, batches)
+        if said.quota:  # first: it protects all others from all of them
+            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
+        else:
+            self._quota.undo(groups, record)
         if said.limits:
             self._hold_pods(groups, record, batches)
         else:
             self._undo_pods(groups, record)
-        if said.quota:
-            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
-        else:
-            self._quota.undo(groups, record)
         self._show(groups)
         if said.is_nothing and record.written.is_nothing:
             self._let_go()

@@ -190,6 +190,32 @@ def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
     assert [one.put_back for one in agent.shown()] == [1, 1]
 
 
+@pytest.fixture
+def full(node: Node) -> Iterator[Path]:
+    """The agent's state on a disk without room; what is left on it is a file that can be taken away."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "yodel-full", str(node.state)], check=True)
+    try:
+        (node.state / "room").write_bytes(b"x" * 4096)
+        yield node.state / "room"
+    finally:
+        subprocess.run(["umount", str(node.state)], check=True)
+
+
+def test_a_full_state_disk_is_told_and_not_obeyed(node: Node, full: Path) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER], quota=True)
+    agent.look(node.batch(), room(1000))
+    before = node.quota_us()
+    assert node.values()[f"{UID}/memory.limit_in_bytes"] == f"{164 * MIB}\n"
+    assert "No space left on device" in agent.problem()
+    agent.look(node.batch(), room(1900))
+    assert node.quota_us() < before, "it follows what is measured"
+    full.unlink()
+    agent.look(node.batch(), room(1900))
+    assert agent.problem() == ""
+    assert (node.state / FILE_NAME).exists()
+
+
 def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     before, killed = node.values(), node.agent()
     killed.obey(True, {CONTAINER: UID}, [CONTAINER])
