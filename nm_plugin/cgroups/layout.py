@@ -6,6 +6,7 @@ Follows the kubelet's ``cm`` package: the systemd driver spells each level with 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -34,7 +35,7 @@ class Version:
     """The files of one version of cgroups.
 
     ``mark``: what stands in the mount of this version only.  ``cpu_per_us``: units of the CPU counter in a microsecond.
-    ``unlimited``: words that say that there is no limit.
+    ``held``: memory of processes, and files in memory.  ``unlimited``: words that say that there is no limit.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Version:
     cpu_per_us: int
     memory: Number
     inactive_file: Number
+    held: tuple[Number, ...]
     cpus: Number
     quota: Number
     period: Number
@@ -57,6 +59,7 @@ V2: Final = Version(
     cpu_per_us=1,
     memory=Number(controller="", file="memory.current"),
     inactive_file=Number(controller="", file="memory.stat", key="inactive_file"),
+    held=tuple(Number(controller="", file="memory.stat", key=key) for key in ("anon", "shmem")),
     cpus=Number(controller="", file="cpuset.cpus.effective"),
     quota=Number(controller="", file="cpu.max", word=0),
     period=Number(controller="", file="cpu.max", word=1),
@@ -70,6 +73,7 @@ V1: Final = Version(
     cpu_per_us=1000,
     memory=Number(controller="memory", file="memory.usage_in_bytes"),
     inactive_file=Number(controller="memory", file="memory.stat", key="total_inactive_file"),
+    held=tuple(Number(controller="memory", file="memory.stat", key=key) for key in ("total_rss", "total_shmem")),
     cpus=Number(controller="cpuset", file="cpuset.cpus"),
     quota=Number(controller="cpu", file="cpu.cfs_quota_us"),
     period=Number(controller="cpu", file="cpu.cfs_period_us"),
@@ -93,6 +97,19 @@ DRIVERS: Final[Mapping[str, Callable[[tuple[str, ...]], PurePosixPath]]] = {
     "systemd": _systemd,
 }
 """How each cgroup driver of the kubelet spells a group that is named level by level."""
+
+
+POD_UID: Final = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
+_POD = re.compile(r"/(?:[^/\n]*-)?pod([0-9a-f][0-9a-f_-]{0,62})(?:\.slice)?(?=/|$)", re.MULTILINE)
+
+
+def pod_uid_in(groups: str) -> str:
+    """Return the uid of the pod that a process is in, by its ``/proc/PID/cgroup``; empty: it is in none.
+
+    The outermost counts: who may make groups in his own pod, which takes privileges, names nobody else's with them.
+    """
+    found = _POD.search(groups)
+    return found[1].replace("_", "-") if found is not None else ""
 
 
 def levels(cgroup_root: str) -> tuple[str, ...]:
