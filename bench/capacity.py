@@ -37,7 +37,7 @@ from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads, SingleUser
+from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.report import CPU_MILLI
@@ -109,11 +109,11 @@ def node_with_own_pods(name: str, pods: int) -> Iterator[dict[ContainerId, str]]
 async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -> tuple[float, float]:
     """Seconds of CPU of the loop and of the heartbeats that measure only, and that hold limits and the quota too."""
     threads = FileThreads(1, "capacity")
-    accounts = Accounts(SingleUser(uid=os.getuid(), gid=os.getgid()), FileThreads(2))
     containers = [
         Container(
             container_id=one,
             user="root",
+            user_uid=os.getuid(),
             resource=Resource(1024, 1),
             state=State.RUNNING,
             local_dir=f"/local/application/{one}",
@@ -128,7 +128,7 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             Path(state_dir),
             MonotonicClock(),
             threads,
-            RunningBatch(lambda: containers, accounts),
+            RunningBatch(lambda: containers),
         )
         source = CgroupCounters(MOUNT, f"/{name}")
         lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None, bounds)
@@ -152,7 +152,6 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             for task in tasks:
                 task.cancel()
             threads.close()
-            accounts.threads.close()
 
 
 def resident_kib() -> int:
@@ -235,7 +234,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
         threads.close()
 
 
-async def _nothing() -> list[Batch]:
+def _nothing() -> list[Batch]:
     return []
 
 

@@ -8,7 +8,7 @@ so that an agent that starts again can take it up or undo it.  The end of the ag
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -86,7 +86,7 @@ class Bounds:
         state_dir: Path,
         clock: Clock,
         threads: FileThreads,
-        running: Callable[[], Awaitable[Iterable[Batch]]],
+        running: Callable[[], Iterable[Batch]],
     ) -> None:
         self._writable, self._mount, self._cgroup_root = writable, mount, cgroup_root
         self._clock, self._threads, self._running = clock, threads, running
@@ -157,7 +157,7 @@ class Bounds:
     async def hold(self, room: Room | None) -> None:
         """A second has passed; ``room`` is what was measured of the processors in the last ones, None: nothing."""
         if self._said is not None and not self._said.is_nothing:
-            await self._threads.run(self.look, await self._running(), room)
+            await self._threads.run(self.look, self._running(), room)
 
     def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
         """One second's work.  Blocks.

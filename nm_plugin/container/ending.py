@@ -14,7 +14,7 @@ from nm_plugin.container.launcher import remove_launch_files
 from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application
 from nm_plugin.host.directories import Directories, remove_tree
-from nm_plugin.host.users import Accounts, OsUser
+from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.launch.survivors import Marks, kill_survivors
 from yodel.domain.ids import ContainerId
@@ -37,7 +37,10 @@ class EndingSettings:
 
 
 class Ending:
-    """``seen`` names the processes (pid, start) of a container's tree at the last measurement."""
+    """``seen`` names the processes (pid, start) of a container's tree at the last measurement.
+
+    ``survivors`` are threads that do nothing but end what is left.
+    """
 
     def __init__(
         self,
@@ -46,9 +49,10 @@ class Ending:
         accounts: Accounts,
         directories: Directories,
         seen: Callable[[ContainerId], frozenset[tuple[int, int]]],
+        survivors: FileThreads,
     ) -> None:
         self._settings, self._pods, self._accounts = settings, pods, accounts
-        self._directories, self._seen = directories, seen
+        self._directories, self._seen, self._survivors = directories, seen, survivors
         self._log = structlog.get_logger(__name__)
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
@@ -89,11 +93,12 @@ class Ending:
     async def kill_survivors(self, container: Container) -> None:
         """Processes that a script left behind."""
         container_id = container.container_id
-        user = await self._accounts.lookup(container.user)
+        if container.user_uid is None:
+            return  # nothing of it was started
         seen = self._seen(container_id)
         marks = Marks(container_id, Path(container.local_dir).parent)
         for _ in range(KILL_ROUNDS_MAX):
-            killed = await self._accounts.threads.run(kill_survivors, marks, user.uid, seen)
+            killed = await self._survivors.run(kill_survivors, marks, container.user_uid, seen)
             if not killed:
                 break
             self._log.info("survivors_killed", container=str(container_id), processes=killed)

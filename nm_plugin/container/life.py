@@ -53,6 +53,8 @@ class Container:
 
     container_id: ContainerId
     user: str
+    user_uid: int | None = None
+    """As the node knew the user when the container was accepted; None: it did not."""
     resource: Resource
     priority: int = 0
     version: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -22,6 +23,7 @@ from nm_plugin.container.resources import Localization
 from nm_plugin.container.signals import COMMANDS
 from nm_plugin.container.work import ContainerWork, Ledger
 from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import Accounts
 from nm_plugin.localization.plan import Wanted
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import LogContext
@@ -43,13 +45,14 @@ class ContainerManager:
         *,
         book: ContainerBook,
         applications: Applications,
+        accounts: Accounts,
         work_for: Callable[[Ledger], ContainerWork],
         logs: LogAggregator,
         tasks: TaskOwner,
         report: Callable[[], None],
         now_ms: Callable[[], int],
     ) -> None:
-        self._book, self._applications, self._logs = book, applications, logs
+        self._book, self._applications, self._accounts, self._logs = book, applications, accounts, logs
         self._tasks, self._report, self._now_ms = tasks, report, now_ms
         self._does = work_for(self)
         self._workers: dict[ContainerId, asyncio.Task[None]] = {}
@@ -88,6 +91,7 @@ class ContainerManager:
         Raises:
             Refused: known already, or the node is full.
         """
+        container = replace(container, user_uid=await self._accounts.uid(container.user))
         self._book.take(container)
         application = await self._applications.take(container, acls)
         await self._expect_logs(container, application)
@@ -180,7 +184,7 @@ class ContainerManager:
     async def recover(self) -> None:
         """At start: take over what the last agent knew and carry on with each container where it stood."""
         await self._applications.recover()
-        await self._book.recover()
+        await self._book.recover(self._accounts.uid)
         for container in self._book.all():
             self._does.adopt_resources(container)
         for container in self._book.all():

@@ -110,7 +110,7 @@ def room(online: int, *, is_watched: bool = True) -> Room:
     return Room(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
 
 
-async def _nobody() -> list[Batch]:
+def _nobody() -> list[Batch]:
     return []
 
 

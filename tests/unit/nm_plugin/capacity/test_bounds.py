@@ -11,7 +11,7 @@ from nm_plugin.capacity.running import Batch
 from nm_plugin.host.users import FileThreads
 
 
-async def _nobody() -> list[Batch]:
+def _nobody() -> list[Batch]:
     return []
 
 

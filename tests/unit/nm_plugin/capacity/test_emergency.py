@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, V2
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads
+from nm_plugin.host.users import FileThreads
 from tests.support.cgroup_tree import CgroupTree
-from tests.support.node_agent import FakeUsers, container_id, own_user
+from tests.support.node_agent import container_id
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
@@ -32,7 +32,7 @@ class World:
 
     tree: CgroupTree
     threads: FileThreads
-    alive: list[Living] = field(default_factory=list)
+    containers: list[Container] = field(default_factory=list)
     ended: list[tuple[ContainerId, int, str]] = field(default_factory=list)
     wakes: int = 0
     now: int = 0
@@ -40,7 +40,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.watch = EmergencyWatch(
-            self.tree.mount, "/n1", self, self.threads, self._living, self._end, self._changed, self.tree.proc
+            self.tree.mount, "/n1", self, self.threads, self._all, self._end, self._changed, self.tree.proc
         )
         self.counters = CgroupCounters(self.tree.mount, "/n1", self.tree.proc)
 
@@ -50,14 +50,14 @@ class World:
     async def sleep(self, duration_ms: int) -> None:
         raise AssertionError("it does not sleep")
 
-    async def _living(self) -> list[Living]:
-        return self.alive
+    def _all(self) -> list[Container]:
+        return self.containers
 
     async def _end(self, container_id: ContainerId, exit_status: int, text: str) -> None:
         if self.refuses:
             raise Refused("no")
         self.ended.append((container_id, exit_status, text))
-        self.alive = [one for one in self.alive if one.container.container_id != container_id]
+        self.containers = [one for one in self.containers if one.container_id != container_id]
 
     def _changed(self) -> None:
         self.wakes += 1
@@ -67,11 +67,12 @@ class World:
         container = Container(
             container_id=container_id(number),
             user="alice",
+            user_uid=1000,
             resource=Resource(512, 1),
             creation_ms=number,
             state=State.RUNNING,
         )
-        self.alive.append(Living(container=replace(container, **changes), uid=1000))  # type: ignore[arg-type]
+        self.containers.append(replace(container, **changes))  # type: ignore[arg-type]
         if is_lent:
             names = (*BEST_EFFORT, f"pod{number}")
             self.tree.use(names, cpu_us=0, memory_mib=mib)
@@ -158,10 +159,10 @@ async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> Non
     going = world.add(12)
     world.add(13, state=State.KILLING)
     await world.seconds(2, FULL)
-    world.alive.append(Living(container=Container(container_id=going, user="alice", resource=Resource(512, 1)), uid=1))
+    world.containers.append(Container(container_id=going, user="alice", resource=Resource(512, 1)))
     await world.seconds(20, FULL)
     assert world.order() == [going], "who was on its way out already is neither ended nor waited for"
-    world.alive.pop()
+    world.containers.pop()
     await world.seconds(1, FULL)
     assert world.order() == [going, container_id(11)]
 
@@ -199,12 +200,11 @@ async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forget
     assert world.watch.told() is None
 
 
-async def test_what_has_ended_and_whose_user_is_gone_is_not_among_the_living(world: World) -> None:
-    users = FakeUsers({"alice": own_user("alice")})
-    ended, gone = (world.add(n, state=state) for n, state in ((11, State.DONE), (12, State.RUNNING)))
-    world.add(13)
-    known = [one.container for one in world.alive]
-    known[1] = replace(known[1], user="nobody-knows")
-    found = await living(known, Accounts(users, world.threads))
-    assert [one.container.container_id for one in found] == [container_id(13)]
-    assert {ended, gone}.isdisjoint({one.container.container_id for one in found})
+async def test_who_has_ended_does_not_go_and_who_is_not_known_only_by_his_rank(world: World) -> None:
+    world.add(11, state=State.DONE)
+    unknown, known = world.add(12, user_uid=None), world.add(13)
+    await world.seconds(9, FULL)
+    assert world.order() == [known]
+    world.watch.rank([unknown])
+    await world.seconds(1, FULL)
+    assert world.order() == [known, unknown]

@@ -136,11 +136,13 @@ async def world(
     disks = Disks(directories, DiskLimits(), lambda path: space)
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
-        pods = ParkedPods(open_path / "handover", threads)
+        pods = ParkedPods(open_path / "handover", threads, threads)
         tasks.create_task(pods.watch(), name="pods")
         cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
         accounts = Accounts(users, threads)
-        notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
+        notes = Notebook(
+            tasks, Container(container_id=CONTAINER, user="alice", user_uid=alice.uid, resource=Resource(1, 1))
+        )
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
         resources = Resources(cache, accounts)
@@ -150,7 +152,7 @@ async def world(
             resources=resources,
             shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), resources, makers, ()),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
-            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
+            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset(), threads),
             at_limit=notes.at_limit,
             now_ms=lambda: NOW_MS,
         )

@@ -16,7 +16,7 @@ from nm_plugin.container.life import Container, State
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings
-from nm_plugin.host.users import Accounts, FileThreads
+from nm_plugin.host.users import FileThreads
 from nm_plugin.node.memory import Excess, MemoryMonitor
 from nm_plugin.node.watch import NodeWatch, WatchSettings
 from tests.support.node_agent import FakeUsers, container_id, eventually
@@ -106,7 +106,8 @@ def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
             changed,
             monitor=cast(MemoryMonitor, monitor),
             disks=disks,
-            accounts=Accounts(users, threads),
+            threads=threads,
+            memory=threads,
             use_dirs=cache.use_dirs,
             report=lambda: reports.append("now"),
             now_ms=lambda: 77,
@@ -145,9 +146,10 @@ async def test_full_disk_is_left_out_reported_once_and_taken_in_again(world: Wor
 
 
 async def test_what_is_too_large_is_killed_and_a_failed_look_is_survived(world: World) -> None:
-    running = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
+    one = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
+    running = replace(one, user_uid=7)
     stranger = Container(container_id=container_id(3), user="nobody-here", resource=Resource(1, 1), state=State.RUNNING)
-    waiting = Container(container_id=container_id(4), user="alice", resource=Resource(1, 1), state=State.SCHEDULED)
+    waiting = replace(running, container_id=container_id(4), state=State.SCHEDULED)
     manager = FewContainers((running, stranger, waiting))
     await until(world.watch.watch_memory(cast(Any, manager)), lambda: bool(manager.killed))
     assert set(manager.killed) == {(container_id(2), -104)}
