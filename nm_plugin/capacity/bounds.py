@@ -17,13 +17,13 @@ import structlog
 
 from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.kills import Kills
-from nm_plugin.capacity.own_pods import is_own
 from nm_plugin.capacity.root_quota import RootQuota
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.plan import kubelets, limit_bytes, planned
+from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.cgroups.writer import BestEffort
 from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.host.users import FileThreads
@@ -38,6 +38,7 @@ NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort gr
 
 
 STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+UNSEEN_LOOKS = 3
 STALE_LOOKS_MAX = 3
 """A heartbeat tells the problem before the agent ends."""
 
@@ -60,7 +61,7 @@ class Said:
 
 @dataclass(slots=True, kw_only=True)
 class _Pod:
-    """What is known of a pod whose group is proved to be Yodel's."""
+    """What is known of a pod whose group was found by the uid that the ResourceManager named."""
 
     name: str
     is_master: bool
@@ -92,8 +93,12 @@ class Bounds:
         self._clock, self._threads, self._running = clock, threads, running
         self._state_dir = state_dir
         self._said: Said | None = None
-        self._uids: dict[ContainerId, str] = {}
         self._pods: dict[ContainerId, _Pod] = {}
+        self._all_groups = PodGroups(mount, cgroup_root)
+        self._elsewhere: dict[ContainerId, str] = {}
+        """Running containers whose pods are not best-effort ones."""
+        self._unseen: dict[ContainerId, int] = {}
+        """Running containers of which no group is to be seen, and at how many looks in a row."""
         self._quota = RootQuota()
         self._quota_milli: int | None = None
         self._shown: tuple[Bound, ...] = ()
@@ -108,16 +113,9 @@ class Bounds:
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
-    def obey(
-        self, limits: bool, uids: Mapping[ContainerId, str], known: Iterable[ContainerId], *, quota: bool = False
-    ) -> None:
-        """Take what an answer of the ResourceManager said: what is to be held, and pods not named before.
-
-        Each is named once, often before its container runs: it is kept for as long as the container is ``known``.
-        """
+    def obey(self, *, limits: bool = False, quota: bool = False) -> None:
+        """Take what an answer of the ResourceManager said."""
         self._said = Said(limits=limits, quota=quota)
-        told = {} if self._said.is_nothing else {**self._uids, **uids}
-        self._uids = {one: told[one] for one in known if one in told} if told else {}
 
     def shown(self) -> tuple[Bound, ...]:
         """Return what is bounded now; of the best-effort group first."""
@@ -180,6 +178,7 @@ class Bounds:
                     problem = STALE
                 else:
                     self._look(groups, record, said, running, room)
+                    problem = self._unbounded() if said.limits else ""
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
@@ -237,11 +236,19 @@ class Bounds:
             Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
         )
 
+    def _unbounded(self) -> str:
+        """A container that has just begun is no problem yet."""
+        unseen = sorted(str(one) for one, looks in self._unseen.items() if looks >= UNSEEN_LOOKS)
+        if not unseen:
+            return ""
+        more = f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
+        return f"limits: {unseen[0]}{more} run without bounds: there is no group of a pod that is named for them"
+
     def _is_undone(self) -> bool:
         return self._record is not None and self._record.written.is_nothing
 
     def _let_go(self) -> None:
-        """Whose the groups are that are opened next has to be proved again."""
+        """The groups that are opened next are looked for again."""
         if self._groups is not None:
             self._groups.close()
         self._groups, self._pods = None, {}
@@ -250,27 +257,35 @@ class Bounds:
 
     def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
         pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
-        for container_id, uid in self._uids.copy().items():
-            if container_id in batches and container_id not in pods:
-                found = self._found(groups, batches[container_id], uid)
-                if found is not None:
-                    pods[container_id] = found
         for container_id, pod in self._pods.items():
             if container_id not in pods:
                 groups.forget(pod.name)
+        elsewhere, self._elsewhere, unseen, self._unseen = self._elsewhere, {}, self._unseen, {}
+        for container_id, batch in batches.items():
+            if container_id in pods:
+                continue
+            if elsewhere.get(container_id) == batch.pod_uid:
+                self._elsewhere[container_id] = batch.pod_uid
+            elif (found := self._found(groups, batch)) is not None:
+                pods[container_id] = found
+            elif self._all_groups.is_of_another_class(batch.pod_uid):
+                self._elsewhere[container_id] = batch.pod_uid
+            else:
+                self._unseen[container_id] = unseen.get(container_id, 0) + 1
         return pods
 
     def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
-        """Its group is the one that was proved: it is read through what was opened then."""
+        """Its group is the one that was found: it is read through what was opened then."""
         try:
             self._ended_at_limits += pod.kills.look(groups)
         except (OSError, LostReading):
             return False
         return True
 
-    def _found(self, groups: BestEffort, batch: Batch, uid: str) -> _Pod | None:
-        name = groups.name(uid, self._cgroup_root)
-        if name is None or not groups.has(name) or not is_own(groups, name, batch.owner):
+    def _found(self, groups: BestEffort, batch: Batch) -> _Pod | None:
+        """By the uid alone: what runs in a pod has no say in whether it is bounded."""
+        name = groups.name(batch.pod_uid, self._cgroup_root)
+        if name is None or not groups.has(name):
             return None
         try:
             return _Pod(
@@ -292,7 +307,7 @@ class Bounds:
             except (OSError, LostReading) as error:
                 self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
                 gone.append(container_id)
-        for container_id in gone:  # whose a group is that comes in its place has to be proved again
+        for container_id in gone:  # a group that comes in its place is looked for again
             groups.forget(self._pods.pop(container_id).name)
 
     def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:

@@ -23,9 +23,9 @@ class PodGroups:
         self._mount, self._cgroup_root = mount, cgroup_root
         self._layout: Layout | None = None
 
-    def is_there(self, pod_uid: str) -> bool:
-        """Whatever its class."""
-        return self._group(pod_uid, CLASSES) is not None
+    def is_of_another_class(self, pod_uid: str) -> bool:
+        """Return whether its group is there, and not among those of best-effort pods."""
+        return self._group(pod_uid, CLASSES[1:]) is not None
 
     def held_bytes(self, pod_uid: str) -> int | None:
         """Return what the processes of a pod hold; None where that is not to be seen."""

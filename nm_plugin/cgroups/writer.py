@@ -123,14 +123,6 @@ class BestEffort:
         root = next(iter(self._roots.values()))
         return max(0, os.fstat(root).st_nlink - 2)
 
-    def pids(self, pod: str) -> list[frozenset[int]]:
-        """Return the processes of a pod, for each hierarchy that is written."""
-        found = []
-        for controller in self._roots:
-            texts = [self._content(controller, group, "cgroup.procs") for group in self._groups(controller, pod)]
-            found.append(frozenset(int(word) for text in texts for word in text.split() if word.isdigit()))
-        return found
-
     def _write(self, group: tuple[str, ...], knob: Knob, value: int) -> None:
         folder = self._folder(knob.controller, *group)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,15 +120,15 @@ class ProcessTable:
     def command_line(self, pid: int) -> bytes:
         return self._read(pid, "cmdline", COMMAND_LINE_BYTES_MAX)
 
-    def send(self, process: Process, number: signal.Signals) -> bool:
-        """Return False where it has ended, or may not be signalled."""
+    def send(self, process: Process, number: signal.Signals, is_one: Callable[[int], bool] = lambda _: True) -> bool:
+        """Return False where it has ended, may not be signalled, or is none of those that ``is_one`` asks for."""
         try:
             descriptor = os.pidfd_open(process.pid)
         except OSError:
             return False
         try:
             now = self.process(process.pid)
-            if now is None or now.start_ticks != process.start_ticks:
+            if now is None or now.start_ticks != process.start_ticks or not is_one(process.pid):
                 return False
             signal.pidfd_send_signal(descriptor, number)
             return True

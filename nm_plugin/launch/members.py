@@ -14,7 +14,9 @@ Blocks.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,12 +25,13 @@ from pathlib import Path
 
 from nm_plugin.cgroups.layout import pod_uid_in
 from nm_plugin.host.processes import Process, ProcessTable
+from nm_plugin.host.users import FileThreads
 from yodel.domain.ids import ContainerId
 
-LOOKED_AT_MAX = 1_024
+LOOKED_AT_MAX = 2_048
 """Processes of one user in a look for marks."""
 LOOK_S = 0.1
-"""For the processes of one user."""
+"""Of a processor, for the processes of one user."""
 SANDBOX_PROGRAM = "pause"
 """What container runtimes keep a pod's namespaces with."""
 KERNEL_THREADS = 2
@@ -57,24 +60,20 @@ class Owner:
 class Members:
     """A container's processes, the oldest first.
 
-    ``is_proved``: by their pod's group, so they are all that there are.  ``is_whole``: the look came to its end.
+    ``is_proved``: by their pod's group, so they are all that there are, but for the first of the pod where that is the
+    container runtime's own.  ``is_whole``: the look came to its end.
     """
 
     processes: tuple[Process, ...] = ()
     is_proved: bool = False
     is_whole: bool = True
 
-    def without_sandbox(self, table: ProcessTable) -> tuple[Process, ...]:
-        """Less the first process of the pod, where it is the runtime's: nothing of a container can be older."""
-        first = self.processes[:1] if self.is_proved else ()
-        return self.processes[1:] if first and table.program(first[0].pid) == SANDBOX_PROGRAM else self.processes
-
 
 class Listing:
     """All processes at one moment.  ``owners`` are those that will be asked for."""
 
     def __init__(
-        self, table: ProcessTable, owners: Iterable[Owner], clock_s: Callable[[], float] = time.monotonic
+        self, table: ProcessTable, owners: Iterable[Owner], clock_s: Callable[[], float] = time.thread_time
     ) -> None:
         self._table, self._owners, self._clock_s = table, tuple(owners), clock_s
         self._hurried: set[int] = set()
@@ -86,7 +85,9 @@ class Listing:
         """Return what belongs to one of the owners; ``seen`` did before."""
         in_pod = self._by_pod.get(owner.pod_uid)
         if in_pod:
-            return Members(processes=_oldest_first(in_pod), is_proved=True)
+            processes = _oldest_first(in_pod)
+            is_sandbox = self._table.program(processes[0].pid) == SANDBOX_PROGRAM
+            return Members(processes=processes[1:] if is_sandbox else processes, is_proved=True)
         found = self._marked.get(owner.container_id, set())
         found = found | {pid for pid, start in seen if self._is_still(pid, start)}
         return Members(
@@ -186,3 +187,33 @@ def _value(environ: bytes, name: bytes) -> bytes:
         return b""
     start += len(name)
     return environ[start : environ.find(b"\0", start)]
+
+
+class Looks:
+    """Listings for those that wait until something has ended: one pass over all processes serves all who ask."""
+
+    def __init__(self, threads: FileThreads, table: ProcessTable) -> None:
+        self._threads, self.table = threads, table
+        self._asking: dict[ContainerId, Owner] = {}
+        self._begun = 0
+        self._last: Listing | None = None
+        self._alone = asyncio.Lock()
+
+    async def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
+        """Return what belongs to it now, or in a moment."""
+        asked_at = self._begun
+        self._asking[owner.container_id] = owner
+        async with self._alone:
+            if self._begun == asked_at or self._last is None:
+                owners, self._asking, self._last = {**self._asking, owner.container_id: owner}, {}, None
+                self._begun += 1
+                self._last = await self._threads.run(Listing, self.table, owners.values())
+            listing = self._last
+        return await self._threads.run(listing.of, owner, seen)
+
+    async def kill(self, processes: Iterable[Process]) -> int:
+        """Send SIGKILL, in this order; return how many there were.
+
+        The oldest first: with the first process of a pid namespace the kernel ends all in it, whatever they fork.
+        """
+        return await self._threads.run(lambda: sum(self.table.send(one, signal.SIGKILL) for one in processes))

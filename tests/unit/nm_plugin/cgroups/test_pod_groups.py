@@ -33,13 +33,14 @@ def _write(tree: CgroupTree, parent: tuple[str, ...], text: str, file: str = "me
 @pytest.mark.parametrize("parent", [PODS, BURSTABLE, BEST_EFFORT])
 def test_what_its_processes_hold_is_their_own_and_files_in_memory(tree: CgroupTree, parent: tuple[str, ...]) -> None:
     groups = PodGroups(tree.mount, "/n1")
-    assert (groups.held_bytes(UID), groups.is_there(UID)) == (None, False)
+    assert (groups.held_bytes(UID), groups.is_of_another_class(UID)) == (None, False)
     _pod(tree, parent, mib=300)
     own, files = (number.key for number in tree.version.held)
     _write(tree, parent, f"cache 900\n{own} {100 * MIB}\n{files} {20 * MIB}\ninactive_file 7\n")
-    assert (groups.held_bytes(UID), groups.is_there(UID)) == (120 * MIB, True)
+    assert groups.held_bytes(UID) == 120 * MIB
+    assert groups.is_of_another_class(UID) == (parent != BEST_EFFORT)
     _write(tree, parent, "torn")
-    assert (groups.held_bytes(UID), groups.is_there(UID)) == (None, True)
+    assert groups.held_bytes(UID) is None
 
 
 def test_lent_is_the_best_effort_group_alone_and_less_files_read_once(tree: CgroupTree) -> None:
