@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import CONTAINER_LIFE, Container, Event, KillRequested, State
+from nm_plugin.container.life import CONTAINER_LIFE, Container, Event, KillRequested, State, with_diagnostics
 from nm_plugin.container.records import Records
 from nm_plugin.host.users import FileThreads
 from yodel.domain.ids import ApplicationId, ContainerId
@@ -116,6 +116,12 @@ class ContainerBook:
         async with self._alone_with(container_id) as container:
             if container is not None:
                 await self._put(container, replace(container, **changes))
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        """Add to its diagnostics, whatever they have become."""
+        async with self._alone_with(container_id) as container:
+            if container is not None:
+                await self._put(container, with_diagnostics(container, text))
 
     async def acknowledge(self, container_id: ContainerId) -> None:
         """The RM has seen its end: forget it, as soon as it is cleaned up."""

@@ -112,10 +112,7 @@ class ContainerManager:
             f"Sent signal {COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
             f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
-        container = self._book.get(container_id)
-        if container is not None:  # it may have ended of the signal, and have been forgotten
-            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-            await self.change(container_id, diagnostics=noted.diagnostics)
+        await self.note(container_id, diagnostics.stamped(self._now_ms(), text))
         return delivered
 
     async def restart(self, container_id: ContainerId) -> None:
@@ -217,6 +214,9 @@ class ContainerManager:
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         await self._book.change(container_id, **changes)
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        await self._book.note(container_id, text)
 
     def _perform(self, effect: Effect, container_id: ContainerId) -> None:
         if effect is Effect.REPORT:

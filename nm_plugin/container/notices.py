@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 
 import structlog
 
-from nm_plugin.container import diagnostics, life
+from nm_plugin.container import diagnostics
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import Ledger
@@ -78,7 +78,8 @@ class Notices:
         pid = await self._threads.run(executor.tell, self._table, owner, name) if owner is not None else 0
         if pid:
             self._log.info("executor_told_to_leave", container=str(container.container_id), pid=pid, signal=name)
-            await self._note(container.container_id, f"The ResourceManager wants it back: SIG{name} to pid {pid}")
+            text = f"The ResourceManager wants it back: SIG{name} to pid {pid}"
+            await self._ledger.note(container.container_id, diagnostics.stamped(self._now_ms(), text))
         return pid != 0
 
     async def _asked_for(self, container: Container) -> str:
@@ -88,9 +89,3 @@ class Notices:
         said = await self._settings.of(container, container.launch_context)
         is_default = bool(said) and shuffle_terms.decommissions(dict(container.shuffle))
         return spark_conf.decommission_signal(said, is_default=is_default)
-
-    async def _note(self, container_id: ContainerId, text: str) -> None:
-        container = self._ledger.get(container_id)
-        if container is not None:
-            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-            await self._ledger.change(container_id, diagnostics=noted.diagnostics)

@@ -38,6 +38,9 @@ class Ledger(Protocol):
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         """Fields that are no matter of the life cycle."""
 
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        """Add to its diagnostics; one that is not known any more is no error."""
+
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]: ...
 
 
@@ -206,8 +209,7 @@ class ContainerWork:
         await self._launcher.adopt(container)
 
     async def _note(self, container_id: ContainerId, text: str) -> None:
-        noted = life.with_diagnostics(self._container(container_id), diagnostics.stamped(self._now_ms(), text))
-        await self._ledger.change(container_id, diagnostics=noted.diagnostics)
+        await self._ledger.note(container_id, diagnostics.stamped(self._now_ms(), text))
 
     def _unfit(self, error: UnfitForQueue) -> life.LocalizationFailed:
         text = diagnostics.stamped(self._now_ms(), str(error))

@@ -24,7 +24,7 @@ from tests.support.loans import POLICY
 from tests.support.node_agent import FakeUsers, Rig, add_resource, container_id, context_of, eventually, running_rig
 from yodel.domain.colocation.policy import Shaping
 from yodel.domain.colocation.report import MEMORY_MIB
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
@@ -35,7 +35,9 @@ HOG = (
     "until [ -s {} ]; do sleep 0.05; done; "
     "held=\\$(head -c 200000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done"
 )
+LEAVES = "setsid sleep 600 & echo \\$! > {}; exec sleep 600"
 COPIES = 16
+OTHER = ApplicationAttemptId(ApplicationId(1700000000000, 8), 1)
 QUOTA = "cpu.cfs_quota_us"
 
 
@@ -82,13 +84,17 @@ def vars_of(safety: object) -> list[object]:
     return [getattr(safety, name) for name in safety.__dataclass_fields__]  # type: ignore[attr-defined]
 
 
-async def _running(rig: Rig, number: int, command: str = "exec sleep 600", mib: int = 512) -> ContainerId:
-    container = container_id(number)
+async def _running(rig: Rig, container: ContainerId, command: str = "exec sleep 600", mib: int = 512) -> ContainerId:
     await rig.pod(container)
     response = await rig.start(container, context_of(command), resource=Resource(mib, 1))
     assert not response.failed_requests
     await rig.tracker.until_running(container)
     return container
+
+
+def _is_alive(pid_file: Path) -> bool:
+    pid = pid_file.read_text().strip()
+    return pid.isdigit() and Path("/proc", pid).exists()
 
 
 def _memory_loan(beat: server_pb.NodeHeartbeatRequestProto) -> int | None:
@@ -101,16 +107,25 @@ async def test_loan_quota_emergency_memory_check_and_kill_wait_for_nothing_of_us
     end = threading.Event()
     monkeypatch.setattr(fetch, "_copy_local", lambda request: end.wait())
     tracker.policy = replace(POLICY, quota=True, shaping=Shaping(window_s=2))
-    changes = {"cgroup_mount": str(tree.mount), "cgroup_root": "/n1", "cgroup_writable": str(tree.mount)}
+    changes = {
+        "cgroup_mount": str(tree.mount),
+        "cgroup_root": "/n1",
+        "cgroup_writable": str(tree.mount),
+        "log_aggregation_enable": True,
+        "remote_app_log_dir": f"file://{open_path}/remote",
+    }
     quota = tree.mount / "cpu" / tree.group(BEST_EFFORT) / QUOTA
-    go, source = open_path / "go", open_path / "source"
+    go, source, left = open_path / "go", open_path / "source", open_path / "left"
     go.write_text("")
     source.write_text("data")
+    left.touch()
+    left.chmod(0o666)
     async with running_rig(open_path, users, tracker, **changes) as rig:
         try:
-            tracker.ranks = [first := await _running(rig, 2)]
-            other = await _running(rig, 3)
-            hog = await _running(rig, 4, HOG.format(go), mib=64)
+            tracker.ranks = [first := await _running(rig, container_id(2))]
+            other = await _running(rig, container_id(3, OTHER), LEAVES.format(left))
+            await eventually(lambda: _is_alive(left))
+            hog = await _running(rig, container_id(4), HOG.format(go), mib=64)
             context = context_of("exit 0")
             for number in range(COPIES):
                 add_resource(context, f"link{number}", source, timestamp=number)
@@ -124,11 +139,14 @@ async def test_loan_quota_emergency_memory_check_and_kill_wait_for_nothing_of_us
                 tree.use((), cpu_us=0, memory_mib=500)
                 tree.use(PODS, cpu_us=0, memory_mib=400)
                 await tracker.until(lambda: _memory_loan(tracker.heartbeats[-1]) not in (None, before))
-                tracker.kill(other)
                 tracker.kill(localizing)
-                for killed in (other, localizing):
-                    status = await tracker.until_complete(killed)
-                    assert status.exit_status == ContainerExitStatus.KILLED_BY_RESOURCEMANAGER
+                status = await tracker.until_complete(localizing)
+                assert status.exit_status == ContainerExitStatus.KILLED_BY_RESOURCEMANAGER
+                assert _is_alive(left)
+                tracker.finish(OTHER.application_id)
+                status = await tracker.until_complete(other)
+                assert status.exit_status == ContainerExitStatus.KILLED_AFTER_APP_COMPLETION
+                await eventually(lambda: not _is_alive(left))
                 go.write_text("now")
                 status = await tracker.until_complete(hog)
                 assert status.exit_status == ContainerExitStatus.KILLED_EXCEEDED_PMEM

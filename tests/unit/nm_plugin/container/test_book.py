@@ -188,8 +188,9 @@ async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_f
     slow = Slow(records, monkeypatch)
     localized = asyncio.create_task(book.apply(container_id(2), Localized()))
     changed = asyncio.create_task(book.change(container_id(2), log_dir="/g"))
+    noted = asyncio.create_task(book.note(container_id(2), "noted"))
     await asyncio.sleep(0)
-    applied = await book.apply(container_id(2), KILL)
+    applied = await book.apply(container_id(2), replace(KILL, diagnostics="killed, "))
     assert applied is not None
     before, step = applied
     assert (before.state, step.effects) == (State.SCHEDULED, (Effect.TERMINATE,)), "it goes on from what was decided"
@@ -198,7 +199,9 @@ async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_f
     assert overtaken is not None
     assert overtaken[1].effects == (), "nothing is launched any more"
     await changed
+    await noted
     (told,) = book.all()
+    assert told.diagnostics == "killed, noted"
     assert (told.state, told.local_dir, told.log_dir, told.exit_status) == (State.KILLING, "/l", "/g", -105)
     assert records.containers() == [told]
     assert (book.counts.launched, book.counts.killed) == (1, 0)

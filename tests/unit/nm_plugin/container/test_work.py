@@ -24,6 +24,7 @@ from nm_plugin.container.life import (
     LocalizationFailed,
     Localized,
     State,
+    with_diagnostics,
 )
 from nm_plugin.container.resources import Localization, Resources
 from nm_plugin.container.shuffle_hook import ShuffleHook
@@ -72,6 +73,9 @@ class Notebook:
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         self.container = replace(self.container, **changes)
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        self.container = with_diagnostics(self.container, text)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self.tasks.create_task(work, name=name)
