@@ -32,7 +32,7 @@ from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
-from nm_plugin.capacity.running import Batch, RunningBatch
+from nm_plugin.capacity.running import Batch, Batches
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
@@ -126,7 +126,7 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             Path(state_dir),
             MonotonicClock(),
             threads,
-            RunningBatch(lambda: containers),
+            Batches(lambda: containers),
         )
         source = CgroupCounters(MOUNT, f"/{name}")
         lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None, bounds)

@@ -26,7 +26,7 @@ from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.lender import Lender
-from nm_plugin.capacity.running import RunningBatch
+from nm_plugin.capacity.running import Batches
 from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.at_limit import NOTHING, AtLimit
@@ -323,7 +323,7 @@ class NodeAgent:
         settings = self._settings
         writable = Path(settings.cgroup_writable) if settings.cgroup_writable else None
         mount = Path(settings.cgroup_mount)
-        running, threads = RunningBatch(manager.all), self._safety.bounds
+        running, threads = Batches(manager.all), self._safety.bounds
         return Bounds(writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), threads, running)
 
     def _emergency(self, manager: ContainerManager, changed: Callable[[], None]) -> EmergencyWatch | None:

@@ -90,8 +90,15 @@ class Dialect(StrEnum):
     koordinator = "koordinator"
 
 
+INSTALLED_CONFIG = Path("/etc/yodel/rm.toml")
+"""Where image and chart have the settings: what is asked in the pod is of the ResourceManager that serves there."""
 Config = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings; YODEL_… variables override it.")
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with settings; YODEL_… variables override it.",
+        show_default=f"{INSTALLED_CONFIG}, where there is one",
+    ),
 ]
 ReadyFd = Annotated[int | None, typer.Option(hidden=True, help="Write a line here once requests are served.")]
 
@@ -376,6 +383,7 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
         tls_certificate=credentials.tls_certificate,
         tls_key=credentials.tls_key,
         nodes=tuple(LocalNode(**node) for node in given["nodes"]),
+        priority_classes=given["priority_classes"],
         stop_pods_on_exit=True,
         stop_grace_s=given["stop_grace_s"],
     )
@@ -399,7 +407,7 @@ def _settings(config: Path | None) -> Settings:
     from yodel.settings.rm import load, mistakes_in
 
     try:
-        return load(config)
+        return load(_config_file(config))
     except InvalidValue as error:
         _misconfigured(str(error))
     except ValidationError as error:
@@ -413,9 +421,13 @@ def _reloaded(config: Path | None) -> Settings:
     from yodel.settings.rm import load, mistakes_in
 
     try:
-        return load(config)
+        return load(_config_file(config))
     except ValidationError as error:
         raise Refused("; ".join(mistakes_in(error))) from error
+
+
+def _config_file(said: Path | None) -> Path | None:
+    return INSTALLED_CONFIG if said is None and os.access(INSTALLED_CONFIG, os.R_OK) else said
 
 
 def _misconfigured(text: str) -> NoReturn:
@@ -425,12 +437,14 @@ def _misconfigured(text: str) -> NoReturn:
 
 async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
     """What ``yodel serve`` needs; and where one runs already, the nodes where limits may be left."""
+    from yodel.client.server import find_server
     from yodel.wiring import checks
 
-    async for finding in checks.run_checks(settings):
-        yield finding
-    url = os.environ.get("YODEL_SERVER") or f"http://localhost:{settings.webapp_port}"
+    here = f"http://localhost:{settings.webapp_port}"
+    url = find_server(None, {"YODEL_SERVER": here, **os.environ}, ()).url
     limits = await colocation.limits_of(url)
+    async for finding in checks.run_checks(settings, is_running=limits is not None and url == here):
+        yield finding
     if limits is not None:
         yield checks.limits_finding([one["kubernetes_node"] for one in limits["node_list"] if one["undo_lines"]])
     if limits is not None and limits["others_pods"]:

@@ -8,7 +8,7 @@ so that an agent that starts again can take it up or undo it.  The end of the ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -75,7 +75,7 @@ class _Pod:
 class Bounds:
     """``writable`` is where the best-effort group of ``mount`` may be written; None: nowhere, and nothing ever is.
 
-    ``running`` lists the containers that run.  ``run`` undoes; as long as anything is to be held, ``hold`` does that
+    ``containers`` lists those of the node.  ``run`` undoes; as long as anything is to be held, ``hold`` does that
     after each reading, so that a quota follows what was just measured.
     """
 
@@ -87,10 +87,10 @@ class Bounds:
         state_dir: Path,
         clock: Clock,
         threads: FileThreads,
-        running: Callable[[], Iterable[Batch]],
+        containers: Callable[[], Collection[Batch]],
     ) -> None:
         self._writable, self._mount, self._cgroup_root = writable, mount, cgroup_root
-        self._clock, self._threads, self._running = clock, threads, running
+        self._clock, self._threads, self._containers = clock, threads, containers
         self._state_dir = state_dir
         self._said: Said | None = None
         self._pods: dict[ContainerId, _Pod] = {}
@@ -99,6 +99,8 @@ class Bounds:
         """Running containers whose pods are not best-effort ones."""
         self._unseen: dict[ContainerId, int] = {}
         """Running containers of which no group is to be seen, and at how many looks in a row."""
+        self._named: frozenset[str] = frozenset()
+        """Groups that are there of pods that the ResourceManager has ever named; their containers may have ended."""
         self._quota = RootQuota()
         self._quota_milli: int | None = None
         self._shown: tuple[Bound, ...] = ()
@@ -155,9 +157,9 @@ class Bounds:
     async def hold(self, room: Room | None) -> None:
         """A second has passed; ``room`` is what was measured of the processors in the last ones, None: nothing."""
         if self._said is not None and not self._said.is_nothing:
-            await self._threads.run(self.look, self._running(), room)
+            await self._threads.run(self.look, self._containers(), room)
 
-    def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
+    def look(self, containers: Collection[Batch], room: Room | None = None) -> None:
         """One second's work.  Blocks.
 
         Raises StaleMount: what could be written in this life of the agent is gone for good.
@@ -177,7 +179,7 @@ class Bounds:
                 if groups is None:
                     problem = STALE
                 else:
-                    self._look(groups, record, said, running, room)
+                    self._look(groups, record, said, containers, room)
                     problem = self._unbounded() if said.limits else ""
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
@@ -209,10 +211,10 @@ class Bounds:
         return self._groups
 
     def _look(
-        self, groups: BestEffort, record: Record, said: Said, running: Iterable[Batch], room: Room | None
+        self, groups: BestEffort, record: Record, said: Said, listed: Collection[Batch], room: Room | None
     ) -> None:
         """Raises OSError, LostReading."""
-        batches = {batch.container_id: batch for batch in running}
+        batches = {batch.container_id: batch for batch in listed if batch.is_running}
         self._pods = {} if said.is_nothing else self._own(groups, batches)
         if said.quota:  # first: it protects all others from all of them
             self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
@@ -222,17 +224,18 @@ class Bounds:
             self._hold_pods(groups, record, batches)
         else:
             self._undo_pods(groups, record)
-        self._show(groups)
+        self._show(groups, [batch.pod_uid for batch in listed])
         if said.is_nothing and record.written.is_nothing:
             self._let_go()
             self._log.info("limits_undone")
 
-    def _show(self, groups: BestEffort) -> None:
-        own = self._pods.values()
+    def _show(self, groups: BestEffort, uids: Iterable[str]) -> None:
+        own, there = self._pods.values(), groups.pods()
+        self._named = there & (self._named | {groups.name(uid, self._cgroup_root) for uid in uids})
         self._quota_milli = self._quota.read_milli()
         self._shown = (*self._quota.shown(), *(value.bound for pod in own for value in pod.values.values()))
         self._counts = (
-            Figure(name=OTHERS_PODS, amount=max(0, groups.pods() - len(own))),
+            Figure(name=OTHERS_PODS, amount=len(there - self._named)),
             Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
         )
 

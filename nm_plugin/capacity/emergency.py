@@ -10,6 +10,7 @@ It refuses to act without cgroups: there is nothing that tells which containers 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -126,11 +127,15 @@ class EmergencyWatch:
         if isinstance(read, LostReading):
             return None
         counters = read.counters
-        memory = Memory(used_mib=counters.memory_mib.node, size_mib=counters.memory_mib_size)
+        memory = Memory(
+            used_mib=counters.memory_mib.node,
+            size_mib=counters.memory_mib_size,
+            pods_used_mib=counters.memory_mib.pods,
+            pods_size_mib=read.memory_mib_for_pods,
+        )
         if memory.is_absurd or memory.is_low:
             return memory
-        stall_percent = await self._threads.run(self._stall_percent)
-        return Memory(used_mib=memory.used_mib, size_mib=memory.size_mib, stall_percent=stall_percent)
+        return replace(memory, stall_percent=await self._threads.run(self._stall_percent))
 
     def _stall_percent(self) -> float | None:
         try:

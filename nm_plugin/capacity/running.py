@@ -1,4 +1,4 @@
-"""Lists the containers that run on this node, as they are bounded."""
+"""Lists the containers of this node, as their pods are bounded."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from yodel.domain.ids import ContainerId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A running container as it is bounded; ``pod_uid`` empty: its pod has no name yet."""
+    """A container as its pod is bounded, if it runs; ``pod_uid`` empty: its pod has no name yet."""
 
     container_id: ContainerId
     pod_uid: str
     memory_mib: int
     vcores: int
     is_master: bool = False
+    is_running: bool = True
 
 
-class RunningBatch:
-    """Lists the containers that run.  One that has not changed is not described again."""
+class Batches:
+    """Lists all containers.  One that has not changed is not described again."""
 
     def __init__(self, containers: Callable[[], Iterable[Container]]) -> None:
         self._containers = containers
@@ -30,11 +31,10 @@ class RunningBatch:
     def __call__(self) -> list[Batch]:
         before, self._known = self._known, {}
         for container in self._containers():
-            if container.state is State.RUNNING:
-                known = before.get(container.container_id)
-                if known is None or known[0] is not container:
-                    known = container, _batch(container)
-                self._known[container.container_id] = known
+            known = before.get(container.container_id)
+            if known is None or known[0] is not container:
+                known = container, _batch(container)
+            self._known[container.container_id] = known
         return [batch for _, batch in self._known.values()]
 
 
@@ -45,4 +45,5 @@ def _batch(container: Container) -> Batch:
         memory_mib=container.resource.memory_mib,
         vcores=container.resource.vcores,
         is_master=container.is_master,
+        is_running=container.state is State.RUNNING,
     )

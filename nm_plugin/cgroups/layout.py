@@ -1,19 +1,15 @@
-"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2, cgroupfs and systemd.
-
-Follows the kubelet's ``cm`` package: the systemd driver spells each level with all levels above it and ends it in
-``.slice``; a dash inside a name becomes an underscore.  Pure.
-"""
+"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2.  Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Final
 
+from yodel.domain.colocation.groups import BEST_EFFORT as BEST_EFFORT
+from yodel.domain.colocation.groups import DRIVERS as DRIVERS
+
 PODS: Final = ("kubepods",)
-BEST_EFFORT: Final = ("kubepods", "besteffort")
 BURSTABLE: Final = ("kubepods", "burstable")
 
 
@@ -81,22 +77,6 @@ V1: Final = Version(
     unlimited=("-1",),
 )
 VERSIONS: Final = (V2, V1)
-
-
-def _cgroupfs(names: tuple[str, ...]) -> PurePosixPath:
-    return PurePosixPath(*names)
-
-
-def _systemd(names: tuple[str, ...]) -> PurePosixPath:
-    spelled = [name.replace("-", "_") for name in names]
-    return PurePosixPath(*("-".join(spelled[: depth + 1]) + ".slice" for depth in range(len(spelled))))
-
-
-DRIVERS: Final[Mapping[str, Callable[[tuple[str, ...]], PurePosixPath]]] = {
-    "cgroupfs": _cgroupfs,
-    "systemd": _systemd,
-}
-"""How each cgroup driver of the kubelet spells a group that is named level by level."""
 
 
 POD_UID: Final = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")

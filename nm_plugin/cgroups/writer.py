@@ -118,10 +118,10 @@ class BestEffort:
                 continue  # it has ended meanwhile
         return total
 
-    def pods(self) -> int:
-        """Return how many groups are in this one, by its links: each group in it is a link to it."""
-        root = next(iter(self._roots.values()))
-        return max(0, os.fstat(root).st_nlink - 2)
+    def pods(self) -> frozenset[str]:
+        """Return what the groups in this one are called."""
+        with os.scandir(next(iter(self._roots.values()))) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
     def _write(self, group: tuple[str, ...], knob: Knob, value: int) -> None:
         folder = self._folder(knob.controller, *group)

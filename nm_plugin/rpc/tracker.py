@@ -256,6 +256,7 @@ class Tracker:
         self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
         if response.HasField("colocation_policy"):
             self._take_policy(response.colocation_policy)
+        self._take_allocatable(response)
         self._lender.rank([ids.container_id(message) for message in response.eviction_ranks])
         for pod in response.pods:
             await manager.name_pod(ids.container_id(pod.container_id), pod.uid)
@@ -272,6 +273,13 @@ class Tracker:
             self._lender.obey(colocation.policy(message))
         except InvalidValue as error:
             self._log.warning("colocation_policy_refused", reason=str(error))
+
+    def _take_allocatable(self, response: server_pb.NodeHeartbeatResponseProto) -> None:
+        """What cannot be so changes nothing either."""
+        try:
+            self._lender.hear_allocatable(colocation.allocatable(response.allocatable))
+        except InvalidValue as error:
+            self._log.warning("allocatable_refused", reason=str(error))
 
 
 def _log_report(report: LogReport) -> server_pb.LogAggregationReportProto:

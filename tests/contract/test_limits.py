@@ -97,8 +97,8 @@ class Node:
     def agent(self) -> Bounds:
         return Bounds(MOUNT, MOUNT, f"/{self.root}", self.state, MonotonicClock(), self.threads, _nobody)
 
-    def batch(self, pod_uid: str = UID, *, is_master: bool = False) -> list[Batch]:
-        return [Batch(container_id=CONTAINER, pod_uid=pod_uid, memory_mib=100, vcores=3, is_master=is_master)]
+    def batch(self, pod_uid: str = UID, **changes: bool) -> list[Batch]:
+        return [Batch(container_id=CONTAINER, pod_uid=pod_uid, memory_mib=100, vcores=3, **changes)]
 
 
 def room(online: int, *, is_watched: bool = True) -> Room:
@@ -419,6 +419,20 @@ def test_a_mount_whose_group_was_made_anew_is_told_and_ends_the_agent(node: Node
     here.obey(quota=True)
     here.look([])
     assert node.quota_us() == 50_000, "what was decided is taken up in the group that is there"
+
+
+def test_pods_of_others_are_neither_those_that_start_nor_those_that_end(node: Node) -> None:
+    agent = node.agent()
+
+    def look(running: list[Batch]) -> int:
+        agent.look(running, room(0))
+        return ended(agent)[OTHERS_PODS]
+
+    agent.obey(quota=True)
+    assert look(node.batch("")) == 2, "nothing is named"
+    assert look(node.batch(is_running=False)) == 1, "its container does not run yet"
+    assert look(node.batch()) == 1
+    assert look([]) == 1, "nobody knows of its container any more, and its group is there"
 
 
 @pytest.mark.parametrize("uid", ["", "0a-3", "../kubepods"])

@@ -38,6 +38,7 @@ class FakeTracker:
         self.policy: Policy | None = None
         self.pods: dict[ContainerId, str] = {}
         self.ranks: list[ContainerId] = []
+        self.allocatable: dict[str, int] = {}
         self._named: set[ContainerId] = set()
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
@@ -139,6 +140,7 @@ class FakeTracker:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=self.pods[container_id])
             self._named.add(container_id)
         response.eviction_ranks.extend(ids.container_id_pb(one) for one in self.ranks)
+        response.allocatable.extend(colocation.allocatable_pb(self.allocatable))
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         if self.acknowledges:
             response.containers_to_be_removed_from_nm.extend(

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")])
 MADE = {
     "scripts/state_machines.py": "docs/state-machines.md",
+    "scripts/coming_from_yarn.py": "docs/coming-from-yarn.md",
     "scripts/configuration.py": "docs/configuration.md",
     "scripts/pod_to_container.py": "docs/pod-to-container.md",
     "scripts/helm_values.py": "docs/helm-values.md",

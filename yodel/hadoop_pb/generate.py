@@ -58,6 +58,7 @@ EXTENSION_FIELDS: dict[str, Fields] = {
         (10001, "colocation_policy", "YodelPolicyProto", False),
         (10002, "pods", "YodelPodProto", True),
         (10003, "eviction_ranks", "ContainerIdProto", True),
+        (10004, "allocatable", "YodelFigureProto", True),
     ),
     "ContainerTokenIdentifierProto": (
         (10000, "shuffle", "StringStringMapProto", True),

@@ -50,7 +50,8 @@ from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import Lending
-from yodel.services.nodes.lent_as import require_possible
+from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
+from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
@@ -415,6 +416,10 @@ class Core:
 
     async def _change_profiles(self, profiles: PodProfiles) -> None:
         await self._ports.require_kinds(profiles.gang_kinds)
+        measures = measures_of(self.publishing.colocation, profiles.pool_rules())
+        if measures is not None:
+            known = self.maker.profiles.all
+            await require_giving_way(self._ports.pods, drawing_on(profiles, measures), known)
         self._use_profiles(profiles)
 
     def _use_profiles(self, profiles: PodProfiles) -> None:
@@ -433,9 +438,12 @@ class Core:
         if self.maker.profiles.binds:
             self.lending.see_others(node_name, held)
 
-    async def _require_colocation(self, wanted: Colocation) -> None:
-        present, lacking = self.publishing.colocation, self._limits.lacking_for_colocation
-        await require_possible(wanted, present, self.lending.rules, lacking, self._ports.statuses)
+    async def _require_colocation(self, wanted: Colocation) -> Sequence[str]:
+        if not is_switched_on(wanted, self.publishing.colocation):
+            return ()
+        lacking, statuses = self._limits.lacking_for_colocation, self._ports.statuses
+        measures = await require_possible(wanted, self.lending.rules, lacking, statuses)
+        return await require_giving_way(self._ports.pods, drawing_on(self.maker.profiles, measures))
 
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""

@@ -118,7 +118,8 @@ class EffectPerformer:
         runtime = runtimes.get(container_id.attempt_id)
         if runtime is None:
             application = self._state.applications.get(container_id.application_id)
-            runtime = runtimes.get(application.current_attempt_id) if application is not None else None
+            if application is not None and application.submission.keep_containers_across_attempts:
+                runtime = runtimes.get(application.current_attempt_id)
         if runtime is not None:
             act(runtime)
 

@@ -49,13 +49,15 @@ async def cluster(request: Request) -> Response:
         states = application_states(asked)
     except RestError as error:
         return _page("No such state", f"<p>{text(error)}</p>", 404)
-    views = queries.applications(ApplicationFilter(states=states, limit=LISTED_MAX))
+    may_view = api.services.rights.viewer(reader(request, api))
+    is_filtered = api.services.settings.are_lists_filtered
+    wanted = ApplicationFilter(states=states, limit=LISTED_MAX)
+    views = queries.applications(wanted, may_view if is_filtered else None)
     metrics = await queries.metrics()
     summary = (
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
         f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"
     )
-    may_view = api.services.rights.viewer(reader(request, api))
     rows = (_row(view, may_view=may_view(view.application)) for view in views)
     return _page("Applications", summary + pages.table(_COLUMNS, rows))
 

@@ -258,6 +258,7 @@ async def _answer(api: Api, plan: Plan, user: str, *, is_dry_run: bool) -> model
         **_change(plan.change, CHANGES_SHOWN_MAX),
         is_dry_run=is_dry_run,
         is_needed=plan.is_needed,
+        warnings=list(plan.warnings),
         over_maximum=[_over(api, path, used, maximum, losers.get(path, {}), user) for path, used, maximum in over],
     )
 

@@ -113,7 +113,8 @@ class Forgetting:
         """It has ended, and so has all that it had, which is forgotten or its ApplicationMaster's without a pod."""
         held = self._engine.state.containers_of(attempt.id)
         return attempt.state.is_final and all(
-            container.is_am and not container.is_live and not self._has_pod(container.id) for container in held
+            container.is_am and not (container.is_live or container.awaits_agent or self._has_pod(container.id))
+            for container in held
         )
 
     def _is_forgettable(self, container_id: ContainerId) -> bool:
@@ -121,8 +122,8 @@ class Forgetting:
         return container is not None and self._is_over(container) and not self._has_pod(container_id)
 
     def _is_over(self, container: Container) -> bool:
-        """It has ended, and everybody who has to hear of that has heard."""
-        if container.is_live or container.is_am:
+        """It has ended, its node agent has told what it knows, and everybody who has to hear of that has heard."""
+        if container.is_live or container.awaits_agent or container.is_am:
             return False
         state, attempt_id = self._engine.state, container.id.attempt_id
         application = state.applications[attempt_id.application_id]

@@ -12,13 +12,14 @@ from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, V2
+from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, PODS, V1, V2
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch import members
 from tests.support.cgroup_tree import CgroupTree
 from tests.support.made_proc import make_process
 from tests.support.node_agent import container_id
+from yodel.domain.colocation.report import MEMORY_MIB
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
@@ -39,6 +40,7 @@ class World:
     wakes: int = 0
     now: int = 0
     refuses: bool = False
+    allocatable: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.watch = EmergencyWatch(
@@ -88,11 +90,17 @@ class World:
         marks = f"CONTAINER_ID={container_id(number)}\0LOCAL_DIRS=/l/a\0".encode()
         make_process(self.tree.proc, pid, uid=1000, environ=marks, pod=str(pod))
 
-    async def seconds(self, count: int, used_mib: int) -> None:
+    def limit(self, names: tuple[str, ...], mib: int) -> None:
+        number = self.tree.version.memory_limit
+        self.tree.write(number.controller, self.tree.group(names), number.file, f"{mib << 20}\n")
+
+    async def seconds(self, count: int, used_mib: int, pods_mib: int = 0) -> None:
         for _ in range(count):
             self.now += 1000
             self.tree.use((), cpu_us=0, memory_mib=used_mib)
-            await self.watch.take(Reading(at_ms=self.now, counters=self.counters.read()))
+            self.tree.use(PODS, cpu_us=0, memory_mib=pods_mib)
+            counters = self.counters.read()
+            await self.watch.take(Reading(at_ms=self.now, counters=counters, allocatable=self.allocatable))
 
     def order(self) -> list[ContainerId]:
         assert all(status == ContainerExitStatus.PREEMPTED for _, status, _ in self.ended)
@@ -100,13 +108,15 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    version = getattr(request, "param", V2)
     tree = CgroupTree(
-        mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=V2, driver="cgroupfs", cgroup_root="/n1"
+        mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=version, driver="cgroupfs", cgroup_root="/n1"
     ).make()
-    tree.write("", tree.group(), "memory.max", str(SIZE_MIB << 20))
     threads = FileThreads(1)
-    yield World(tree, threads)
+    made = World(tree, threads)
+    made.limit((), SIZE_MIB)
+    yield made
     threads.close()
 
 
@@ -126,6 +136,24 @@ async def test_one_goes_each_four_seconds_newest_first_until_it_is_released(worl
     assert text == f"Container preempted by its node: {told.reason}; it is the newest."
     await world.seconds(51, 1000)
     assert world.watch.told() is None
+
+
+@pytest.mark.parametrize("world", [V1, V2], indirect=True, ids=lambda version: version.name)
+async def test_batch_goes_before_the_kubelet_evicts_where_it_keeps_memory_from_pods(world: World) -> None:
+    """Half of the node is free: pods may not use it."""
+    one, two = (world.add(number) for number in (11, 12))
+    world.limit(PODS, 1000)
+    await world.seconds(9, used_mib=900, pods_mib=899)
+    assert world.ended == []
+    await world.seconds(2, used_mib=950, pods_mib=900)
+    assert world.order() == [two]
+    assert "Container preempted by its node: kubepods memory 0.9 GiB of 1.0 GiB (90 %); " in world.ended[0][2]
+    await world.seconds(9, used_mib=900, pods_mib=850)
+    world.allocatable = {MEMORY_MIB: 900}
+    await world.seconds(1, used_mib=900, pods_mib=810)
+    assert world.order() == [two]
+    await world.seconds(1, used_mib=900, pods_mib=810)
+    assert world.order() == [two, one], "of its limit the kubelet keeps 100 MiB free"
 
 
 async def test_the_order_is_the_resource_manager_s_until_it_says_another(world: World) -> None:

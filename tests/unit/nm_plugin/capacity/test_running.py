@@ -1,10 +1,10 @@
-"""Which containers are bounded."""
+"""Containers as their pods are bounded."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from nm_plugin.capacity.running import RunningBatch
+from nm_plugin.capacity.running import Batches
 from nm_plugin.container.life import Container, State
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
@@ -16,13 +16,14 @@ def _container(number: int, pod_uid: str, state: State = State.RUNNING) -> Conta
     )
 
 
-def test_running_containers_are_described_once_and_again_when_they_have_changed() -> None:
+def test_containers_are_described_once_and_again_when_they_have_changed() -> None:
     there = [replace(_container(1, "0a"), is_master=True), _container(2, ""), _container(4, "0c", State.LOCALIZING)]
-    running = RunningBatch(lambda: there)
+    running = Batches(lambda: there)
     first = running()
-    assert [(one.container_id, one.pod_uid, one.memory_mib, one.vcores, one.is_master) for one in first] == [
-        (container_id(1), "0a", 64, 2, True),
-        (container_id(2), "", 64, 2, False),
+    assert [(one.pod_uid, one.memory_mib, one.vcores, one.is_master, one.is_running) for one in first] == [
+        ("0a", 64, 2, True, True),
+        ("", 64, 2, False, True),
+        ("0c", 64, 2, False, False),
     ]
     there[1:] = [replace(there[1], pod_uid="0b", resource=Resource(128, 4))]
     again = running()

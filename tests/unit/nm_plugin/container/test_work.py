@@ -260,20 +260,20 @@ async def test_more_files_for_a_running_container(world: World) -> None:
     world.give(context_of("exec sleep 100"))
     await world.work.localize(CONTAINER)
     more = pb.ContainerLaunchContextProto()
-    add_resource(more, "sub/more", world.source("more", "more"))
+    add_resource(more, "sub//more/", world.source("more", "more"))
     gone = world.source("gone", "gone")
     add_resource(more, "gone", gone)
     gone.unlink()
     world.notes.container = replace(world.notes.container, state=State.RUNNING)
     here, missing = (
-        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub/more", "gone")
+        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub//more/", "gone")
     )
     world.work.expect_more(CONTAINER, (*here, *missing))
     assert {state for _, state, _ in world.work.localization_of(world.notes.container)} == {Localization.PENDING}
     await world.work.localize_more(CONTAINER, here)
     await world.work.localize_more(CONTAINER, missing)
     told = {link: (state, text) for link, state, text in world.work.localization_of(world.notes.container)}
-    assert told["sub/more"] == (Localization.COMPLETED, "")
+    assert told["sub//more/"] == (Localization.COMPLETED, "")
     assert told["gone"][0] is Localization.FAILED
     assert "gone" in told["gone"][1]
     assert (world.work_dir / "sub/more").read_text() == "more"
