@@ -162,6 +162,12 @@ class ContainerManager:
             raise Refused(f"Container {container_id} {text}")
         await self.change(container_id, resource=resource, version=version)
 
+    async def name_pod(self, container_id: ContainerId, pod_uid: str) -> None:
+        """Which pod is a container's: its token may not have said, or its kubelet has refused the first one."""
+        container = self._book.get(container_id)
+        if container is not None and container.pod_uid != pod_uid:
+            await self.change(container_id, pod_uid=pod_uid)
+
     async def acknowledge(self, container_ids: Iterable[ContainerId]) -> None:
         """Nobody has to hear of their ends any more: forget them, as soon as they are cleaned up."""
         for container_id in container_ids:

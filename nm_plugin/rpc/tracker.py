@@ -278,8 +278,9 @@ class Tracker:
             self._take_policy(response.colocation_policy)
         self._take_allocatable(response)
         self._lender.rank([ids.container_id(message) for message in response.eviction_ranks])
-        uids = {ids.container_id(one.container_id): one.uid for one in response.pods}
-        self._lender.answered(uids, (container.container_id for container in manager.all()))
+        for pod in response.pods:
+            await manager.name_pod(ids.container_id(pod.container_id), pod.uid)
+        self._lender.answered()
         for update in (*response.containers_to_update, *response.containers_to_decrease):
             try:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)

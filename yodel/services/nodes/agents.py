@@ -52,6 +52,8 @@ from yodel.translator.publishing import Lent
 SIGNALS_MAX = 1_000
 FORGET_MAX = 10_000
 """Containers that an agent is told to forget in one answer; what is not told it forgets by a maximum of its own."""
+ALL_PODS_EVERY = 16
+"""Answers from one look at the pods of all containers that run on a node to the next."""
 HEALTH_REPORT_LENGTH_MAX = 10_000
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 LISTED_MAX_S = 60.0
@@ -139,7 +141,7 @@ class HeartbeatAnswer:
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
     pods: Sequence[tuple[ContainerId, str]] = ()
-    """Uids of the pods of containers on this node that the agent was not told yet; where batch pods are bounded."""
+    """Uids of the pods of containers on this node that the agent was not told yet."""
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
     allocatable: Lent | None = None
@@ -513,6 +515,8 @@ class NodeService:
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
         is_policy_news, policy = self._publishing.policy_for(runtime.policy_version if runtime.can_measure else None)
+        if is_policy_news:
+            runtime.named_pods = {}  # agents of earlier releases forget them where nothing is bounded
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
             capability=None if is_told else node.capability,
@@ -537,19 +541,23 @@ class NodeService:
     def _unnamed_pods(
         self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
     ) -> tuple[tuple[ContainerId, str], ...]:
-        """Which pods are ours: an agent bounds no other."""
-        policy = self._publishing.colocation.policy
-        if policy is None or not policy.bounds:
-            runtime.named_pods = {}
-            return ()
+        """Which pods are ours: whose a process is goes by the uid of its pod.
+
+        Each is named once; a container whose first pod its kubelet refused has another one, so all are looked at again
+        now and then.
+        """
+        named = runtime.named_pods
+        looks_at_all = runtime.response_id % ALL_PODS_EVERY == 0
         uids: dict[ContainerId, str] = {}
         for report in reports:
-            pod = self._pod_of(report.container_id) if report.is_running else None
-            container = self._engine.state.containers.get(report.container_id)
+            container_id = report.container_id
+            if not report.is_running or (container_id in named and not looks_at_all):
+                continue
+            pod, container = self._pod_of(container_id), self._engine.state.containers.get(container_id)
             if pod is not None and pod.uid and container is not None and container.node_id == node.id:
-                uids[report.container_id] = pod.uid
-        before, runtime.named_pods = runtime.named_pods, uids
-        return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)
+                uids[container_id] = pod.uid
+        runtime.named_pods = uids if looks_at_all else {**named, **uids} if uids else named
+        return tuple((one, uid) for one, uid in uids.items() if named.get(one) != uid)
 
     def _new_ranks(self, runtime: NodeRuntime, node: Node) -> tuple[ContainerId, ...]:
         """Who would go first in an emergency, where that is not what the agent was told."""
