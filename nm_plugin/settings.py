@@ -274,7 +274,7 @@ class Settings(BaseSettings):
     """Copy launch_container.sh to the log directory. It may hold secret environment values."""
 
     localizer_concurrency: int = Field(default=8, ge=1, le=256)
-    """Resources downloaded at the same time."""
+    """Resources downloaded at the same time; no user has more of them than are left free for others."""
     file_threads: int = Field(default=8, ge=2, le=256)
     """Threads for work on files."""
     fetch_timeout_s: float = Field(default=1800.0, gt=0)

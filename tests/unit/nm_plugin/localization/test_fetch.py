@@ -128,6 +128,20 @@ async def test_directory_of_too_much_is_refused_by_a_limit_that_is_named_and_cou
     assert REFUSALS.counts()[name] == before + 1
 
 
+async def test_directory_of_too_much_is_refused_before_anything_is_copied(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "DIRECTORY_ENTRIES_MAX", 2)
+    source = open_path / "d"
+    source.mkdir()
+    for name in ("a", "b", "c"):
+        (source / name).write_text(name)
+        (source / name).chmod(0o644)
+    with pytest.raises(FetchFailed, match="directory_entries is 3, where at most 2 are allowed"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
+    assert list((cache_dir / "d").iterdir()) == []
+
+
 @pytest.mark.usefixtures("needs_root")
 async def test_file_inside_a_directory_needs_the_readers_rights_too(
     open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
