@@ -34,7 +34,19 @@ YodelError
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable
+
+
+def system_reason(error: BaseException) -> str:
+    """Return why the operating system refused something, in its words; empty where the error is none of its.
+
+    What a file is called is left out: not everybody who is answered may know it.
+    """
+    if not isinstance(error, OSError) or type(error).__module__ != OSError.__module__:
+        return ""  # libraries' own kinds of it number theirs anew
+    return os.strerror(error.errno) if error.errno is not None and error.errno in errno.errorcode else ""
 
 
 class YodelError(Exception):

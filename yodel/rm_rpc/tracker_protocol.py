@@ -16,7 +16,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import NAME_LENGTH_MAX, capacity_report, emergency, policy_pb
+from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
@@ -179,6 +179,8 @@ class TrackerProtocol:
         for container_id, uid in answer.pods:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
         response.eviction_ranks.extend(ids.container_id_pb(i) for i in answer.eviction_ranks)
+        if answer.allocatable is not None:
+            response.allocatable.extend(allocatable_pb(answer.allocatable.by_type))
         response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"

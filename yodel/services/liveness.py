@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from yodel.domain.attempt import Attempt
 from yodel.domain.events import AmExpired, IncreaseExpired, KillRequested, NodeExpired, StopRequested
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
@@ -64,12 +65,17 @@ class Liveness:
     def _look_at_attempts(self, now_s: float, now_ms: int) -> None:
         for runtime in list(self._engine.state.masters.runtimes.values()):
             attempt = self._engine.state.attempts[runtime.attempt_id]
-            if attempt.state not in WAITING_FOR_AM:
+            if attempt.state not in WAITING_FOR_AM or self._is_explained_soon(attempt):
                 runtime.dialogue.heard(now_s)
             elif now_s - runtime.dialogue.last_seen_s > self._settings.am_expiry_s:
                 log.warning("ApplicationMaster expired", attempt_id=str(attempt.id))
                 runtime.dialogue.heard(now_s)
                 self._engine.tell_later(attempt.id, AmExpired(now_ms))
+
+    def _is_explained_soon(self, attempt: Attempt) -> bool:
+        """Its ApplicationMaster is over, which is told with its node agent's words, or when that is lost."""
+        master = self._engine.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
+        return master is not None and master.awaits_agent
 
     def _look_at_nodes(self, now_s: float, now_ms: int) -> None:
         for node in list(self._engine.state.nodes.values()):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from yodel import __version__
 from yodel.settings import layers
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
@@ -157,7 +158,7 @@ class Settings(BaseSettings):
     dialect: str = "native"
     """How resources are written into pods: `native`, `koordinator`, `katalyst`, `volcano`, or the name of a table in
     `[dialects]`."""
-    image: str = "yodel/hadoop-runtime:latest"
+    image: str = f"yodel/hadoop-runtime:{__version__}"
     """Container image of the pods."""
     milli_per_vcore: int = Field(default=1000, ge=1)
     """Thousandths of a CPU core that one vcore stands for."""

@@ -73,6 +73,17 @@ class NodeIndex:
         speaker = self.speaker(node.kubernetes_node_name)
         return not node.kubernetes_node_name or (speaker is not None and speaker.id == node.id)
 
+    def may_not_speak(self, node_id: NodeId, proved_name: str) -> str:
+        """Why an agent, whose token is of the node of this name, may not speak for its node; empty: it may."""
+        node = self._nodes.get(node_id)
+        name = node.kubernetes_node_name if node is not None else ""
+        speaker = self.speaker(name)
+        if not name or proved_name != name:
+            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+        if speaker is not None and speaker.id != node_id:
+            return f"node {name} has another agent, {speaker.id}, which registered first"
+        return ""
+
     def of_kubernetes(self, name: str) -> Node | None:
         """The agent behind a Kubernetes node, where it can be given containers."""
         speaker = self.speaker(name)

@@ -13,7 +13,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.past import PastUsage, PastUsageId
+from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, PastUsageId, newly_preempted
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -187,10 +187,21 @@ class ClusterState:
     def attempt_count(self, application_id: ApplicationId) -> int:
         return len(self._attempts_of.get(application_id, ()))
 
+    def is_heard_of(self, container: Container) -> bool:
+        """It has ended, its node agent has told what it knows, and everybody who has to hear of that has heard."""
+        if container.is_live or container.awaits_agent:
+            return False
+        attempt_id = container.id.attempt_id
+        application = self.applications[attempt_id.application_id]
+        if container.is_acknowledged or application.state.is_final:
+            return True
+        keeps = application.submission.keep_containers_across_attempts
+        return self.attempts[attempt_id].state.is_final and not keeps
+
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
         held = self._held_by(attempt_id)
-        return [c.id for c in held if not c.is_live and not c.is_acknowledged and not c.is_am]
+        return [c.id for c in held if not (c.is_live or c.awaits_agent or c.is_acknowledged or c.is_am)]
 
     def unheard_updates(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """New sizes that the attempt's AM has to hear of."""
@@ -230,8 +241,9 @@ class ClusterState:
     def live_containers(self) -> Iterator[Container]:
         return (self.containers[container_id] for container_id in self.container_index.live)
 
-    def live_containers_on(self, node_id: NodeId) -> list[ContainerId]:
-        return [container.id for container in self.live_containers() if container.node_id == node_id]
+    def container_ids_on(self, node_id: NodeId) -> list[ContainerId]:
+        """Of which its agent may have more to tell: live ones, and those whose ends it has yet to explain."""
+        return [*self.container_index.on_node(node_id), *self.container_index.awaiting(node_id)]
 
     def nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container, a forgotten one too."""
@@ -356,6 +368,8 @@ class ClusterState:
             self.reasons.ended(container.id)
             self.notices.ended(container.id)
             self.usage.count_end(container)
+        elif newly_preempted(container, old) is not NOTHING_PREEMPTED:
+            self.usage.count_end(container, is_counted=True)
 
     def _account(self, container: Container, sign: int) -> None:
         if sign == 0:
