@@ -202,13 +202,19 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
             ("Submitted", text(_at(row.submitted_ms))),
             ("Finished", text(_at(row.finished_ms))),
             ("In use", text(f"{view.used}, {view.running_containers} containers")),
-            ("Starting", text(f"{view.starting}, {view.starting_containers} containers without a node")),
-            ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
+            ("Waiting for", text(_waited_for(view))),
         ]
     if has_pages(view):
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
         facts.append(("Tracking", link(f"/proxy/{row.id}/", "History" if row.state.is_final else "ApplicationMaster")))
     return pages.table(("", ""), facts)
+
+
+def _waited_for(view: ApplicationView) -> str:
+    """As Hadoop counts what is pending: containers without a node, the ApplicationMaster's too."""
+    count, size = view.waited_for
+    starting = f", {view.starting_containers} of them with a pod without a node" if view.starting_containers else ""
+    return f"{size}, {count} container{'' if count == 1 else 's'}{starting}"
 
 
 def _attempts(queries: Queries, view: ApplicationView) -> str:
