@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel.domain.cross_origin import CrossOriginRules
-from yodel.errors import InvalidValue
 from yodel.hadoop_http.addresses import METADATA
+from yodel.settings import layers
 from yodel.settings.rpc import AgentRpcSettings
 
 ENV_PREFIX = "YODEL_NM_"
@@ -406,20 +406,5 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read the layers.  Raises InvalidValue naming the file when it cannot be read."""
-    if config is not None and not config.is_file():
-        raise InvalidValue("--config", str(config), "a readable TOML file")
-
-    class _Layered(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config)
-
-    return _Layered(**(overrides or {}))
+    """Read the layers.  Raises InvalidValue."""
+    return layers.load(Settings, config, overrides or {})

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
 from urllib.parse import unquote
 
-from yodel.errors import AccessDenied, NotFound, NotSupported
+from yodel.errors import AccessDenied, NotFound, NotSupported, YodelError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,7 +136,7 @@ def user_of_path(name: str) -> str:
 
 
 class FileThreads:
-    """The bounded pool in which every blocking file operation runs, as the agent or as a user."""
+    """A bounded pool in which blocking file operations run, as the agent or as a user."""
 
     def __init__(self, size: int, name: str = "files") -> None:
         self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
@@ -169,6 +169,13 @@ class Accounts:
     async def lookup(self, name: str) -> OsUser:
         """Raises YodelError: no such user, or none that may have containers."""
         return await self.threads.run(self.users.lookup, name)
+
+    async def uid(self, name: str) -> int | None:
+        """Return None where ``lookup`` raises."""
+        try:
+            return (await self.lookup(name)).uid
+        except YodelError:
+            return None
 
     async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.threads.run_as(user, function, *args, **kwargs)

@@ -75,8 +75,9 @@ class _Watched:
 class ParkedPods:
     """All pods of this node that the agent launches into.  Run ``watch`` in a task; everything else is on the loop."""
 
-    def __init__(self, handover_dir: Path, threads: FileThreads) -> None:
-        self._root, self._threads = handover_dir, threads
+    def __init__(self, handover_dir: Path, threads: FileThreads, signals: FileThreads) -> None:
+        """``signals`` do nothing but what a script is ended by."""
+        self._root, self._threads, self._signals = handover_dir, threads, signals
         self._watched: dict[ContainerId, _Watched] = {}
         self._notify: _Inotify | None = None
         self._hurry = asyncio.Event()
@@ -113,6 +114,12 @@ class ParkedPods:
         """The pod is to outlive the script that runs now.  Raises OSError."""
         watched = self._watched[container_id]
         await self._threads.run_as(watched.user, _touch, watched.directory / "again")
+
+    async def keep_no_more(self, container_id: ContainerId) -> None:
+        """The pod is to end with the script that runs now.  The user may have made anything of the name."""
+        watched = self._watched[container_id]
+        with contextlib.suppress(OSError):
+            await self._signals.run_as(watched.user, os.unlink, watched.directory / "again")
 
     async def again(self, container_id: ContainerId, run: int) -> None:
         """The script has ended: make the pod ready for run number ``run``.  Repeatable.
@@ -177,7 +184,7 @@ class ParkedPods:
             taken_back = _drain(watched.go)
             self._close_go(watched)
         with contextlib.suppress(FileNotFoundError):
-            await self._threads.run_as(watched.user, os.unlink, watched.directory / "go")
+            await self._signals.run_as(watched.user, os.unlink, watched.directory / "go")
         return taken_back
 
     async def started(self, container_id: ContainerId, wait_s: float) -> int | None:
@@ -281,7 +288,7 @@ class ParkedPods:
             os.close(watched.signal)
             watched.signal = None
         try:
-            opened = await self._threads.run_as(watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY)
+            opened = await self._signals.run_as(watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY)
         except OSError:
             return False
         self._keep(watched, opened)

@@ -258,7 +258,10 @@ def test_kill_of_what_has_ended_says_so_and_is_no_success(net: Net, monkeypatch:
     monkeypatch.setattr(net, "is_owner_of_all", True)
     result = run("app", "kill", FAILED.id)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
+    assert result.stderr == (
+        "Server: http://localhost:8088 (the default: nothing names another)\n"
+        f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
+    )
     both = run("app", "kill", FAILED.id, RUNNING.id)
     assert (both.exit_code, both.stdout.split()[0]) == (1, str(RUNNING.id))
     as_json = run("app", "kill", FAILED.id, "--json")

@@ -14,6 +14,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes, stream
 from yodel.rm_api.v1.callers import (
     APPLICATION_PATTERN,
+    KNOWN,
     LIMIT_DEFAULT,
     TEXT_LENGTH_MAX,
     Cursor,
@@ -23,7 +24,7 @@ from yodel.rm_api.v1.callers import (
 )
 from yodel.services.views.transitions import Transition
 
-router = APIRouter(prefix="/events", tags=["events"])
+router = APIRouter(prefix="/events", tags=["events"], dependencies=[KNOWN])
 EVENT_ID_PATTERN = r"^[0-9]{1,18}-[0-9]{1,18}$"
 Kinds = Annotated[list[models.EventKind], Query(max_length=10, description="Any of these; none is all.")]
 OfApplication = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -175,6 +176,7 @@ async def test_one_bean_and_one_value_can_be_asked_for(web: httpx2.AsyncClient) 
     (one,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=Node*"})).json()["beans"]
     (refusals,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=YodelRefusals"})).json()["beans"]
     assert {"archive_entries", "archive_bytes", "pattern_seconds", "agent_frame_bytes"} <= refusals.keys()
+    assert not {"client_frame_bytes", "http_connections"} & refusals.keys(), "nobody looks at them here"
     assert one["name"] == name
     (value,) = (await web.get("/jmx", params={"get": f"{name}::ContainersLaunched"})).json()["beans"]
     assert value == {"name": name, "modelerType": "NodeManagerMetrics", "ContainersLaunched": 1}
@@ -387,6 +389,18 @@ async def test_links_and_foreign_paths_are_not_served(rig: Rig, own_web: httpx2.
         for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
             response = await own_web.get(path)
             assert (response.status_code, "top" in response.text) == (404, False), path
+
+
+async def test_what_the_system_refuses_is_told_by_its_reason(
+    rig: Rig, own_web: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise OSError(errno.EMFILE, "x", "/secret")
+
+    monkeypatch.setattr(rig.running.manager, "applications", full)
+    answer = await own_web.get("/ws/v1/node/apps")
+    told = answer.json()["RemoteException"]
+    assert (answer.status_code, told["exception"], told["message"]) == (503, "IOException", "Too many open files")
 
 
 async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2.AsyncClient) -> None:
