@@ -408,7 +408,8 @@ class NodeAgent:
         )
 
     def _sources(self, threads: FileThreads) -> dict[str, Source]:
-        local, http = LocalFiles(threads=threads), HttpFiles(threads=threads)
+        local = LocalFiles(threads=threads)
+        http = HttpFiles(threads=threads, closed=self._settings.fetch_closed_networks)
         self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
         built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}

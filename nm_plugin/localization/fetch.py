@@ -16,7 +16,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,10 +28,12 @@ from typing import Protocol
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.closed_networks import Closed, Network, OpenNetworks
 from nm_plugin.localization.giving import PRIVATE, PUBLIC
 from nm_plugin.localization.plain_paths import InProc, open_plainly
 from nm_plugin.localization.plan import SourceUrl
-from yodel.errors import YodelError
+from yodel.errors import Unavailable, YodelError
+from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.telemetry.further_limits import DIRECTORY_DEPTH, DIRECTORY_ENTRIES
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS
@@ -305,18 +307,25 @@ def _copy_link(directory: int, name: str, request: FetchRequest, target: Path) -
 class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
-    Hadoop's own file system for HTTP describes every file with timestamp 0 (AbstractHttpFileSystem.getFileStatus): that
-    is no time to compare with.  Everything that needs no credentials is public.
+    Nothing is fetched from networks that are ``closed``.  Hadoop's own file system for HTTP describes every file with
+    timestamp 0 (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no
+    credentials is public.
     """
 
     threads: FileThreads
+    closed: Collection[Network]
     timeout_s: float = 60.0
+    resolve: Resolve = resolved
 
     async def fetch(self, request: FetchRequest) -> int:
         try:
             async with (
                 httpx2.AsyncClient(
-                    timeout=self.timeout_s, follow_redirects=True, max_redirects=HTTP_REDIRECTS_MAX, trust_env=False
+                    transport=OpenNetworks(self.closed, self.resolve),
+                    timeout=self.timeout_s,
+                    follow_redirects=True,
+                    max_redirects=HTTP_REDIRECTS_MAX,
+                    trust_env=False,
                 ) as client,
                 client.stream("GET", str(request.url), headers={"Accept-Encoding": "identity"}) as response,
             ):
@@ -324,7 +333,9 @@ class HttpFiles:
                     raise FetchFailed(f"{request.url}: HTTP status {response.status_code}")
                 self._check(request, response.headers.get("Last-Modified"))
                 return await self._store(request, response)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except Closed as error:
+            raise NotFetchable(f"{request.url}: {error}") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, Unavailable) as error:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
     def _check(self, request: FetchRequest, last_modified: str | None) -> None:

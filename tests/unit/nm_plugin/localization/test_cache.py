@@ -122,7 +122,11 @@ async def bench(open_path: Path, agent_user: OsUser) -> AsyncIterator[Bench]:
         tasks = TaskOwner(group)
         hdfs = HdfsFiles(threads=threads, config_dir=None)
         made = Bench(open_path, source, threads, agent_user, tasks)
-        made.sources = {"file": LocalFiles(threads=threads), "http": HttpFiles(threads=threads), "hdfs": hdfs}
+        made.sources = {
+            "file": LocalFiles(threads=threads),
+            "http": HttpFiles(threads=threads, closed=()),
+            "hdfs": hdfs,
+        }
         yield made
         await hdfs.close()
         tasks.cancel_all()
