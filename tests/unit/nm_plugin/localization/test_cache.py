@@ -192,7 +192,7 @@ def _local(path: Path) -> Wanted:
     path.chmod(0o644)
     url = SourceUrl(scheme="file", authority="", path=str(path))
     key = ResourceKey(url=url, timestamp_ms=path.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
-    return Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PRIVATE)
+    return Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
 
 
 async def test_slow_files_of_one_user_leave_another_his_turn(
@@ -239,7 +239,7 @@ async def test_copies_for_who_is_gone_stop_and_keep_their_turn_until_they_have(
     folder.chmod(0o755)
     url = SourceUrl(scheme="file", authority="", path=str(folder))
     key = ResourceKey(url=url, timestamp_ms=folder.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
-    wanted = Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PRIVATE)
+    wanted = Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
     gone = asyncio.create_task(cache.localize(wanted, scope, claim(alice)))
     await eventually(lambda: slow.begun == 1)
     cache.release(container_id(2))
