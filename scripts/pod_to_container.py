@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from yodel.services.nodes.agents import LISTED_MAX_S
+from yodel.services.pods.reconciler import AGENT_REPORT_WAIT_S
 from yodel.translator import node_events, pod_events, refusals
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pod-to-container.md"
@@ -21,10 +23,24 @@ counts.
 An exit status that is not the application's fault does not count towards the attempts of an application (its AM's
 container), nor towards the failures that Spark and MapReduce allow an executor or a task."""
 
+WAITS = f"""### Which ends wait for the node agent
+The node agent usually tells of an end before Kubernetes does, and only it has the last lines that the process wrote.
+Where the pod is seen to have ended and the agent has said nothing for {AGENT_REPORT_WAIT_S:g} s, the container is over:
+its room is free. Ends marked *waits for its agent* are told to the ApplicationMaster once the agent has told of them,
+and all others then. The pod's word counts as it is
+
+- when a heartbeat after the pod's end does not list the container: the agent does not know it;
+- when heartbeats have listed it as not ended for {LISTED_MAX_S:g} s;
+- when the agent is lost (`node_expiry_s`), shut down or decommissioned: with the pod's exit code, not with ABORTED.
+
+An ApplicationMaster's next attempt does not wait: what the agent tells late completes the diagnostics of the attempt
+that failed. Where no attempt is left, the application ends when the agent has told, or is not waited for any more;
+until then its diagnostics say so."""
+
 
 def render() -> str:
     """The page."""
-    parts = [HEAD, "## What is seen of a pod\nTable: `yodel/translator/pod_events.py`.\n\n" + _pods()]
+    parts = [HEAD, "## What is seen of a pod\nTable: `yodel/translator/pod_events.py`.\n\n" + _pods(), WAITS]
     parts.append(
         "## What the API server refuses to create\nTable: `yodel/translator/refusals.py`. A task's container stays "
         "asked for and is tried again; the reason stands in the application's diagnostics while its AM waits.\n\n"
@@ -43,7 +59,8 @@ def _pods() -> str:
 
 
 def _pod_line(line: pod_events.Line) -> str:
-    cells = (line.what, line.seen, line.becomes.value, _status(line), _fault(line), _text(line.text))
+    becomes = line.becomes.value + (": *waits for its agent*" if line.awaits_agent else "")
+    cells = (line.what, line.seen, becomes, _status(line), _fault(line), _text(line.text))
     return f"| {' | '.join(cells)} |"
 
 

@@ -12,7 +12,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -70,6 +70,7 @@ class Lender:
         self._readings: Follower[Reading | LostReading] | None = None if emergency is None else Follower(emergency.take)
         self._rooms: Follower[Room | None] | None = None if bounds is None else Follower(bounds.hold)
         self._policy: Policy | None = None
+        self._allocatable: Mapping[str, int] = {}
         self._has_policy = asyncio.Event()
         self._report: CapacityReport | None = None
         self._report_ms = 0
@@ -99,13 +100,16 @@ class Lender:
             self._has_policy.set()
             self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
 
-    def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
-        """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
+    def answered(self) -> None:
+        """An answer was obeyed: what the policy says of batch pods holds now."""
         if self._bounds is not None:
             policy = self._policy
-            self._bounds.obey(
-                policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
-            )
+            self._bounds.obey(limits=policy is not None and policy.limits, quota=policy is not None and policy.quota)
+
+    def hear_allocatable(self, amounts: Mapping[str, int]) -> None:
+        """What the kubelet leaves to pods, as the ResourceManager says it now; nothing: as it said before."""
+        if amounts:
+            self._allocatable = amounts
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
         """Who would go first in an emergency, where an answer said so."""
@@ -202,7 +206,7 @@ class Lender:
         """In a thread of its own: a pass over all processes takes a while."""
         try:
             at_ms = self._clock.now_ms()
-            return Reading(at_ms=at_ms, counters=self._source.read())
+            return Reading(at_ms=at_ms, counters=self._source.read(), allocatable=self._allocatable)
         except LostReading as error:
             return error
         except OSError as error:

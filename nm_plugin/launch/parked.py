@@ -115,6 +115,12 @@ class ParkedPods:
         watched = self._watched[container_id]
         await self._threads.run_as(watched.user, _touch, watched.directory / "again")
 
+    async def keep_no_more(self, container_id: ContainerId) -> None:
+        """The pod is to end with the script that runs now.  The user may have made anything of the name."""
+        watched = self._watched[container_id]
+        with contextlib.suppress(OSError):
+            await self._signals.run_as(watched.user, os.unlink, watched.directory / "again")
+
     async def again(self, container_id: ContainerId, run: int) -> None:
         """The script has ended: make the pod ready for run number ``run``.  Repeatable.
 

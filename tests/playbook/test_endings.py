@@ -199,21 +199,6 @@ async def test_signal_that_was_a_deletion_of_the_pod_is_told_as_one(world: World
     assert world.rm.reconciler.lost_count == 1
 
 
-async def test_pods_end_counts_when_no_agent_speaks(world: World) -> None:
-    am = await world.running_am()
-    (container_id,) = await am.obtain(1)
-    await world.beat(running(container_id))
-
-    world.pods.finish(dns_name(container_id), 137, terminated_reason="OOMKilled")
-    await world.settle()
-    assert world.container(container_id).is_live  # the agent has three seconds to say it better
-
-    await world.pass_time(3.1)
-    ((_, status, text),) = completions(await am.beat())
-    assert status == -104
-    assert "OOMKilled" in text
-
-
 async def test_agents_word_beats_the_pods_status(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)

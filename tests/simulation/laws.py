@@ -33,6 +33,7 @@ def check(cluster: Cluster) -> None:
     for usage in (state.usage.cluster, *state.usage.by_application.values(), *state.usage.by_node.values()):
         amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
+    check_awaited(state)
     check_queues(state)
     check_pools(state)
     check_holds(cluster)
@@ -76,6 +77,23 @@ def check(cluster: Cluster) -> None:
         assert all(p.node_name is not None for p in cluster.pods.pods.values()), "a pod was left to a scheduler"
     check_nodes(cluster)
     check_disk(cluster)
+
+
+def check_awaited(state: ClusterState) -> None:
+    """Whoever waits for a node agent's words on an end waits for an agent that may come; a live attempt has a live
+    ApplicationMaster, or waits for how it ended."""
+    awaited = {c.id for c in state.containers.values() if c.awaits_agent}
+    assert awaited == {one for node_id in state.nodes for one in state.container_index.awaiting(node_id)}
+    for container_id in awaited:
+        container = state.containers[container_id]
+        assert not container.is_live
+        assert container.node_id is not None
+        assert state.nodes[container.node_id].is_registered, f"{container_id} waits for an agent that is gone"
+    for attempt in state.attempts.values():
+        master = state.containers.get(attempt.am_container_id) if attempt.am_container_id is not None else None
+        if master is not None and not attempt.state.is_final:
+            assert master.is_live or master.awaits_agent, f"{attempt.id} goes on without an ApplicationMaster"
+        assert not attempt.awaits_agent or (master is not None and master.awaits_agent)
 
 
 def check_queues(state: ClusterState) -> None:
@@ -262,6 +280,7 @@ def check_at_rest(cluster: Cluster) -> None:
     assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []
     assert (state.reasons.waits, state.reasons.misfits) == ({}, {}), "what ended is waited for"
     assert (index.unconfirmed, index.tagged) == ({}, {}), "what ended is waited for"
+    assert not any(index.awaiting(node_id) for node_id in state.nodes), "an end is waited for that is known"
     for agent in cluster.nodes:
         assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
     assert cluster.pods.pods == {}, "pods are left over"

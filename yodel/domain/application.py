@@ -14,6 +14,7 @@ from yodel.domain.events import (
     AttemptLaunched,
     AttemptRegistered,
     AttemptUnregistered,
+    FailureExcused,
     KillRequested,
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
@@ -127,11 +128,10 @@ def _finished(app: Application, event: AttemptEnded) -> Step[Application]:
 
 def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
     """Try again, or give up with the text that users know (RMAppImpl.getAppAttemptFailedDiagnostics)."""
-    failures = (*app.failure_times_ms, event.at_ms) if event.counts_as_failure else app.failure_times_ms
-    window_ms = app.submission.attempt_failures_validity_interval_ms
-    recent = tuple(t for t in failures if window_ms <= 0 or t > event.at_ms - window_ms)
-    if len(recent) < app.submission.max_attempts and not app.submission.is_unmanaged and not event.is_last:
+    recent = _recent_failures(app, event.at_ms, counts=event.counts_as_failure)
+    if _has_attempts_left(app, recent) and not event.is_last:
         return Step(replace(app, state=ApplicationState.ACCEPTED, failure_times_ms=recent), (StartAttempt(app.id),))
+    window_ms = app.submission.attempt_failures_validity_interval_ms
     times = f"{len(recent)} times" + ("" if window_ms <= 0 else f" in previous {window_ms} milliseconds")
     local_limit, global_limit = app.submission.max_attempts, app.submission.global_max_attempts
     if local_limit != global_limit:
@@ -141,6 +141,29 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
         text = f"Unmanaged application {app.id} failed due to {event.diagnostics}. Failing the application."
     failed = replace(app, failure_times_ms=recent)
     return _over(failed, ApplicationState.FAILED, FinalApplicationStatus.FAILED, text, event.at_ms)
+
+
+def is_tried_again(app: Application, at_ms: int) -> bool:
+    """Whether another attempt follows one that fails now by the application's own fault."""
+    return _has_attempts_left(app, _recent_failures(app, at_ms, counts=True))
+
+
+def _recent_failures(app: Application, at_ms: int, *, counts: bool) -> tuple[int, ...]:
+    """Those within the validity interval, with one that happens now and ``counts``."""
+    failures = (*app.failure_times_ms, at_ms) if counts else app.failure_times_ms
+    window_ms = app.submission.attempt_failures_validity_interval_ms
+    return tuple(t for t in failures if window_ms <= 0 or t > at_ms - window_ms)
+
+
+def _has_attempts_left(app: Application, failures: tuple[int, ...]) -> bool:
+    return len(failures) < app.submission.max_attempts and not app.submission.is_unmanaged
+
+
+def _excused(app: Application, event: FailureExcused) -> Step[Application]:
+    left = list(app.failure_times_ms)
+    if event.failed_ms in left:
+        left.remove(event.failed_ms)
+    return Step(replace(app, failure_times_ms=tuple(left)))
 
 
 def _kill(app: Application, event: KillRequested) -> Step[Application]:
@@ -172,6 +195,7 @@ _EVENTS = (
     AttemptRegistered,
     AttemptUnregistered,
     AttemptEnded,
+    FailureExcused,
     KillRequested,
 )
 _OVER = Ignore("the application is over")
@@ -184,6 +208,8 @@ APPLICATION_MACHINE: Machine[Application] = Machine(
         **every_state(_S, AttemptLaunched, Ignore("the end is under way")),
         **every_state(_S, AttemptRegistered, Ignore("the end is under way")),
         **every_state(_S, AttemptUnregistered, Ignore("the end is under way")),
+        **every_state(_S, FailureExcused, Ignore("the end is under way")),
+        **{(state, FailureExcused): Go(_excused, (state,)) for state in (_S.ACCEPTED, _S.RUNNING)},
         (_S.ACCEPTED, AttemptLaunched): Go(_launched, (_S.ACCEPTED,)),
         (_S.RUNNING, AttemptLaunched): Go(_launched, (_S.RUNNING,)),
         (_S.ACCEPTED, AttemptRegistered): Go(_registered, (_S.RUNNING,)),

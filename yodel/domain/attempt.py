@@ -23,6 +23,7 @@ from yodel.domain.events import (
     AttemptLaunched,
     AttemptRegistered,
     AttemptUnregistered,
+    FailureExcused,
     TrackingUrlChanged,
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
@@ -65,6 +66,8 @@ class Attempt:
     shuffle: Decision | None = None
     """What its queue's words on remote shuffle came to when its ApplicationMaster was about to be launched; None: the
     queue said nothing."""
+    awaits_agent: bool = False
+    """FAILED as the AM's pod told, while its node agent, who knows more, has not told."""
 
     @property
     def is_unmanaged(self) -> bool:
@@ -116,14 +119,35 @@ def _unregistered(attempt: Attempt, event: AmUnregistered) -> Step[Attempt]:
 
 
 def _completed(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
-    """The AM's process ended before it unregistered (RMAppAttemptImpl.getAMContainerExitedDiagnostics)."""
-    text = (
+    """The AM's process ended before it unregistered.
+
+    As long as its node agent may tell more, another attempt starts meanwhile; where none would, this one ends, and with
+    it the application, once the agent has told.
+    """
+    if event.awaits_agent and event.is_last:
+        return Step(attempt)
+    counts = event.exit_status not in NOT_THE_APPLICATIONS_FAULT
+    is_last = event.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
+    step = _failed(attempt, _exited(attempt, event), event.at_ms, counts, is_last=is_last)
+    return replace(step, entity=replace(step.entity, awaits_agent=event.awaits_agent))
+
+
+def _explained(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
+    """The node agent told at last how the AM ended, or nothing more is expected of it."""
+    if not attempt.awaits_agent or event.awaits_agent:
+        return Step(attempt)
+    told = replace(attempt, diagnostics=_exited(attempt, event)[-DIAGNOSTICS_LENGTH_MAX:], awaits_agent=False)
+    if event.exit_status not in NOT_THE_APPLICATIONS_FAULT:
+        return Step(told)
+    return Step(told, (Tell(attempt.id.application_id, FailureExcused(attempt.finished_ms)),))
+
+
+def _exited(attempt: Attempt, event: AmContainerCompleted) -> str:
+    """RMAppAttemptImpl.getAMContainerExitedDiagnostics."""
+    return (
         f"AM Container for {attempt.id} exited with  exitCode: {event.exit_status}\n"
         f"Failing this attempt.Diagnostics: {event.diagnostics}"
     )
-    counts = event.exit_status not in NOT_THE_APPLICATIONS_FAULT
-    is_last = event.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
-    return _failed(attempt, text, event.at_ms, counts, is_last=is_last)
 
 
 def _launch_failed(attempt: Attempt, event: AmLaunchFailed) -> Step[Attempt]:
@@ -223,7 +247,7 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         **every_state(_S, AmContainerStarted, Ignore("only its registration matters")),
         **every_state(_S, AmLaunched, Ignore("launched already")),
         **every_state(_S, AmLaunchFailed, Ignore("it runs, whatever became of the answer to its launch")),
-        **every_state(_S, AmContainerCompleted, Go(_completed, (_S.FAILED,))),
+        **{(state, AmContainerCompleted): Go(_completed, (state, _S.FAILED)) for state in _S},
         **every_state(_S, AmRegistered, Impossible("an AM registers after its launch")),
         **every_state(_S, TrackingUrlChanged, Ignore("no AM is registered")),
         **every_state(_S, AmUnregistered, Impossible("an AM unregisters after it registered")),
@@ -246,5 +270,6 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         (_S.FINISHING, AmExpired): Go(_finishing_expired, (_S.FINISHED,)),
         (_S.FINISHING, AttemptKillRequested): Ignore("it is finishing; the end it reported stands"),
         **{(state, event): _OVER for state in _FINAL for event in _EVENTS},
+        (_S.FAILED, AmContainerCompleted): Go(_explained, (_S.FAILED,)),
     },
 )

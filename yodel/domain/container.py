@@ -110,6 +110,9 @@ class Container:
     diagnostics: str = ""
     is_acknowledged: bool = False
     """The ApplicationMaster has seen the completion, or never has to."""
+    awaits_agent: bool = False
+    """COMPLETED as its pod told, while its node agent, who knows more, has not told: until then its ApplicationMaster
+    does not hear of it.  What it held is free."""
     version: int = 0
     """Grows with every resize; a container token is good for one version."""
     resize_to: Resource = NONE
@@ -132,6 +135,10 @@ class Container:
     @property
     def is_live(self) -> bool:
         return self.state is not ContainerState.COMPLETED
+
+    def end_as_its_pod_told(self, at_ms: int) -> ContainerEnded:
+        """Nothing more is expected of its node agent."""
+        return ContainerEnded(self.exit_status, self.diagnostics, at_ms)
 
 
 def _bound(container: Container, event: PodBound) -> Step[Container]:
@@ -159,33 +166,48 @@ def _started(container: Container, _: ContainerStarted) -> Step[Container]:
 
 def _ended(container: Container, event: ContainerEnded) -> Step[Container]:
     """The process is over: its node agent or its pod said so."""
-    return _completed(container, event.exit_status, event.diagnostics, event.at_ms, ())
+    return _completed(container, event, ())
+
+
+def _explained(container: Container, event: ContainerEnded) -> Step[Container]:
+    """The node agent told at last how it ended, or nothing more is expected of it."""
+    if not container.awaits_agent or event.awaits_agent:
+        return Step(container)
+    told = replace(
+        container,
+        exit_status=event.exit_status,
+        diagnostics=event.diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
+        awaits_agent=False,
+    )
+    return Step(told, (*_told(told, event.at_ms), Forgettable(container.id)))
 
 
 def _stopped(container: Container, event: StopRequested) -> Step[Container]:
     """We want it gone: released, killed, or its application has ended."""
     cleanup = (CleanUpContainer(container.id, container.node_id),) if container.node_id is not None else ()
-    return _completed(container, event.exit_status, event.diagnostics, event.at_ms, cleanup)
+    return _completed(container, ContainerEnded(event.exit_status, event.diagnostics, event.at_ms), cleanup)
 
 
-def _completed(
-    container: Container, exit_status: int, diagnostics: str, at_ms: int, cleanup: tuple[Effect, ...]
-) -> Step[Container]:
+def _completed(container: Container, event: ContainerEnded, cleanup: tuple[Effect, ...]) -> Step[Container]:
     known_to_am = container.state in (ContainerState.ACQUIRED, ContainerState.RUNNING) and not container.is_am
     completed = replace(
         container,
         state=ContainerState.COMPLETED,
-        exit_status=exit_status,
-        diagnostics=diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
-        finished_ms=at_ms,
+        exit_status=event.exit_status,
+        diagnostics=event.diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
+        finished_ms=event.at_ms,
         is_acknowledged=not known_to_am,
+        awaits_agent=event.awaits_agent,
     )
-    effects: list[Effect] = [*cleanup, Reconcile(container.id)]
-    if known_to_am:
-        effects.append(ReportCompleted(container.id))
-    if container.is_am:
-        effects.append(Tell(container.id.attempt_id, AmContainerCompleted(exit_status, completed.diagnostics, at_ms)))
-    return Step(completed, tuple(effects))
+    return Step(completed, (*cleanup, Reconcile(container.id), *_told(completed, event.at_ms)))
+
+
+def _told(completed: Container, at_ms: int) -> tuple[Effect, ...]:
+    """Who hears of the end: an AM's attempt also of one that the node agent has yet to tell more of."""
+    if completed.is_am:
+        event = AmContainerCompleted(completed.exit_status, completed.diagnostics, at_ms, completed.awaits_agent)
+        return (Tell(completed.id.attempt_id, event),)
+    return () if completed.is_acknowledged or completed.awaits_agent else (ReportCompleted(completed.id),)
 
 
 def _acknowledged(container: Container, _: ContainerCompletionAcknowledged) -> Step[Container]:
@@ -324,7 +346,7 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
         (_S.ACQUIRED, ContainerStarted): Go(_started, (_S.RUNNING,)),
         (_S.COMPLETED, PodBound): _OVER,
         (_S.COMPLETED, ContainerStarted): _OVER,
-        (_S.COMPLETED, ContainerEnded): _OVER,
+        (_S.COMPLETED, ContainerEnded): Go(_explained, (_S.COMPLETED,)),
         (_S.COMPLETED, StopRequested): _OVER,
         (_S.COMPLETED, ContainerCompletionAcknowledged): Go(_acknowledged, (_S.COMPLETED,)),
     },

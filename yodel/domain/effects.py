@@ -44,11 +44,15 @@ class StopContainers:
 
 @dataclass(frozen=True, slots=True)
 class StopContainersOnNode:
-    """Stop every live container that is bound to this node."""
+    """Stop every live container that is bound to this node.
+
+    With ``is_agent_gone`` what pods told counts of those whose ends the agent had yet to tell more of.
+    """
 
     node_id: NodeId
     exit_status: int
     diagnostics: str
+    is_agent_gone: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,12 @@ class ContainerStarted:
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnded:
-    """The process is over."""
+    """The process is over.  ``awaits_agent``: its pod says so, and its node agent has yet to tell more."""
 
     exit_status: int
     diagnostics: str
     at_ms: int
+    awaits_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +138,14 @@ class AmLaunchFailed:
 
 @dataclass(frozen=True, slots=True)
 class AmContainerCompleted:
-    """The AM's container is over."""
+    """The AM's container is over.  ``awaits_agent``: its node agent has yet to tell more; ``is_last`` then says that
+    no other attempt would follow."""
 
     exit_status: int
     diagnostics: str
     at_ms: int
+    awaits_agent: bool = False
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,13 @@ class AttemptEnded:
     diagnostics: str
     at_ms: int
     is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailureExcused:
+    """The attempt that failed at this time did not fail by the application's own fault, as its node agent told late."""
+
+    failed_ms: int
 
 
 @dataclass(frozen=True, slots=True)

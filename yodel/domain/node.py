@@ -57,11 +57,17 @@ class Node:
         return self.state is NodeState.RUNNING
 
     @property
+    def is_registered(self) -> bool:
+        """Its agent has registered, and neither left nor was given up."""
+        return self.state in REGISTERED
+
+    @property
     def is_closed(self) -> bool:
         """Nothing may be placed there, however Kubernetes sees it.  A LOST node's agent is expected back."""
         return self.state in _CLOSED
 
 
+REGISTERED = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 _CLOSED = frozenset(
     {NodeState.DECOMMISSIONING, NodeState.DECOMMISSIONED, NodeState.UNHEALTHY, NodeState.SHUTDOWN, NodeState.REBOOTED}
 )
@@ -91,7 +97,7 @@ def _health(node: Node, event: NodeHealthReported) -> Step[Node]:
         return Step(reported)
     if event.is_healthy:
         return Step(replace(reported, state=state), (NodeChanged(node.id),))
-    return Step(replace(reported, state=state), _lost(node))
+    return Step(replace(reported, state=state), _lost(node, is_agent_gone=False))
 
 
 def _leaving(node: Node, event: NodeDecommissionStarted) -> Step[Node]:
@@ -138,8 +144,9 @@ def _to(state: NodeState, report: str) -> Go[Node]:
     return Go(go, (state,))
 
 
-def _lost(node: Node) -> tuple[StopContainersOnNode, NodeChanged]:
-    return StopContainersOnNode(node.id, ContainerExitStatus.ABORTED, LOST_CONTAINER), NodeChanged(node.id)
+def _lost(node: Node, *, is_agent_gone: bool = True) -> tuple[StopContainersOnNode, NodeChanged]:
+    stop = StopContainersOnNode(node.id, ContainerExitStatus.ABORTED, LOST_CONTAINER, is_agent_gone)
+    return stop, NodeChanged(node.id)
 
 
 _S = NodeState

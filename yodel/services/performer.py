@@ -54,6 +54,7 @@ class EffectPerformer:
             case Reconcile(container_id):
                 self._changed(container_id)
             case Forgettable(container_id):
+                self._nodes.forget_container(container_id)
                 self._reconcile(container_id)
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
@@ -118,7 +119,8 @@ class EffectPerformer:
         runtime = runtimes.get(container_id.attempt_id)
         if runtime is None:
             application = self._state.applications.get(container_id.application_id)
-            runtime = runtimes.get(application.current_attempt_id) if application is not None else None
+            if application is not None and application.submission.keep_containers_across_attempts:
+                runtime = runtimes.get(application.current_attempt_id)
         if runtime is not None:
             act(runtime)
 

@@ -189,6 +189,7 @@ def attempt_values(attempt: Attempt) -> Values:
         "container_sequence": attempt.container_sequence,
         "keeps_containers": attempt.keeps_containers,
         "shuffle": _shuffle_values(attempt.shuffle),
+        "awaits_agent": attempt.awaits_agent,
     }
 
 
@@ -208,6 +209,7 @@ def attempt_from(row: Columns) -> Attempt:
         container_sequence=row["container_sequence"],
         keeps_containers=row["keeps_containers"],
         shuffle=_shuffle(row["shuffle"]),
+        awaits_agent=row["awaits_agent"],
     )
 
 
@@ -269,6 +271,7 @@ def container_values(container: Container) -> Values:
         "exit_status": int(container.exit_status),
         "diagnostics": container.diagnostics,
         "is_acknowledged": container.is_acknowledged,
+        "awaits_agent": container.awaits_agent,
         "version": container.version,
         **resource_values("resize_to", container.resize_to),
         "update_type": None if container.update_type is None else container.update_type.name,
@@ -299,6 +302,7 @@ def container_from(row: Columns) -> Container:
         exit_status=row["exit_status"],
         diagnostics=row["diagnostics"],
         is_acknowledged=row["is_acknowledged"],
+        awaits_agent=row["awaits_agent"],
         version=row["version"],
         resize_to=resource_from("resize_to", row),
         update_type=None if row["update_type"] is None else ContainerUpdateType[row["update_type"]],

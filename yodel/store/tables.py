@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypedColumns,
+    false,
 )
 
 from yodel.store.columns import AnyText
@@ -173,6 +174,7 @@ class AttemptColumns(TypedColumns):
     keeps_containers = Column(Boolean, nullable=False)
     shuffle = Column(JSON(none_as_null=True))
     """What its queue said of remote shuffle; null: nothing."""
+    awaits_agent = Column(Boolean, nullable=False, server_default=false())
 
 
 class ContainerColumns(TypedColumns):
@@ -218,6 +220,7 @@ class ContainerColumns(TypedColumns):
     confirmed_extras = Column(JSON, nullable=False)
     pod = Column(AnyText)
     """Null where the release before wrote the row."""
+    awaits_agent = Column(Boolean, nullable=False, server_default=false())
 
 
 class EndedContainerColumns(TypedColumns):

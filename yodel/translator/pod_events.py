@@ -51,10 +51,11 @@ _NOT_STARTED = ("StartError", "ContainerCannotRun")
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a container ended, in YARN's words."""
+    """How a container ended, in YARN's words.  ``awaits_agent``: its node agent may tell more, and is waited for."""
 
     exit_status: int
     diagnostics: str
+    awaits_agent: bool = False
 
 
 class Becomes(Enum):
@@ -82,6 +83,8 @@ class Line:
     becomes: Becomes
     exit_status: ContainerExitStatus | None = None
     text: str = ""
+    awaits_agent: bool = False
+    """The process ended by itself: its node agent has its last words."""
 
     @property
     def is_the_applications_fault(self) -> bool | None:
@@ -94,7 +97,8 @@ class Line:
     def end(self, pod: PodObservation) -> End:
         """The end this line tells of.  Only for lines that end something."""
         status = self.exit_status if self.exit_status is not None else pod.exit_code
-        return End(ContainerExitStatus.ABORTED if status is None else int(status), self.diagnostics(pod))
+        known = ContainerExitStatus.ABORTED if status is None else int(status)
+        return End(known, self.diagnostics(pod), self.awaits_agent)
 
 
 def _why(pod: PodObservation) -> str:
@@ -161,6 +165,7 @@ TABLE: tuple[Line, ...] = (
         exit_status=ContainerExitStatus.KILLED_EXCEEDED_PMEM,
         text="Container of pod {pod.name} is running beyond the 'PHYSICAL' memory limit: OOMKilled by the kernel. "
         "Killing container. {pod.message}",
+        awaits_agent=True,
     ),
     Line(
         what="Local storage limit exceeded",
@@ -274,6 +279,7 @@ TABLE: tuple[Line, ...] = (
         applies=lambda pod, _: is_over(pod) and pod.exit_code is not None,
         becomes=Becomes.ENDS_WITH_POD,
         text="Pod {pod.name} exited with {pod.exit_code} ({pod.terminated_reason})",
+        awaits_agent=True,
     ),
     Line(
         what="Ended without an exit code",

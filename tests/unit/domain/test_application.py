@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.records import a_submission, an_application, an_application_id, an_attempt_id
-from yodel.domain.application import APPLICATION_MACHINE, DIAGNOSTICS_LENGTH_MAX, Application
+from yodel.domain.application import APPLICATION_MACHINE, DIAGNOSTICS_LENGTH_MAX, Application, is_tried_again
 from yodel.domain.effects import CleanUpApplication, StartAttempt, Tell
 from yodel.domain.events import (
     AttemptEnded,
@@ -14,6 +14,7 @@ from yodel.domain.events import (
     AttemptLaunched,
     AttemptRegistered,
     AttemptUnregistered,
+    FailureExcused,
     KillRequested,
 )
 from yodel.domain.states import ApplicationState, AttemptState, FinalApplicationStatus, YarnApplicationState
@@ -163,3 +164,15 @@ def test_current_attempt_is_number_one_before_the_first() -> None:
 @pytest.mark.parametrize("state", ApplicationState)
 def test_every_state_has_a_public_face(state: ApplicationState) -> None:
     assert an_application(state=state).yarn_state in YarnApplicationState
+
+
+def test_failure_that_turns_out_to_be_nobodys_fault_counts_no_more() -> None:
+    again = after(RUNNING, failure(100))
+    assert again.failure_times_ms == (100,)
+    assert after(again, FailureExcused(99)).failure_times_ms == (100,)
+    assert after(again, FailureExcused(100), FailureExcused(100)).failure_times_ms == ()
+
+
+def test_whether_another_attempt_would_follow_is_known_before() -> None:
+    assert is_tried_again(RUNNING, 100)
+    assert not is_tried_again(after(RUNNING, failure(100)), 101)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.records import a_container, an_attempt_id
 from yodel.domain.container import CONTAINER_MACHINE, DIAGNOSTICS_LENGTH_MAX, Container
-from yodel.domain.effects import CleanUpContainer, Grant, Reconcile, ReportCompleted, Tell, Withdraw
+from yodel.domain.effects import CleanUpContainer, Forgettable, Grant, Reconcile, ReportCompleted, Tell, Withdraw
 from yodel.domain.events import (
     AmContainerBound,
     AmContainerCompleted,
@@ -134,3 +134,26 @@ def test_last_part_of_long_diagnostics_is_kept() -> None:
 
     assert len(ended.diagnostics) == DIAGNOSTICS_LENGTH_MAX
     assert ended.diagnostics.endswith("end")
+
+
+def test_end_that_its_pod_told_is_reported_once_its_node_agent_has_told_and_once_only() -> None:
+    running = after(TASK, PodBound(NODE), ContainerAcquired(), ContainerStarted())
+    by_pod = ContainerEnded(7, "Pod p exited with 7", 5, awaits_agent=True)
+    assert effects(running, by_pod) == (Reconcile(TASK.id),)
+    over = after(running, by_pod)
+    assert (over.is_live, over.awaits_agent, over.exit_status) == (False, True, 7)
+    assert after(over, by_pod, StopRequested(-100, "Container released by application", 6)) == over
+
+    told = CONTAINER_MACHINE.apply(over, ContainerEnded(7, "a" * DIAGNOSTICS_LENGTH_MAX + "last words", 9))
+    assert told.effects == (ReportCompleted(TASK.id), Forgettable(TASK.id))
+    assert (told.entity.awaits_agent, told.entity.finished_ms) == (False, 5)
+    assert told.entity.diagnostics.endswith("last words")
+    assert len(told.entity.diagnostics) == DIAGNOSTICS_LENGTH_MAX
+    assert CONTAINER_MACHINE.apply(told.entity, ContainerEnded(1, "again", 10)).entity == told.entity
+
+
+def test_attempt_hears_of_its_masters_end_from_the_pod_and_from_the_node_agent() -> None:
+    over = CONTAINER_MACHINE.apply(after(AM, PodBound(NODE)), ContainerEnded(7, "pod", 5, awaits_agent=True))
+    assert over.effects[-1] == Tell(an_attempt_id(), AmContainerCompleted(7, "pod", 5, awaits_agent=True))
+    told = effects(over.entity, over.entity.end_as_its_pod_told(9))
+    assert told == (Tell(an_attempt_id(), AmContainerCompleted(7, "pod", 9)), Forgettable(AM.id))

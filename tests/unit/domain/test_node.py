@@ -46,7 +46,7 @@ def test_unhealthy_node_is_not_usable_until_it_is_healthy_again() -> None:
     sick = NODE_MACHINE.apply(RUNNING, NodeHealthReported(False, "disk full", 20))
     assert (sick.entity.state, sick.entity.health_report) == (NodeState.UNHEALTHY, "disk full")
     assert not sick.entity.is_usable
-    lost = StopContainersOnNode(NEW.id, -100, "Container released on a *lost* node")
+    lost = StopContainersOnNode(NEW.id, -100, "Container released on a *lost* node", is_agent_gone=False)
     assert sick.effects == (lost, NodeChanged(NEW.id))
 
     assert after(sick.entity, NodeHealthReported(True, "", 30)).is_usable

@@ -81,7 +81,8 @@ def test_exit_0_of_a_pod_that_is_over_is_success_unless_its_node_took_it(meaning
     """Whatever the cluster wanted with it meanwhile; only its kubelet's own "Evicted" and the like say otherwise."""
     for pod, _ in meanings:
         if pod_events.is_over(pod) and pod.exit_code == 0 and pod.reason not in OF_NODES_AND_CLUSTERS:
-            assert pod_events.end_of(pod, NOW_MS) == End(0, pod_events.meaning_of(pod, NOW_MS).diagnostics(pod)), pod
+            text = pod_events.meaning_of(pod, NOW_MS).diagnostics(pod)
+            assert pod_events.end_of(pod, NOW_MS) == End(0, text, awaits_agent=True), pod
 
 
 def test_no_success_without_an_exit_code_of_0(meanings: Meanings) -> None:

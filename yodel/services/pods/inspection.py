@@ -69,7 +69,11 @@ class Inspection:
         self._waiting: deque[PodEvent] = deque(maxlen=EVENTS_MAX)
         self._changed: dict[ApplicationId, None] = {}
         self._shown: dict[ApplicationId, ApplicationSummary] = {}
-        self._told = {container.id: container.state for container in state.live_containers()}
+        self._told = {
+            container.id: ContainerState.RUNNING if container.awaits_agent else container.state
+            for container in state.containers.values()
+            if container.is_live or container.awaits_agent
+        }
         """What events say of live containers; an end is told of those only, for rows of the dead are written again."""
         self._has_events, self._has_changes = asyncio.Event(), asyncio.Event()
         self.dropped = 0
@@ -135,7 +139,8 @@ class Inspection:
             self._has_changes.set()
 
     def _note_event(self, container: Container) -> None:
-        if self._events is None or self._told.get(container.id) is container.state:
+        is_told = self._told.get(container.id) is container.state or container.awaits_agent
+        if self._events is None or is_told:
             return
         before = self._told.pop(container.id, None)
         if container.is_live:

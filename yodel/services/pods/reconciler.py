@@ -31,7 +31,7 @@ from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals
 
 AGENT_REPORT_WAIT_S = 3.0
-"""How long the node agent's word on an end is waited for once the pod says that it has ended."""
+"""How long after its pod says that it has ended a container is over, whether its node agent has told of it or not."""
 REFUSED_RETRY_S = 30.0
 """After Kubernetes refused something for good by its own words: quotas and rights are changed by people."""
 EXPLANATION_LOOK_S = 0.1
@@ -398,7 +398,8 @@ class Reconciler:
     async def _end(self, container_id: ContainerId, end: pod_events.End) -> None:
         self._unexplained_since_s.pop(container_id, None)
         self.lost_count += end.exit_status in NOT_THE_APPLICATIONS_FAULT
-        await self._tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms()))
+        event = ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms(), end.awaits_agent)
+        await self._tell(container_id, event)
 
     async def _tell(
         self,
@@ -408,7 +409,11 @@ class Reconciler:
         """Observed, and observed again should it be lost: nobody waits for an answer."""
 
         def work(tx: Transaction) -> None:
-            if tx.has(container_id):
+            if not tx.has(container_id):
+                return
+            if isinstance(event, ContainerEnded) and not _has_agent(tx, tx.container(container_id)):
+                tx.tell(container_id, replace(event, awaits_agent=False))
+            else:
                 tx.tell(container_id, event)
 
         await self._engine.do(work, may_wait=True)
@@ -440,6 +445,11 @@ class Reconciler:
                 return
             self._left[container_id] = pod.name
         self._enqueue(container_id)
+
+
+def _has_agent(tx: Transaction, container: Container) -> bool:
+    """Whether its node's agent is expected to tell of it, or to be lost."""
+    return container.node_id is not None and tx.has(container.node_id) and tx.node(container.node_id).is_registered
 
 
 def _is_same(pod: PodObservation, before: PodObservation | None) -> bool:

@@ -129,7 +129,11 @@ class Transitions:
         self.is_closed = False
         self._readers: set[Reader] = set()
         self._applications = {row.id: _slim(row) for row in state.applications.values()}
-        self._containers: dict[ContainerId, ContainerState] = {c.id: c.state for c in state.live_containers()}
+        self._containers: dict[ContainerId, ContainerState] = {
+            row.id: ContainerState.RUNNING if row.awaits_agent else row.state
+            for row in state.containers.values()
+            if row.is_live or row.awaits_agent
+        }
         self._nodes: dict[NodeId, NodeState] = {row.id: row.state for row in state.nodes.values()}
 
     # --- notes ------------------------------------------------------------------------------------------------------
@@ -165,8 +169,8 @@ class Transitions:
 
     def _note_container(self, row: Container) -> None:
         before = self._containers.get(row.id)
-        if before is row.state or (before is None and not row.is_live):
-            return  # nothing new, or a row of the dead that is written again
+        if before is row.state or row.awaits_agent or (before is None and not row.is_live):
+            return  # nothing new, an end that its agent is to explain, or a row of the dead that is written again
         if row.is_live:
             self._containers[row.id] = row.state
         else:

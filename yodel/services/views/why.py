@@ -115,16 +115,27 @@ class Why:
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not, and which of its
-        containers are to go; empty when nothing is known to keep it.  Before it runs also what became of its priority,
-        as its client looks here."""
+        """Why the ApplicationMaster does not run yet, or no longer, or why some of what it asked for does not, and
+        which of its containers are to go; empty when nothing is known to keep it.  Before it runs also what became of
+        its priority, as its client looks here."""
         if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
         found = self._of_waiting(app)
         note = _capped(app, self.max_priority()) if app.state is ApplicationState.ACCEPTED else ""
         waiting = f"{found} {note}" if found and note else found or note
-        lines = [waiting, *(notice.text for notice in self._noticed.of_application(app.id))]
+        lines = [self._of_ended_master(app), waiting, *(notice.text for notice in self._noticed.of_application(app.id))]
         return "\n".join(line for line in lines if line)
+
+    def _of_ended_master(self, app: Application) -> str:
+        """That its end, and with it the application's, is told once the node agent has told of it."""
+        attempt = self._state.attempts.get(app.current_attempt_id)
+        master = self._state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
+        if master is None or not master.awaits_agent:
+            return ""
+        return (
+            f"ApplicationMaster container {master.id} has ended: {master.diagnostics}. Waiting for the node agent of "
+            f"{master.node_id} to report its last output; the application ends then, or when that node is lost."
+        )
 
     def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
@@ -136,7 +147,7 @@ class Why:
             return ""
         waits, told = reasons.waits, self._told(app, attempt)
         # Whoever may see this one reads it, and maybe no other: of those `why` tells.
-        return self._hidden(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
+        return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
     def _diagnostics(
         self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Told]
@@ -267,7 +278,7 @@ class Why:
         has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
         return Link(
             what=what,
-            text=self._hidden(hindrance.reason.strip(), may_view),
+            text=self.without_others(hindrance.reason.strip(), may_view),
             change=change_of(what, hindrance.path, hindrance.user),
             queue=hindrance.path,
             user=hindrance.user,
@@ -290,7 +301,7 @@ class Why:
             return False
         return other is not None and may_view(other)
 
-    def _hidden(self, text: str, may_view: MayView) -> str:
+    def without_others(self, text: str, may_view: MayView) -> str:
         """A reason without what it says of applications that the asker may not see."""
         return _NAMED.sub(lambda one: one[0] if self._is_seen(one[1], may_view) else "another application", text)
 

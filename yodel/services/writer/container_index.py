@@ -24,6 +24,7 @@ class ContainerIndex:
         self.planned: dict[ContainerId, None] = {}
         """Live ones without a node."""
         self._on_node: dict[NodeId, dict[ContainerId, None]] = {}
+        self._awaiting: dict[NodeId, dict[ContainerId, None]] = {}
         self._by_pod: dict[str, ContainerId] = {}
 
     def put(self, new: Container, old: Container | None) -> None:
@@ -38,8 +39,9 @@ class ContainerIndex:
                 self.ended[new.id] = None
         if old is not None:
             self._leave_node(old)
-        if new.is_live and new.node_id is not None:
-            self._on_node.setdefault(new.node_id, {})[new.id] = None
+        if new.node_id is not None and (new.is_live or new.awaits_agent):
+            there = self._on_node if new.is_live else self._awaiting
+            there.setdefault(new.node_id, {})[new.id] = None
         _note(self.planned, new, is_in=new.state is ContainerState.PLANNED)
         _note(self.tagged, new, is_in=bool(new.allocation_tags))
         _note(self.unconfirmed, new, is_in=new.confirmed != NONE)
@@ -48,13 +50,18 @@ class ContainerIndex:
         """Live ones."""
         return self._on_node.get(node_id, {}).keys()
 
+    def awaiting(self, node_id: NodeId) -> Collection[ContainerId]:
+        """Those that are over, and of whose ends the node's agent has yet to tell more."""
+        return self._awaiting.get(node_id, {}).keys()
+
     def _leave_node(self, row: Container) -> None:
         if row.node_id is None:
             return
-        there = self._on_node.get(row.node_id, {})
-        there.pop(row.id, None)
-        if not there:
-            self._on_node.pop(row.node_id, None)
+        for nodes in (self._on_node, self._awaiting):
+            there = nodes.get(row.node_id, {})
+            there.pop(row.id, None)
+            if not there:
+                nodes.pop(row.node_id, None)
 
     def remove(self, row: Container) -> None:
         self._leave_node(row)

@@ -152,10 +152,17 @@ class Engine:
         await self.do(work)
 
     def forget_application(self, application_id: ApplicationId) -> None:
-        """Remove a finished application with all its rows, in one of the next transactions."""
+        """Remove a finished application with all its rows, in one of the next transactions.  Ends that node agents have
+        yet to explain are told first, and it is removed when it is asked for again."""
 
         def work(tx: Transaction) -> None:
-            if tx.has(application_id) and tx.application(application_id).state.is_final:
+            if not tx.has(application_id) or not tx.application(application_id).state.is_final:
+                return
+            attempts = self.state.attempts_of(application_id)
+            rows = [row for attempt in attempts for row in self.state.containers_of(attempt.id) if row.awaits_agent]
+            for row in rows:
+                tx.tell(row.id, row.end_as_its_pod_told(tx.now_ms))
+            if not rows:
                 tx.removed_applications.append(application_id)
 
         self._later(work)

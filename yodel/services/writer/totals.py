@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
 from yodel.domain.container import Container
-from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, Preempted, preempted_of
-from yodel.domain.states import ContainerExitStatus, YarnApplicationState
+from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, Preempted, newly_preempted
+from yodel.domain.states import YarnApplicationState
 
 
 @dataclass(slots=True)
@@ -66,13 +66,13 @@ class TotalsBook:
     def count_container(self, new: Container, old: Container | None) -> None:
         """A committed row, and the one whose place it takes."""
         is_end = not new.is_live and (old is None or old.is_live)
-        if old is not None and not is_end:
+        preempted = newly_preempted(new, old)
+        if old is not None and not is_end and preempted is NOTHING_PREEMPTED:
             return
         for totals in self._line(new.queue):
             totals.containers_allocated += old is None
             totals.containers_released += is_end
-            if is_end and new.exit_status == ContainerExitStatus.PREEMPTED:
-                totals.preempted += preempted_of(new)
+            totals.preempted += preempted
 
     def count_past(self, queue: str, usage: PastUsage) -> None:
         """Containers that began and ended there, and are forgotten."""

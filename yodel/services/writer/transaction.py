@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from yodel.domain.application import APPLICATION_MACHINE, Application, tracking_page_hint
+from yodel.domain.application import APPLICATION_MACHINE, Application, is_tried_again, tracking_page_hint
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
 from yodel.domain.effects import (
@@ -247,12 +247,15 @@ class Transaction:
         return node.effects
 
     def _completed(self, told: Tell) -> Tell:
-        """With what only is known here: the page that tells more of the end of an AM, and its queue's words."""
+        """With what only is known here: the page that tells more of the end of an AM, whether another attempt would
+        follow, and its queue's words."""
         if not isinstance(told.target, ApplicationAttemptId):
             return told
         if isinstance(told.event, AmContainerCompleted):
             hint = tracking_page_hint(self._state.web_address, told.target.application_id)
-            return replace(told, event=replace(told.event, diagnostics=told.event.diagnostics + hint))
+            is_last = not is_tried_again(self.application(told.target.application_id), told.event.at_ms)
+            event = replace(told.event, diagnostics=told.event.diagnostics + hint, is_last=is_last)
+            return replace(told, event=event)
         if isinstance(told.event, AmContainerBound):
             return replace(told, event=AmContainerBound(self._shuffle(self.application(told.target.application_id))))
         return told
@@ -276,17 +279,19 @@ class Transaction:
         return decided(queue.path, queue.shuffle, launch, self._state.endpoints.away(queue.shuffle))
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> Iterator[Tell | None]:
-        """Of those that live when their turn comes."""
-        event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
+        """Of those that live when their turn comes; of those of whose ends a lost agent cannot tell more."""
+        stop = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
         if isinstance(effect, StopContainers):
             committed = self._state.container_ids_of(effect.attempt_id)
         else:
-            committed = self._state.live_containers_on(effect.node_id)
+            committed = self._state.container_ids_on(effect.node_id)
         for entity_id in (*committed, *self._below, *self.rows):
-            if isinstance(entity_id, ContainerId) and _is_meant(effect, self.container(entity_id)):
-                yield Tell(entity_id, event)
-            else:
+            container = self.container(entity_id) if isinstance(entity_id, ContainerId) else None
+            if container is None or not _is_meant(effect, container):
                 yield None
+            else:
+                event = stop if container.is_live else container.end_as_its_pod_told(self.now_ms)
+                yield Tell(container.id, event)
 
     def _stops_of_completed(self, attempt_id: ApplicationAttemptId) -> Iterator[Tell | None]:
         status, text = ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, "Container of a completed application"
@@ -312,12 +317,11 @@ class Transaction:
 
 
 def _is_meant(effect: StopContainers | StopContainersOnNode, container: Container) -> bool:
-    if not container.is_live:
-        return False
     if isinstance(effect, StopContainers):
         is_kept = effect.are_running_kept and container.state is ContainerState.RUNNING and not container.is_am
-        return container.id.attempt_id == effect.attempt_id and not is_kept
-    return container.node_id == effect.node_id
+        return container.is_live and container.id.attempt_id == effect.attempt_id and not is_kept
+    is_open = container.is_live or (container.awaits_agent and effect.is_agent_gone)
+    return is_open and container.node_id == effect.node_id
 
 
 def table_of(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
