@@ -19,7 +19,7 @@ import typer
 
 from yodel import __version__
 from yodel.client import colocation, commands, invoking, queue_windows, spark_lines
-from yodel.errors import InvalidValue, Refused, YodelError
+from yodel.errors import InvalidValue, YodelError
 
 if TYPE_CHECKING:
     from yodel.settings.rm import Settings
@@ -185,6 +185,7 @@ def serve(
     """
     from yodel.local.quickstart import stop_on_signals
     from yodel.rpc_io.open_files import raise_limit
+    from yodel.settings.rm import load
     from yodel.store.schema import migrate_if_behind
     from yodel.telemetry import logs
     from yodel.wiring.process import run_rm
@@ -198,7 +199,7 @@ def serve(
         stop_on_signals(stop)
         if migrate_first:
             await migrate_if_behind(settings.store_url)
-        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd), reload=lambda: _reloaded(config))
+        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd), reload=lambda: load(_config_file(config)))
 
     _run(run)
 
@@ -402,28 +403,12 @@ def _print_version() -> None:
 
 
 def _settings(config: Path | None) -> Settings:
-    from pydantic import ValidationError
-
-    from yodel.settings.rm import load, mistakes_in
+    from yodel.settings.rm import load
 
     try:
         return load(_config_file(config))
     except InvalidValue as error:
         _misconfigured(str(error))
-    except ValidationError as error:
-        _misconfigured("\n".join(mistakes_in(error)))
-
-
-def _reloaded(config: Path | None) -> Settings:
-    """Raises InvalidValue, Refused: whoever asked for the reload is told, and the old settings count."""
-    from pydantic import ValidationError
-
-    from yodel.settings.rm import load, mistakes_in
-
-    try:
-        return load(_config_file(config))
-    except ValidationError as error:
-        raise Refused("; ".join(mistakes_in(error))) from error
 
 
 def _config_file(said: Path | None) -> Path | None:

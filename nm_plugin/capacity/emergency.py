@@ -16,14 +16,16 @@ from pathlib import Path
 import structlog
 
 from nm_plugin.capacity.clock import Clock
-from nm_plugin.capacity.lent_pods import used_mib
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.cgroups.memory_pressure import full_percent
 from nm_plugin.cgroups.plan import limit_bytes
+from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.container.life import Container, State
+from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
+from nm_plugin.launch.members import Listing
 from yodel.domain.colocation.emergency import (
     Candidate,
     Course,
@@ -62,6 +64,7 @@ class EmergencyWatch:
         self._course = Course()
         self._ranks: tuple[ContainerId, ...] = ()
         self._files = Files()
+        self._groups, self._table = PodGroups(mount, cgroup_root), ProcessTable(proc)
         self._log = structlog.get_logger(__name__)
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
@@ -108,18 +111,17 @@ class EmergencyWatch:
     def _candidates(self, alive: Sequence[Container]) -> list[Candidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
         listed = [one for one in alive if one.state is not State.KILLING]
-        owners = {one.container_id: one.user_uid for one in listed if one.user_uid is not None}
-        try:
-            used = used_mib(find_layout(self._mount, self._cgroup_root), owners, self._proc)
-        except (OSError, LostReading) as error:
-            self._log.warning("lent_pods_not_found", reason=str(error))
-            used = {}
-        ranked = set(self._ranks)
-        return [
-            _candidate(one, used.get(one.container_id, 0))
-            for one in listed
-            if one.container_id in used or one.container_id in ranked
-        ]
+        nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
+        processes = Listing(self._table, nameless) if nameless else None
+        ranked, found = set(self._ranks), []
+        for container in listed:
+            pod_uid, owner, doubt_mib = container.pod_uid, container.owner, 0
+            if processes is not None and owner is not None and not pod_uid:
+                pod_uid, doubt_mib = processes.pod_uid(owner), int(not processes.of(owner).is_whole)
+            used_mib = self._groups.lent_mib(pod_uid)
+            if used_mib is not None or container.container_id in ranked:
+                found.append(_candidate(container, used_mib or 0, doubt_mib))
+        return found
 
     async def _memory(self, read: Reading | LostReading) -> Memory | None:
         if isinstance(read, LostReading):
@@ -142,13 +144,14 @@ class EmergencyWatch:
             return None
 
 
-def _candidate(container: Container, used: int) -> Candidate:
+def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate:
+    """``doubt_mib``: what it may use unseen."""
     return Candidate(
         container_id=container.container_id,
         started_ms=container.creation_ms,
         is_master=container.is_master,
         is_running=container.state is State.RUNNING,
-        over_mib=max(0, used - (limit_bytes(container.resource.memory_mib) >> 20)),
+        over_mib=max(doubt_mib, used_mib - (limit_bytes(container.resource.memory_mib) >> 20)),
     )
 
 

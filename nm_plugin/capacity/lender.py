@@ -12,7 +12,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -100,13 +100,11 @@ class Lender:
             self._has_policy.set()
             self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
 
-    def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
-        """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
+    def answered(self) -> None:
+        """An answer was obeyed: what the policy says of batch pods holds now."""
         if self._bounds is not None:
             policy = self._policy
-            self._bounds.obey(
-                policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
-            )
+            self._bounds.obey(limits=policy is not None and policy.limits, quota=policy is not None and policy.quota)
 
     def hear_allocatable(self, amounts: Mapping[str, int]) -> None:
         """What the kubelet leaves to pods, as the ResourceManager says it now; nothing: as it said before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +31,7 @@ class Version:
     """The files of one version of cgroups.
 
     ``mark``: what stands in the mount of this version only.  ``cpu_per_us``: units of the CPU counter in a microsecond.
-    ``unlimited``: words that say that there is no limit.
+    ``held``: memory of processes, and files in memory.  ``unlimited``: words that say that there is no limit.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Version:
     cpu_per_us: int
     memory: Number
     inactive_file: Number
+    held: tuple[Number, ...]
     cpus: Number
     quota: Number
     period: Number
@@ -53,6 +55,7 @@ V2: Final = Version(
     cpu_per_us=1,
     memory=Number(controller="", file="memory.current"),
     inactive_file=Number(controller="", file="memory.stat", key="inactive_file"),
+    held=tuple(Number(controller="", file="memory.stat", key=key) for key in ("anon", "shmem")),
     cpus=Number(controller="", file="cpuset.cpus.effective"),
     quota=Number(controller="", file="cpu.max", word=0),
     period=Number(controller="", file="cpu.max", word=1),
@@ -66,6 +69,7 @@ V1: Final = Version(
     cpu_per_us=1000,
     memory=Number(controller="memory", file="memory.usage_in_bytes"),
     inactive_file=Number(controller="memory", file="memory.stat", key="total_inactive_file"),
+    held=tuple(Number(controller="memory", file="memory.stat", key=key) for key in ("total_rss", "total_shmem")),
     cpus=Number(controller="cpuset", file="cpuset.cpus"),
     quota=Number(controller="cpu", file="cpu.cfs_quota_us"),
     period=Number(controller="cpu", file="cpu.cfs_period_us"),
@@ -73,6 +77,19 @@ V1: Final = Version(
     unlimited=("-1",),
 )
 VERSIONS: Final = (V2, V1)
+
+
+POD_UID: Final = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
+_POD = re.compile(r"/(?:[^/\n]*-)?pod([0-9a-f][0-9a-f_-]{0,62})(?:\.slice)?(?=/|$)", re.MULTILINE)
+
+
+def pod_uid_in(groups: str) -> str:
+    """Return the uid of the pod that a process is in, by its ``/proc/PID/cgroup``; empty: it is in none.
+
+    The outermost counts: who may make groups in his own pod, which takes privileges, names nobody else's with them.
+    """
+    found = _POD.search(groups)
+    return found[1].replace("_", "-") if found is not None else ""
 
 
 def levels(cgroup_root: str) -> tuple[str, ...]:

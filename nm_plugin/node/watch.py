@@ -28,11 +28,10 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """Intervals in seconds; ``own_uid`` None means that users share the agent's uid."""
+    """Intervals in seconds."""
 
     monitor_interval_s: float
     disk_interval_s: float
-    own_uid: int | None
     health_script: ScriptSettings | None = None
 
 
@@ -83,11 +82,10 @@ class NodeWatch:
         """Sample, and kill what is over its limit."""
         while True:
             await asyncio.sleep(self._settings.monitor_interval_s)
-            running = [c for c in manager.all() if c.state is State.RUNNING and c.user_uid is not None]
-            listed = [(c, None if c.user_uid == self._settings.own_uid else c.user_uid) for c in running]
+            running = [container for container in manager.all() if container.state is State.RUNNING]
             try:
                 now_ms = int(time.monotonic() * 1000)
-                excesses = await self._memory.run(self._monitor.sample, listed, now_ms)
+                excesses = await self._memory.run(self._monitor.sample, running, now_ms)
                 self._used = await self._memory.run(self._machine.look)
             except (OSError, ValueError, KeyError) as error:
                 self._log.warning("memory_not_sampled", reason=str(error))

@@ -388,6 +388,7 @@ def _container(grant: ContainerGrant, context: pb.ContainerLaunchContextProto) -
     return Container(
         container_id=grant.container_id,
         user=grant.user,
+        pod_uid=grant.pod_uid,
         resource=grant.resource,
         priority=grant.priority,
         version=grant.version,

@@ -24,6 +24,7 @@ from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.process_beans import process_beans
 from yodel.hadoop_http.stacks import thread_dump
+from yodel.telemetry.limit import Daemon
 from yodel.telemetry.limits import REFUSALS
 
 SERVICE = "NodeManager"
@@ -69,7 +70,7 @@ class Servlets:
         refusals: Bean = {
             "name": f"Hadoop:service={SERVICE},name={REFUSED}",
             "modelerType": REFUSED,
-            **REFUSALS.counts(),
+            **REFUSALS.counts(Daemon.NODE_AGENT),
         }
         return [metrics, refusals, *process_beans(SERVICE, self.host, self.version, self.started_ms, now_ms)]
 

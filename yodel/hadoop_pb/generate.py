@@ -60,7 +60,10 @@ EXTENSION_FIELDS: dict[str, Fields] = {
         (10003, "eviction_ranks", "ContainerIdProto", True),
         (10004, "allocatable", "YodelFigureProto", True),
     ),
-    "ContainerTokenIdentifierProto": ((10000, "shuffle", "StringStringMapProto", True),),
+    "ContainerTokenIdentifierProto": (
+        (10000, "shuffle", "StringStringMapProto", True),
+        (10001, "pod_uid", STRING, False),
+    ),
 }
 # Messages that Hadoop does not know, in the file that also holds the messages of EXTENSION_FIELDS.
 EXTENSION_FILE = "yarn_server_common_service_protos.proto"

@@ -169,7 +169,7 @@ class Core:
         self.quotas = Quotas(
             self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption, ports.clock
         )
-        self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
+        self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms, self._pod_uid_of)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
         self._wire_nodes(stored)
@@ -409,6 +409,10 @@ class Core:
 
     def _has_pod(self, container_id: ContainerId) -> bool:
         return self.reconciler.has_pod(container_id)
+
+    def _pod_uid_of(self, container_id: ContainerId) -> str:
+        pod = self.reconciler.observed(container_id)
+        return pod.uid if pod is not None else ""
 
     async def _change_profiles(self, profiles: PodProfiles) -> None:
         await self._ports.require_kinds(profiles.gang_kinds)

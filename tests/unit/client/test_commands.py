@@ -201,7 +201,7 @@ def test_applications_are_filtered(net: Net) -> None:
         (("app", "list", "--queue", "none"), "Invalid queue: 'none'"),
         (("app", "show", "job_1"), "error: Invalid ApplicationId: 'job_1'; expected application_"),
         (("app", "kill", str(RUNNING.id), "../nodes"), "Invalid ApplicationId: '../nodes'"),
-        (("app", "watch", "application_1_1"), "Invalid ApplicationId"),
+        (("app", "watch", "application_1_x"), "Invalid ApplicationId"),
         (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
         (
             ("node", "show", "nope"),
@@ -275,6 +275,8 @@ def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
     assert (result.exit_code, result.stdout) == (0, "err\nout\n")
     assert f"warning: {TASK.id}: node-1:8041 does not have them any more" in result.stderr
     assert run("app", "logs", RUNNING.id, "--am", "--file", "stdout").stdout == "out\n"
+    spelled = [str(one).replace("_0", "_") for one in (RUNNING.id, MASTER.id)]
+    assert run("app", "logs", spelled[0], "--container", spelled[1], "--file", "stdout").stdout == "out\n"
     assert read(run("app", "logs", RUNNING.id, "--json"))[0]["container_id"] == str(MASTER.id)
 
 

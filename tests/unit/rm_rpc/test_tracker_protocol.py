@@ -24,6 +24,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
@@ -35,6 +36,7 @@ from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
+from yodel.services.nodes.agents import ALL_PODS_EVERY
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -135,8 +137,12 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     add_status(beat, one, pb.C_COMPLETE, 5)
     answer = await call(protocol, "nodeHeartbeat", context(), beat)
     assert [ids.container_id(i) for i in answer.containers_to_cleanup] == [other]
-    assert [ids.container_id(i) for i in answer.containers_to_be_removed_from_nm] == [one]
+    assert not answer.containers_to_be_removed_from_nm
     assert (world.container(one).exit_status, world.container(one).diagnostics) == (5, "words")
+    for _ in range(2):  # hears of it, and says so
+        await am.beat()
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
+    assert sorted(map(ids.container_id, answer.containers_to_be_removed_from_nm)) == [one, other]
 
     await world.run(world.rm.submission.kill(am.application_id, "alice"))
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
@@ -442,38 +448,50 @@ async def test_where_no_secret_is_shared_no_token_is_asked_for(world: World, pro
     assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-9"
 
 
-async def test_pods_are_named_to_agents_that_bound_them_once(world: World, protocol: RpcProtocol) -> None:
+async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bounded(
+    world: World, protocol: RpcProtocol
+) -> None:
     am = await world.running_am()
     one, other = await am.obtain(2)
     observed = world.rm.reconciler.observed(one)
     assert observed is not None
     able = registration(kubernetes_node_name="node-1", can=RESOURCES)
 
-    async def named(*containers: ContainerId) -> list[tuple[ContainerId, str]]:
+    async def named(*containers: ContainerId, version: str = "") -> list[tuple[ContainerId, str]]:
         beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id)
+        beat.colocation_policy_version = version
         for container in containers:
             add_status(beat, container, pb.C_RUNNING, -1000)
         answer = await call(protocol, "nodeHeartbeat", context(), beat)
         return [(ids.container_id(pod.container_id), pod.uid) for pod in answer.pods]
 
     await call(protocol, "registerNodeManager", context(), able)
-    world.rm.use_colocation(Colocation(policy=POLICY))
-    assert await named(one) == [], "nothing is bounded"
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
-    assert await named(one) == [], "it was told"
-    world.rm.use_colocation(Colocation(policy=POLICY))
-    assert await named(one) == []
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
-    assert await named(one) == [(one, observed.uid)], "a quota counts the masters among them"
-    assert await named() == []
-    assert await named(one) == [(one, observed.uid)], "it runs there again"
+    assert [found for found, _ in await named(one, other)] == [other]
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
+    assert [found for found, _ in await named(one, other)] == [one, other], "an earlier release forgot them"
+    assert await named(one, other, version=POLICY.version) == []
+    world.rm.reconciler.pod_seen(replace(observed, uid="another"))
+    news = [await named(one, version=POLICY.version) for _ in range(ALL_PODS_EVERY)]
+    assert [told for told in news if told] == [[(one, "another")]], "its kubelet refused the first one"
+    assert list(world.rm.nodes.runtimes[NODE].named_pods) == [one], "what has ended is forgotten"
     await call(protocol, "registerNodeManager", context(), able)
     assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))
-    assert await named(one) == [], "it does not measure"
+    assert await named(one) == [], "it is no agent of ours"
+
+
+async def test_a_container_s_token_names_its_pod(world: World) -> None:
+    am = await world.running_am()
+    (one,) = await am.obtain(1)
+    observed, container = world.rm.reconciler.observed(one), world.rm.state.containers[one]
+    assert observed is not None
+    token = world.rm.tokens.container_token(container, now_ms=0)
+    assert token_pb.ContainerTokenIdentifierProto.FromString(token.identifier).pod_uid == observed.uid
+    world.rm.reconciler.pods_listed([])
+    token = world.rm.tokens.container_token(container, now_ms=0)
+    assert not token_pb.ContainerTokenIdentifierProto.FromString(token.identifier).HasField("pod_uid")
 
 
 async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(

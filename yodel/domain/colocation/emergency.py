@@ -158,14 +158,15 @@ class Candidate:
 def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -> Candidate | None:
     """Return who is ended; None: there is nobody.
 
-    ApplicationMasters last, and what does not run yet uses little.  Who uses more than it was granted goes before who
-    does not, whatever the ranks: one container must not be able to have others ended.  Then as ``ranks`` say; who has
-    none is newer than those who have, and goes before them, newest first.
+    Who uses more than it was granted goes before who does not, be it an ApplicationMaster, and whatever the ranks: one
+    container must not be able to have others ended.  Of the others ApplicationMasters go last, and what does not run
+    yet uses little.  Then as ``ranks`` say; who has none is newer than those who have, and goes before them, newest
+    first.
     """
     places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
 
-    def turn(one: Candidate) -> tuple[bool, bool, int, int, int, int, int]:
+    def turn(one: Candidate) -> tuple[int, bool, bool, int, int, int, int]:
         newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
-        return one.is_master, not one.is_running, -one.over_mib, places.get(one.container_id, -1), *newest
+        return -one.over_mib, one.is_master, not one.is_running, places.get(one.container_id, -1), *newest
 
     return min(candidates, key=turn, default=None)

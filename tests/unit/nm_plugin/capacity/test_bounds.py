@@ -21,7 +21,7 @@ def test_a_group_that_is_missing_is_a_problem_and_leaves_nothing_open(tmp_path: 
     for path in (mount / "cpuacct" / "cpuacct.usage", mount / "cpuacct" / "kubepods" / "cpuacct.usage"):
         path.write_text("0")
     agent = Bounds(writable, mount, "/", tmp_path, MonotonicClock(), threads, _nobody)
-    agent.obey(True, {}, [])
+    agent.obey(limits=True)
     for controller in ("cpu", "memory"):
         before = len(os.listdir("/proc/self/fd"))
         agent.look([])

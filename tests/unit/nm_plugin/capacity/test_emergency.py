@@ -12,10 +12,12 @@ from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V1, V2
+from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, PODS, V1, V2
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.users import FileThreads
+from nm_plugin.launch import members
 from tests.support.cgroup_tree import CgroupTree
+from tests.support.made_proc import make_process
 from tests.support.node_agent import container_id
 from yodel.domain.colocation.report import MEMORY_MIB
 from yodel.domain.ids import ContainerId
@@ -70,20 +72,23 @@ class World:
             container_id=container_id(number),
             user="alice",
             user_uid=1000,
+            pod_uid=str(number),
+            local_dir=f"/l/a/{number}",
             resource=Resource(512, 1),
             creation_ms=number,
             state=State.RUNNING,
         )
         self.containers.append(replace(container, **changes))  # type: ignore[arg-type]
-        if is_lent:
-            names = (*BEST_EFFORT, f"pod{number}")
-            self.tree.use(names, cpu_us=0, memory_mib=mib)
-            self.tree.write(self.tree.version.memory.controller, self.tree.group(names), "cgroup.procs", f"{number}\n")
-            process = self.tree.proc / str(number)
-            process.mkdir()
-            (process / "status").write_text("Uid:\t1000\t1000\t1000\t1000\n")
-            (process / "environ").write_bytes(f"YODEL_CONTAINER_ID={container_id(number)}\0".encode())
+        self.pod(number, mib, BEST_EFFORT if is_lent else BURSTABLE)
         return container_id(number)
+
+    def pod(self, number: int, mib: int, parent: tuple[str, ...] = BEST_EFFORT) -> None:
+        self.tree.use((*parent, f"pod{number}"), cpu_us=0, memory_mib=mib)
+
+    def marked(self, pid: int, number: int, pod: int) -> None:
+        """A process that says it is a container's, in some pod."""
+        marks = f"CONTAINER_ID={container_id(number)}\0LOCAL_DIRS=/l/a\0".encode()
+        make_process(self.tree.proc, pid, uid=1000, environ=marks, pod=str(pod))
 
     def limit(self, names: tuple[str, ...], mib: int) -> None:
         number = self.tree.version.memory_limit
@@ -173,13 +178,50 @@ async def test_only_containers_on_lent_capacity_go(world: World) -> None:
     assert world.order() == [hidden], "the ResourceManager knows, whatever its processes look like"
 
 
-async def test_who_uses_more_than_granted_goes_first_and_a_master_last(world: World) -> None:
+async def test_who_uses_more_than_granted_goes_first_and_of_the_others_a_master_last(world: World) -> None:
     one, greedy = world.add(11), world.add(12, 600)
-    master = world.add(13, 900, is_master=True)
+    master = world.add(13, is_master=True)
     world.watch.rank([master, one, greedy])
     await world.seconds(10, FULL)
     assert world.order() == [greedy, one, master]
     assert "it uses 24 MiB more than a container of its size may" in world.ended[0][2], "512 MiB, and 64 beside"
+
+
+async def test_a_master_over_its_size_goes_before_all_who_are_not(world: World) -> None:
+    one, master = world.add(11), world.add(13, 900, is_master=True)
+    world.watch.rank([one, master])
+    await world.seconds(2, FULL)
+    assert world.order() == [master]
+    assert "it uses 324 MiB more" in world.ended[0][2]
+
+
+async def test_a_foreign_pod_that_names_a_container_has_nobody_ended_and_hides_nobody(world: World) -> None:
+    """Neither one that runs in a pod of another class, nor one that is within its size in its own."""
+    world.add(11, is_lent=False)
+    world.pod(21, 1500)
+    world.marked(100, 11, pod=21)
+    within, greedy = world.add(12), world.add(13, 600)
+    world.marked(101, 12, pod=21)
+    await world.seconds(2, FULL)
+    assert world.order() == [greedy]
+    await world.seconds(9, FULL)
+    assert world.order() == [greedy, within]
+
+
+async def test_a_container_of_before_the_upgrade_goes_by_its_marks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = world.add(11, pod_uid=""), world.add(12, 600, pod_uid="")
+    hidden = world.add(13, pod_uid="", is_lent=False)
+    for number in (11, 12):
+        world.marked(100 + number, number, pod=number)
+    await world.seconds(9, FULL)
+    assert world.order() == [two, one]
+    crowd = world.add(14, pod_uid="")
+    world.watch.rank([hidden, crowd])
+    monkeypatch.setattr(members, "LOOKED_AT_MAX", 1)
+    await world.seconds(4, FULL)
+    assert "it uses 1 MiB more" in world.ended[-1][2], "what could not be looked at counts as over"
 
 
 async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> None:
@@ -230,7 +272,7 @@ async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forget
 
 async def test_who_has_ended_does_not_go_and_who_is_not_known_only_by_his_rank(world: World) -> None:
     world.add(11, state=State.DONE)
-    unknown, known = world.add(12, user_uid=None), world.add(13)
+    unknown, known = world.add(12, user_uid=None, pod_uid=""), world.add(13)
     await world.seconds(9, FULL)
     assert world.order() == [known]
     world.watch.rank([unknown])

@@ -226,7 +226,7 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
     task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
     try:
         lender.obey(replace(_policy("1"), quota=True))
-        lender.answered({}, [])
+        lender.answered()
         await world.seconds(3)
         await eventually(lambda: [one.read for one in bounds.shown()] == [800_000])
         report = world.beat()
@@ -237,14 +237,15 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
         await world.seconds(2)
         await eventually(lambda: quota.read_text() == "750000")
         assert world.beat() is None, "the loan is as it was"
-        quota.write_text("-1")
+        with quota.open("r+") as file:  # in one piece, as the kernel takes it
+            file.write("-1    ")
         await world.seconds(1)
         await eventually(lambda: bounds.shown()[0].put_back == 1)
         report = world.beat()
         assert report is not None
         assert (quota.read_text(), report.written_groups) == ("750000", 1)
         lender.obey(None)
-        lender.answered({}, [])
+        lender.answered()
         assert world.beat() is None, "it is not known yet what is left"
         bounds.look([])
         said = world.beat()

@@ -32,9 +32,11 @@ from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch import command
+from nm_plugin.launch.members import Looks
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
@@ -140,7 +142,7 @@ async def world(
     disks = Disks(directories, DiskLimits(), lambda path: space)
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
-        pods = ParkedPods(open_path / "handover", threads, threads)
+        pods = ParkedPods(open_path / "handover", threads, threads, threads)
         tasks.create_task(pods.watch(), name="pods")
         cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
         accounts = Accounts(users, threads)
@@ -149,14 +151,14 @@ async def world(
         )
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
-        resources = Resources(cache, accounts)
+        resources, looks = Resources(cache, accounts), Looks(threads, ProcessTable())
         work = ContainerWork(
             notes,
             accounts=accounts,
             resources=resources,
             shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), resources, makers, ()),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
-            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset(), threads),
+            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset(), looks),
             at_limit=notes.at_limit,
             now_ms=lambda: NOW_MS,
         )
