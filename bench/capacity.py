@@ -32,12 +32,12 @@ from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
-from nm_plugin.capacity.running import Batch, RunningBatch
+from nm_plugin.capacity.running import Batch, Batches
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads, SingleUser
+from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.report import CPU_MILLI
@@ -79,7 +79,7 @@ def node_with_pods(name: str, pods: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def node_with_own_pods(name: str, pods: int) -> Iterator[dict[ContainerId, str]]:
-    """The kubelet's groups below ``name`` with so many batch pods that are proved to be the agent's, by container."""
+    """The kubelet's groups below ``name`` with so many batch pods, by container."""
     attempt = ApplicationAttemptId(ApplicationId(1, 1), 1)
     uids = {ContainerId(attempt, number + 1): f"0a-{number}" for number in range(pods)}
     groups = [Path(name), Path(name, "kubepods"), Path(name, *BEST_EFFORT)]
@@ -90,9 +90,8 @@ def node_with_own_pods(name: str, pods: int) -> Iterator[dict[ContainerId, str]]
     for path in made:
         path.mkdir()
     try:
-        for container_id, uid in uids.items():
-            environment = {"CONTAINER_ID": str(container_id), "LOCAL_DIRS": "/local/application"}
-            process = subprocess.Popen(["/bin/sleep", "infinity"], env=environment)
+        for uid in uids.values():
+            process = subprocess.Popen(["/bin/sleep", "infinity"])
             processes.append(process)
             for controller in CONTROLLERS:
                 procs = MOUNT / controller / Path(name, *BEST_EFFORT, f"pod{uid}", "container", "cgroup.procs")
@@ -109,16 +108,15 @@ def node_with_own_pods(name: str, pods: int) -> Iterator[dict[ContainerId, str]]
 async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -> tuple[float, float]:
     """Seconds of CPU of the loop and of the heartbeats that measure only, and that hold limits and the quota too."""
     threads = FileThreads(1, "capacity")
-    accounts = Accounts(SingleUser(uid=os.getuid(), gid=os.getgid()), FileThreads(2))
     containers = [
         Container(
             container_id=one,
             user="root",
+            pod_uid=uid,
             resource=Resource(1024, 1),
             state=State.RUNNING,
-            local_dir=f"/local/application/{one}",
         )
-        for one in uids
+        for one, uid in uids.items()
     ]
     with tempfile.TemporaryDirectory() as state_dir:
         bounds = Bounds(
@@ -128,7 +126,7 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             Path(state_dir),
             MonotonicClock(),
             threads,
-            RunningBatch(lambda: containers, accounts),
+            Batches(lambda: containers),
         )
         source = CgroupCounters(MOUNT, f"/{name}")
         lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None, bounds)
@@ -136,23 +134,22 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
         policy = Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping())
         try:
             lender.obey(policy)
-            lender.answered({}, ())
+            lender.answered()
             await _beats(lender, 3)
             measures = await _beats(lender, seconds)
             lender.obey(replace(policy, version="2", limits=True, quota=True))
-            lender.answered(uids, uids)
+            lender.answered()
             await _beats(lender, 3)
             assert len(bounds.shown()) == 2 * len(uids) + 1, bounds.problem()
             holds = await _beats(lender, seconds)
             lender.obey(None)
-            lender.answered({}, ())
+            lender.answered()
             await _beats(lender, 3)
             return measures, holds
         finally:
             for task in tasks:
                 task.cancel()
             threads.close()
-            accounts.threads.close()
 
 
 def resident_kib() -> int:
@@ -206,7 +203,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
     lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set, bounds)
     task = asyncio.create_task(lender.run())
     lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping(), quota=True))
-    lender.answered({}, ())
+    lender.answered()
     down_s, quota_s, up_s = list[float](), list[float](), list[float]()
     try:
         before = await _until(lender, changed, lambda milli: milli >= 900)
@@ -235,7 +232,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
         threads.close()
 
 
-async def _nothing() -> list[Batch]:
+def _nothing() -> list[Batch]:
     return []
 
 

@@ -2,7 +2,8 @@
 
     spark-submit --master yarn --deploy-mode cluster examples/pi.py 4000 file:///tmp/pi
 
-The answer goes to standard output and, when OUTPUT is named, into a text file in that folder.
+The answer goes to standard output and, when OUTPUT is named, into a text file in that folder, which
+replaces an older one.
 """
 
 import math
@@ -23,7 +24,7 @@ def main() -> None:
     answer = f"Pi is roughly {4 * inside / (side * side):.6f} ({inside} of {side * side} points)"
     print(answer)
     if len(sys.argv) > 2:
-        spark.sparkContext.parallelize([answer], 1).saveAsTextFile(sys.argv[2])
+        spark.createDataFrame([answer], "string").coalesce(1).write.mode("overwrite").text(sys.argv[2])
     spark.stop()
 
 

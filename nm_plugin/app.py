@@ -24,9 +24,10 @@ from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
-from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.lender import Lender
-from nm_plugin.capacity.running import RunningBatch
+from nm_plugin.capacity.running import Batches
+from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.container.book import ContainerBook
@@ -41,12 +42,15 @@ from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import Disks
+from nm_plugin.host.processes import ProcessTable
+from nm_plugin.host.safety import SafetyThreads
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import Accounts, FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
 from nm_plugin.keys.keeper import KeyKeeper
 from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.launch import command
+from nm_plugin.launch.members import Looks
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
@@ -56,7 +60,7 @@ from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.node.housekeeping import Housekeeping
 from nm_plugin.node.mains import Mains
-from nm_plugin.node.memory import MemoryMonitor, ProcessTable
+from nm_plugin.node.memory import MemoryMonitor
 from nm_plugin.node.watch import NodeWatch
 from nm_plugin.rpc import tracker
 from nm_plugin.rpc.container_protocol import ContainerService
@@ -71,6 +75,7 @@ from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.server import RpcServer
 
 SERVE_WITHOUT_RM_AFTER_S = 2.0
+BACKGROUND_THREADS = 4  # yarn.nodemanager.delete.thread-count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +120,11 @@ class NodeAgent:
         self._users = users or _users(settings)
         self._extra_sources = dict(sources or {})
         self._hdfs: HdfsFiles | None = None
-        # A thread of its own: a burst must not wait until one that unpacks an archive is free.
-        self._measuring = FileThreads(1, "capacity")
+        self._safety = SafetyThreads()
+        # One for each that downloads, and some for what else the cache does.
+        self._loading = FileThreads(settings.localizer_concurrency + 2, "localization", to_its_end=True)
+        # What nobody waits for, of trees that users made as large as they liked: removing them, publishing logs.
+        self._background = FileThreads(BACKGROUND_THREADS, "background")
         self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
@@ -134,9 +142,11 @@ class NodeAgent:
                     started(running)
                 await asyncio.Event().wait()
         except BaseExceptionGroup as group:
-            ordered, _ = group.split((tracker.ShutdownOrdered, StaleMount))
+            ordered: BaseException | None = group.split((tracker.ShutdownOrdered, StaleMount))[0]
+            while isinstance(ordered, BaseExceptionGroup):
+                ordered = ordered.exceptions[0]
             if ordered is not None:
-                raise ordered.exceptions[0] from None
+                raise ordered from None
             raise
 
     @contextlib.asynccontextmanager
@@ -161,11 +171,13 @@ class NodeAgent:
             if self._hdfs is not None:
                 await self._hdfs.close()
             await self._aux.stop()
-            self._measuring.close()
+            self._safety.close()
+            self._loading.close()
+            self._background.close()
             accounts.threads.close()
 
     def _adapters(self, accounts: Accounts, directories: Directories, records: Records, tasks: TaskOwner) -> _Adapters:
-        settings, threads = self._settings, accounts.threads
+        settings, threads, loading = self._settings, accounts.threads, self._loading
         cache_settings = from_settings.cache_settings(settings)
         return _Adapters(
             accounts=accounts,
@@ -173,17 +185,24 @@ class NodeAgent:
             records=records,
             tasks=tasks,
             disks=Disks(directories, from_settings.disk_limits(settings)),
-            cache=ResourceCache(cache_settings, self._sources(threads), threads, self._agent_user, tasks),
-            pods=ParkedPods(settings.handover_dir, threads),
-            monitor=MemoryMonitor(ProcessTable(), from_settings.monitor_limits(settings)),
-            logs=build_aggregator(settings, directories, accounts.users, threads, tasks, _now_ms),
+            cache=ResourceCache(cache_settings, self._sources(loading), loading, self._agent_user, tasks),
+            pods=ParkedPods(settings.handover_dir, threads, self._safety.signals, self._background),
+            monitor=MemoryMonitor(ProcessTable(), _pod_groups(settings), from_settings.monitor_limits(settings)),
+            logs=build_aggregator(
+                settings, directories, accounts.users, self._background, self._safety.records, tasks, _now_ms
+            ),
             makers=build_makers(settings, threads),
         )
 
     def _manager(self, made: _Adapters, book: ContainerBook, late: _Late) -> ContainerManager:
         settings, accounts = self._settings, made.accounts
         ending = Ending(
-            from_settings.ending_settings(settings), made.pods, accounts, made.directories, made.monitor.seen
+            from_settings.ending_settings(settings),
+            made.pods,
+            Accounts(accounts.users, self._background),
+            made.directories,
+            made.monitor.seen,
+            Looks(self._safety.survivors, ProcessTable()),
         )
         launcher = Launcher(made.disks, made.pods, accounts, late.node, settings.launch_deadline_s)
         ends: tuple[EndOf, ...] = (
@@ -195,7 +214,8 @@ class NodeAgent:
         resources = Resources(made.cache, accounts)
         return ContainerManager(
             book=book,
-            applications=Applications(made.records, accounts.threads, ends),
+            applications=Applications(made.records, self._safety.records, ends),
+            accounts=accounts,
             work_for=partial(
                 ContainerWork,
                 accounts=accounts,
@@ -220,10 +240,11 @@ class NodeAgent:
 
     def _watch(self, made: _Adapters, late: _Late) -> NodeWatch:
         return NodeWatch(
-            from_settings.watch_settings(self._settings, self._agent_user.uid),
+            from_settings.watch_settings(self._settings),
             monitor=made.monitor,
             disks=made.disks,
-            accounts=made.accounts,
+            threads=made.accounts.threads,
+            memory=self._safety.memory,
             use_dirs=made.cache.use_dirs,
             report=late.report,
             now_ms=_now_ms,
@@ -233,11 +254,11 @@ class NodeAgent:
     async def _serving(self, made: _Adapters) -> AsyncIterator[Running]:
         """Ports open, containers re-adopted, tracker running."""
         settings, accounts, logs = self._settings, made.accounts, made.logs
-        threads = accounts.threads
+        threads, saving = accounts.threads, self._safety.records
         secrets_of_rm, late = TokenSecrets(), _Late()
-        keys = KeyKeeper(secrets_of_rm, await threads.run(KeyFile, settings.state_dir), threads)
+        keys = KeyKeeper(secrets_of_rm, await threads.run(KeyFile, settings.state_dir), saving)
         has_keys = await keys.recover()
-        book = ContainerBook(made.records, threads, settings.containers_max)
+        book = ContainerBook(made.records, saving, settings.containers_max)
         manager = self._manager(made, book, late)
         service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)
         server = container_management_port(settings.rpc, service, secrets_of_rm)
@@ -252,9 +273,9 @@ class NodeAgent:
             secrets_of_rm.node_id = node_id
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
-            notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
-            late.bounds = bounds = self._bounds(manager, accounts)
-            lender = self._lender(manager, late.report, bounds, self._emergency(manager, accounts, late.report))
+            notices = Notices(manager, ProcessTable(), threads, SparkSettings(accounts, made.cache), _now_ms)
+            late.bounds = bounds = self._bounds(manager)
+            lender = self._lender(manager, late.report, bounds, self._emergency(manager, late.report))
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -304,36 +325,28 @@ class NodeAgent:
             book=book,
             cache=made.cache,
             pods=made.pods,
-            accounts=made.accounts,
+            accounts=Accounts(made.accounts.users, self._background),
             needed=needed,
         )
 
-    def _bounds(self, manager: ContainerManager, accounts: Accounts) -> Bounds:
+    def _bounds(self, manager: ContainerManager) -> Bounds:
         settings = self._settings
         writable = Path(settings.cgroup_writable) if settings.cgroup_writable else None
         mount = Path(settings.cgroup_mount)
-        running = RunningBatch(manager.all, accounts)
-        return Bounds(
-            writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
-        )
+        running, threads = Batches(manager.all), self._safety.bounds
+        return Bounds(writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), threads, running)
 
-    def _emergency(
-        self, manager: ContainerManager, accounts: Accounts, changed: Callable[[], None]
-    ) -> EmergencyWatch | None:
+    def _emergency(self, manager: ContainerManager, changed: Callable[[], None]) -> EmergencyWatch | None:
         """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
         settings = self._settings
         if not from_settings.sees_cgroups(settings):
             return None
-
-        async def alive() -> list[Living]:
-            return await living(manager.all(), accounts)
-
         return EmergencyWatch(
             Path(settings.cgroup_mount),
             settings.cgroup_root,
             MonotonicClock(),
-            self._measuring,
-            alive,
+            self._safety.emergency,
+            manager.all,
             manager.kill,
             changed,
         )
@@ -349,7 +362,7 @@ class NodeAgent:
         source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
         most = from_settings.most_to_lend(settings)
         pressure = from_settings.online_pressure(settings)
-        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds, emergency, pressure)
+        return Lender(source, most, MonotonicClock(), self._safety.reading, changed, bounds, emergency, pressure)
 
     def _tracker(
         self,
@@ -396,10 +409,15 @@ class NodeAgent:
         )
 
     def _sources(self, threads: FileThreads) -> dict[str, Source]:
-        local, http = LocalFiles(threads=threads), HttpFiles(threads=threads)
+        local = LocalFiles(threads=threads)
+        http = HttpFiles(threads=threads, closed=self._settings.fetch_closed_networks)
         self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
         built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}
+
+
+def _pod_groups(settings: Settings) -> PodGroups:
+    return PodGroups(Path(settings.cgroup_mount) if settings.cgroup_mount else None, settings.cgroup_root)
 
 
 def _ended_containers(manager: ContainerManager) -> dict[ApplicationId, dict[ContainerId, int | None]]:

@@ -44,11 +44,10 @@ def disk_limits(settings: Settings) -> DiskLimits:
     )
 
 
-def watch_settings(settings: Settings, own_uid: int) -> WatchSettings:
+def watch_settings(settings: Settings) -> WatchSettings:
     return WatchSettings(
         monitor_interval_s=settings.monitor_interval_s,
         disk_interval_s=settings.disk_check_interval_s,
-        own_uid=own_uid,
         health_script=health_script(settings),
     )
 

@@ -20,7 +20,7 @@ import typer
 
 from yodel import __version__
 from yodel.client import colocation, commands, invoking, queue_windows, spark_lines
-from yodel.errors import InvalidValue, Refused, YodelError
+from yodel.errors import InvalidValue, YodelError
 
 if TYPE_CHECKING:
     from yodel.settings.rm import Settings
@@ -91,8 +91,15 @@ class Dialect(StrEnum):
     koordinator = "koordinator"
 
 
+INSTALLED_CONFIG = Path("/etc/yodel/rm.toml")
+"""Where image and chart have the settings: what is asked in the pod is of the ResourceManager that serves there."""
 Config = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings; YODEL_… variables override it.")
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with settings; YODEL_… variables override it.",
+        show_default=f"{INSTALLED_CONFIG}, where there is one",
+    ),
 ]
 ReadyFd = Annotated[int | None, typer.Option(hidden=True, help="Write a line here once requests are served.")]
 
@@ -185,6 +192,7 @@ def serve(
     """
     from yodel.local.quickstart import stop_on_signals
     from yodel.rpc_io.open_files import raise_limit
+    from yodel.settings.rm import load
     from yodel.store.schema import migrate_if_behind
     from yodel.telemetry import logs
     from yodel.wiring.process import run_rm
@@ -198,7 +206,7 @@ def serve(
         stop_on_signals(stop)
         if migrate_first:
             await migrate_if_behind(settings.store_url)
-        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd), reload=lambda: _reloaded(config))
+        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd), reload=lambda: load(_config_file(config)))
 
     _run(run)
 
@@ -383,6 +391,7 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
         tls_certificate=credentials.tls_certificate,
         tls_key=credentials.tls_key,
         nodes=tuple(LocalNode(**node) for node in given["nodes"]),
+        priority_classes=given["priority_classes"],
         stop_pods_on_exit=True,
         stop_grace_s=given["stop_grace_s"],
     )
@@ -401,28 +410,16 @@ def _print_version() -> None:
 
 
 def _settings(config: Path | None) -> Settings:
-    from pydantic import ValidationError
-
-    from yodel.settings.rm import load, mistakes_in
+    from yodel.settings.rm import load
 
     try:
-        return load(config)
+        return load(_config_file(config))
     except InvalidValue as error:
         _misconfigured(str(error))
-    except ValidationError as error:
-        _misconfigured("\n".join(mistakes_in(error)))
 
 
-def _reloaded(config: Path | None) -> Settings:
-    """Raises InvalidValue, Refused: whoever asked for the reload is told, and the old settings count."""
-    from pydantic import ValidationError
-
-    from yodel.settings.rm import load, mistakes_in
-
-    try:
-        return load(config)
-    except ValidationError as error:
-        raise Refused("; ".join(mistakes_in(error))) from error
+def _config_file(said: Path | None) -> Path | None:
+    return INSTALLED_CONFIG if said is None and os.access(INSTALLED_CONFIG, os.R_OK) else said
 
 
 def _misconfigured(text: str) -> NoReturn:
@@ -432,12 +429,14 @@ def _misconfigured(text: str) -> NoReturn:
 
 async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
     """What ``yodel serve`` needs; and where one runs already, the nodes where limits may be left."""
+    from yodel.client.server import find_server
     from yodel.wiring import checks
 
-    async for finding in checks.run_checks(settings):
-        yield finding
-    url = os.environ.get("YODEL_SERVER") or f"http://localhost:{settings.webapp_port}"
+    here = f"http://localhost:{settings.webapp_port}"
+    url = find_server(None, {"YODEL_SERVER": here, **os.environ}, ()).url
     limits = await colocation.limits_of(url)
+    async for finding in checks.run_checks(settings, is_running=limits is not None and url == here):
+        yield finding
     if limits is not None:
         yield checks.limits_finding([one["kubernetes_node"] for one in limits["node_list"] if one["undo_lines"]])
     if limits is not None and limits["others_pods"]:

@@ -8,7 +8,7 @@ so that an agent that starts again can take it up or undo it.  The end of the ag
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,13 @@ import structlog
 
 from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.kills import Kills
-from nm_plugin.capacity.own_pods import is_own
 from nm_plugin.capacity.root_quota import RootQuota
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.plan import kubelets, limit_bytes, planned
+from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.cgroups.writer import BestEffort
 from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.host.users import FileThreads
@@ -38,6 +38,7 @@ NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort gr
 
 
 STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+UNSEEN_LOOKS = 3
 STALE_LOOKS_MAX = 3
 """A heartbeat tells the problem before the agent ends."""
 
@@ -60,7 +61,7 @@ class Said:
 
 @dataclass(slots=True, kw_only=True)
 class _Pod:
-    """What is known of a pod whose group is proved to be Yodel's."""
+    """What is known of a pod whose group was found by the uid that the ResourceManager named."""
 
     name: str
     is_master: bool
@@ -74,7 +75,7 @@ class _Pod:
 class Bounds:
     """``writable`` is where the best-effort group of ``mount`` may be written; None: nowhere, and nothing ever is.
 
-    ``running`` lists the containers that run.  ``run`` undoes; as long as anything is to be held, ``hold`` does that
+    ``containers`` lists those of the node.  ``run`` undoes; as long as anything is to be held, ``hold`` does that
     after each reading, so that a quota follows what was just measured.
     """
 
@@ -86,14 +87,20 @@ class Bounds:
         state_dir: Path,
         clock: Clock,
         threads: FileThreads,
-        running: Callable[[], Awaitable[Iterable[Batch]]],
+        containers: Callable[[], Collection[Batch]],
     ) -> None:
         self._writable, self._mount, self._cgroup_root = writable, mount, cgroup_root
-        self._clock, self._threads, self._running = clock, threads, running
+        self._clock, self._threads, self._containers = clock, threads, containers
         self._state_dir = state_dir
         self._said: Said | None = None
-        self._uids: dict[ContainerId, str] = {}
         self._pods: dict[ContainerId, _Pod] = {}
+        self._all_groups = PodGroups(mount, cgroup_root)
+        self._elsewhere: dict[ContainerId, str] = {}
+        """Running containers whose pods are not best-effort ones."""
+        self._unseen: dict[ContainerId, int] = {}
+        """Running containers of which no group is to be seen, and at how many looks in a row."""
+        self._named: frozenset[str] = frozenset()
+        """Groups that are there of pods that the ResourceManager has ever named; their containers may have ended."""
         self._quota = RootQuota()
         self._quota_milli: int | None = None
         self._shown: tuple[Bound, ...] = ()
@@ -108,16 +115,9 @@ class Bounds:
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
-    def obey(
-        self, limits: bool, uids: Mapping[ContainerId, str], known: Iterable[ContainerId], *, quota: bool = False
-    ) -> None:
-        """Take what an answer of the ResourceManager said: what is to be held, and pods not named before.
-
-        Each is named once, often before its container runs: it is kept for as long as the container is ``known``.
-        """
+    def obey(self, *, limits: bool = False, quota: bool = False) -> None:
+        """Take what an answer of the ResourceManager said."""
         self._said = Said(limits=limits, quota=quota)
-        told = {} if self._said.is_nothing else {**self._uids, **uids}
-        self._uids = {one: told[one] for one in known if one in told} if told else {}
 
     def shown(self) -> tuple[Bound, ...]:
         """Return what is bounded now; of the best-effort group first."""
@@ -157,9 +157,9 @@ class Bounds:
     async def hold(self, room: Room | None) -> None:
         """A second has passed; ``room`` is what was measured of the processors in the last ones, None: nothing."""
         if self._said is not None and not self._said.is_nothing:
-            await self._threads.run(self.look, await self._running(), room)
+            await self._threads.run(self.look, self._containers(), room)
 
-    def look(self, running: Iterable[Batch], room: Room | None = None) -> None:
+    def look(self, containers: Collection[Batch], room: Room | None = None) -> None:
         """One second's work.  Blocks.
 
         Raises StaleMount: what could be written in this life of the agent is gone for good.
@@ -179,12 +179,14 @@ class Bounds:
                 if groups is None:
                     problem = STALE
                 else:
-                    self._look(groups, record, said, running, room)
+                    self._look(groups, record, said, containers, room)
+                    problem = self._unbounded() if said.limits else ""
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
         if self._record is not None:
             self._looked = (said, self._record.written.groups)
+            problem = problem or (self._record.problem and f"limits: {self._record.problem}")
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem
@@ -209,38 +211,47 @@ class Bounds:
         return self._groups
 
     def _look(
-        self, groups: BestEffort, record: Record, said: Said, running: Iterable[Batch], room: Room | None
+        self, groups: BestEffort, record: Record, said: Said, listed: Collection[Batch], room: Room | None
     ) -> None:
         """Raises OSError, LostReading."""
-        batches = {batch.container_id: batch for batch in running}
+        batches = {batch.container_id: batch for batch in listed if batch.is_running}
         self._pods = {} if said.is_nothing else self._own(groups, batches)
+        if said.quota:  # first: it protects all others from all of them
+            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
+        else:
+            self._quota.undo(groups, record)
         if said.limits:
             self._hold_pods(groups, record, batches)
         else:
             self._undo_pods(groups, record)
-        if said.quota:
-            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
-        else:
-            self._quota.undo(groups, record)
-        self._show(groups)
+        self._show(groups, [batch.pod_uid for batch in listed])
         if said.is_nothing and record.written.is_nothing:
             self._let_go()
             self._log.info("limits_undone")
 
-    def _show(self, groups: BestEffort) -> None:
-        own = self._pods.values()
+    def _show(self, groups: BestEffort, uids: Iterable[str]) -> None:
+        own, there = self._pods.values(), groups.pods()
+        self._named = there & (self._named | {groups.name(uid, self._cgroup_root) for uid in uids})
         self._quota_milli = self._quota.read_milli()
         self._shown = (*self._quota.shown(), *(value.bound for pod in own for value in pod.values.values()))
         self._counts = (
-            Figure(name=OTHERS_PODS, amount=max(0, groups.pods() - len(own))),
+            Figure(name=OTHERS_PODS, amount=len(there - self._named)),
             Figure(name=ENDED_AT_LIMITS, amount=self._ended_at_limits),
         )
+
+    def _unbounded(self) -> str:
+        """A container that has just begun is no problem yet."""
+        unseen = sorted(str(one) for one, looks in self._unseen.items() if looks >= UNSEEN_LOOKS)
+        if not unseen:
+            return ""
+        more = f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
+        return f"limits: {unseen[0]}{more} run without bounds: there is no group of a pod that is named for them"
 
     def _is_undone(self) -> bool:
         return self._record is not None and self._record.written.is_nothing
 
     def _let_go(self) -> None:
-        """Whose the groups are that are opened next has to be proved again."""
+        """The groups that are opened next are looked for again."""
         if self._groups is not None:
             self._groups.close()
         self._groups, self._pods = None, {}
@@ -249,27 +260,35 @@ class Bounds:
 
     def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
         pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
-        for container_id, uid in self._uids.copy().items():
-            if container_id in batches and container_id not in pods:
-                found = self._found(groups, batches[container_id], uid)
-                if found is not None:
-                    pods[container_id] = found
         for container_id, pod in self._pods.items():
             if container_id not in pods:
                 groups.forget(pod.name)
+        elsewhere, self._elsewhere, unseen, self._unseen = self._elsewhere, {}, self._unseen, {}
+        for container_id, batch in batches.items():
+            if container_id in pods:
+                continue
+            if elsewhere.get(container_id) == batch.pod_uid:
+                self._elsewhere[container_id] = batch.pod_uid
+            elif (found := self._found(groups, batch)) is not None:
+                pods[container_id] = found
+            elif self._all_groups.is_of_another_class(batch.pod_uid):
+                self._elsewhere[container_id] = batch.pod_uid
+            else:
+                self._unseen[container_id] = unseen.get(container_id, 0) + 1
         return pods
 
     def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
-        """Its group is the one that was proved: it is read through what was opened then."""
+        """Its group is the one that was found: it is read through what was opened then."""
         try:
             self._ended_at_limits += pod.kills.look(groups)
         except (OSError, LostReading):
             return False
         return True
 
-    def _found(self, groups: BestEffort, batch: Batch, uid: str) -> _Pod | None:
-        name = groups.name(uid, self._cgroup_root)
-        if name is None or not groups.has(name) or not is_own(groups, name, batch.owner):
+    def _found(self, groups: BestEffort, batch: Batch) -> _Pod | None:
+        """By the uid alone: what runs in a pod has no say in whether it is bounded."""
+        name = groups.name(batch.pod_uid, self._cgroup_root)
+        if name is None or not groups.has(name):
             return None
         try:
             return _Pod(
@@ -291,7 +310,7 @@ class Bounds:
             except (OSError, LostReading) as error:
                 self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
                 gone.append(container_id)
-        for container_id in gone:  # whose a group is that comes in its place has to be proved again
+        for container_id in gone:  # a group that comes in its place is looked for again
             groups.forget(self._pods.pop(container_id).name)
 
     def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:

@@ -9,22 +9,23 @@ It refuses to act without cgroups: there is nothing that tells which containers 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
 from nm_plugin.capacity.clock import Clock
-from nm_plugin.capacity.lent_pods import used_mib
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.cgroups.memory_pressure import full_percent
 from nm_plugin.cgroups.plan import limit_bytes
+from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads
+from nm_plugin.host.processes import ProcessTable
+from nm_plugin.host.users import FileThreads
+from nm_plugin.launch.members import Listing
 from yodel.domain.colocation.emergency import (
     Candidate,
     Course,
@@ -43,27 +44,9 @@ TOLD_MAX = 16
 """Containers that were ended for it, of which heartbeats tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Living:
-    """A container that has not ended, and its user's number."""
-
-    container: Container
-    uid: int
-
-
-async def living(containers: Iterable[Container], accounts: Accounts) -> list[Living]:
-    """Return those that have not ended; one whose user is gone is left out."""
-    listed = [one for one in containers if not one.state.is_complete]
-    uids: dict[str, int] = {}
-    for name in {container.user for container in listed}:
-        with contextlib.suppress(YodelError):
-            uids[name] = (await accounts.lookup(name)).uid
-    return [Living(container=one, uid=uids[one.user]) for one in listed if one.user in uids]
-
-
 class EmergencyWatch:
-    """``take`` is called with each reading, from one task.  ``end`` has a container killed with an exit status and a
-    text; ``changed``: the ResourceManager should hear soon."""
+    """``take`` is called with each reading, from one task.  ``containers`` lists those of the node; ``end`` has one
+    killed with an exit status and a text; ``changed``: the ResourceManager should hear soon."""
 
     def __init__(
         self,
@@ -71,16 +54,17 @@ class EmergencyWatch:
         cgroup_root: str,
         clock: Clock,
         threads: FileThreads,
-        living: Callable[[], Awaitable[Sequence[Living]]],
+        containers: Callable[[], Iterable[Container]],
         end: Callable[[ContainerId, int, str], Awaitable[None]],
         changed: Callable[[], None],
         proc: Path = Path("/proc"),
     ) -> None:
         self._mount, self._cgroup_root, self._clock, self._threads = mount, cgroup_root, clock, threads
-        self._living, self._end, self._changed, self._proc = living, end, changed, proc
+        self._containers, self._end, self._changed, self._proc = containers, end, changed, proc
         self._course = Course()
         self._ranks: tuple[ContainerId, ...] = ()
         self._files = Files()
+        self._groups, self._table = PodGroups(mount, cgroup_root), ProcessTable(proc)
         self._log = structlog.get_logger(__name__)
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
@@ -106,11 +90,11 @@ class EmergencyWatch:
             self._log.warning(event, reason=self._course.reason, now=str(memory))
             self._changed()
         if self._course.is_on:
-            alive = await self._living()
-            if is_one_to_end(self._course, now_ms, {one.container.container_id for one in alive}):
+            alive = [one for one in self._containers() if not one.state.is_complete]
+            if is_one_to_end(self._course, now_ms, {one.container_id for one in alive}):
                 await self._end_one(alive, now_ms)
 
-    async def _end_one(self, alive: Sequence[Living], now_ms: int) -> None:
+    async def _end_one(self, alive: Sequence[Container], now_ms: int) -> None:
         candidates = await self._threads.run(self._candidates, alive)
         chosen = first_to_go(candidates, self._ranks)
         if chosen is None:
@@ -124,31 +108,34 @@ class EmergencyWatch:
             return
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
-    def _candidates(self, alive: Sequence[Living]) -> list[Candidate]:
+    def _candidates(self, alive: Sequence[Container]) -> list[Candidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
-        listed = [one for one in alive if one.container.state is not State.KILLING]
-        try:
-            layout = find_layout(self._mount, self._cgroup_root)
-            used = used_mib(layout, {one.container.container_id: one.uid for one in listed}, self._proc)
-        except (OSError, LostReading) as error:
-            self._log.warning("lent_pods_not_found", reason=str(error))
-            used = {}
-        ranked = set(self._ranks)
-        return [
-            _candidate(one.container, used.get(one.container.container_id, 0))
-            for one in listed
-            if one.container.container_id in used or one.container.container_id in ranked
-        ]
+        listed = [one for one in alive if one.state is not State.KILLING]
+        nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
+        processes = Listing(self._table, nameless) if nameless else None
+        ranked, found = set(self._ranks), []
+        for container in listed:
+            pod_uid, owner, doubt_mib = container.pod_uid, container.owner, 0
+            if processes is not None and owner is not None and not pod_uid:
+                pod_uid, doubt_mib = processes.pod_uid(owner), int(not processes.of(owner).is_whole)
+            used_mib = self._groups.lent_mib(pod_uid)
+            if used_mib is not None or container.container_id in ranked:
+                found.append(_candidate(container, used_mib or 0, doubt_mib))
+        return found
 
     async def _memory(self, read: Reading | LostReading) -> Memory | None:
         if isinstance(read, LostReading):
             return None
         counters = read.counters
-        memory = Memory(used_mib=counters.memory_mib.node, size_mib=counters.memory_mib_size)
+        memory = Memory(
+            used_mib=counters.memory_mib.node,
+            size_mib=counters.memory_mib_size,
+            pods_used_mib=counters.memory_mib.pods,
+            pods_size_mib=read.memory_mib_for_pods,
+        )
         if memory.is_absurd or memory.is_low:
             return memory
-        stall_percent = await self._threads.run(self._stall_percent)
-        return Memory(used_mib=memory.used_mib, size_mib=memory.size_mib, stall_percent=stall_percent)
+        return replace(memory, stall_percent=await self._threads.run(self._stall_percent))
 
     def _stall_percent(self) -> float | None:
         try:
@@ -157,13 +144,14 @@ class EmergencyWatch:
             return None
 
 
-def _candidate(container: Container, used: int) -> Candidate:
+def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate:
+    """``doubt_mib``: what it may use unseen."""
     return Candidate(
         container_id=container.container_id,
         started_ms=container.creation_ms,
         is_master=container.is_master,
         is_running=container.state is State.RUNNING,
-        over_mib=max(0, used - (limit_bytes(container.resource.memory_mib) >> 20)),
+        over_mib=max(doubt_mib, used_mib - (limit_bytes(container.resource.memory_mib) >> 20)),
     )
 
 

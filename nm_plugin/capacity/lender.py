@@ -1,5 +1,8 @@
 """The loop of measuring, and what of it goes with which heartbeat.
 
+Loan, quota and emergency follow each reading, and none waits for another: the loan is computed at once, the others are
+at work in tasks and threads of their own.
+
 Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  A
 report goes when what it says has changed, and again when
 REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
@@ -9,15 +12,16 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.emergency import EmergencyWatch
+from nm_plugin.capacity.follower import Follower
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
 from nm_plugin.cgroups.counters import Counters
@@ -26,6 +30,7 @@ from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
+from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
@@ -62,7 +67,10 @@ class Lender:
         self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
         self._pressure: Pressure | None = None
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
+        self._readings: Follower[Reading | LostReading] | None = None if emergency is None else Follower(emergency.take)
+        self._rooms: Follower[Room | None] | None = None if bounds is None else Follower(bounds.hold)
         self._policy: Policy | None = None
+        self._allocatable: Mapping[str, int] = {}
         self._has_policy = asyncio.Event()
         self._report: CapacityReport | None = None
         self._report_ms = 0
@@ -83,6 +91,8 @@ class Lender:
         if policy is None:
             self._report = None
             self._has_policy.clear()
+            for follower in self._followers():
+                follower.drop()
             if self._emergency is not None:
                 self._emergency.stop()
             self._log.info("colocation_off")
@@ -90,13 +100,16 @@ class Lender:
             self._has_policy.set()
             self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
 
-    def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
-        """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
+    def answered(self) -> None:
+        """An answer was obeyed: what the policy says of batch pods holds now."""
         if self._bounds is not None:
             policy = self._policy
-            self._bounds.obey(
-                policy is not None and policy.limits, uids, known, quota=policy is not None and policy.quota
-            )
+            self._bounds.obey(limits=policy is not None and policy.limits, quota=policy is not None and policy.quota)
+
+    def hear_allocatable(self, amounts: Mapping[str, int]) -> None:
+        """What the kubelet leaves to pods, as the ResourceManager says it now; nothing: as it said before."""
+        if amounts:
+            self._allocatable = amounts
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
         """Who would go first in an emergency, where an answer said so."""
@@ -127,10 +140,16 @@ class Lender:
         self._told = None
 
     async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            await self._has_policy.wait()
-            await self._measure()
+        """Until cancelled.  Raises a group with what a follower raised."""
+        async with asyncio.TaskGroup() as group:
+            for follower in self._followers():
+                group.create_task(follower.run())
+            while True:
+                await self._has_policy.wait()
+                await self._measure()
+
+    def _followers(self) -> list[Follower[Any]]:
+        return [follower for follower in (self._readings, self._rooms) if follower is not None]
 
     async def _measure(self) -> None:
         """As long as there is a policy."""
@@ -140,18 +159,18 @@ class Lender:
             read = await self._threads.run(self._read)
             now_ms = self._clock.now_ms()
             was_lost = state.lost
-            if self._emergency is not None:
-                await self._emergency.take(read)
+            if self._readings is not None:
+                self._readings.offer(read)
             state, loans = tick(state, read, now_ms, policy, self._most)
             if state.lost and not was_lost:
                 self._log.warning("reading_lost", reason=state.lost)
             if loans is not None and self._policy is policy:
                 self._take(report_of(state, loans, self._source.source, policy), now_ms)
+            if self._rooms is not None:
+                self._rooms.offer(room_of(state, now_ms, policy, self._most))
             if now_ms >= pressure_ms:
                 self._pressure = await self._threads.run(self._read_pressure)
                 pressure_ms = now_ms + PRESSURE_INTERVAL_MS
-            if self._bounds is not None:
-                await self._bounds.hold(room_of(state, now_ms, policy, self._most))
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
             await self._clock.sleep(next_ms - now_ms)
 
@@ -187,7 +206,7 @@ class Lender:
         """In a thread of its own: a pass over all processes takes a while."""
         try:
             at_ms = self._clock.now_ms()
-            return Reading(at_ms=at_ms, counters=self._source.read())
+            return Reading(at_ms=at_ms, counters=self._source.read(), allocatable=self._allocatable)
         except LostReading as error:
             return error
         except OSError as error:

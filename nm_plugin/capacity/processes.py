@@ -14,27 +14,10 @@ from pathlib import Path
 
 from nm_plugin.cgroups.counters import Counters, read_machine
 from nm_plugin.cgroups.files import Files, LostReading
+from nm_plugin.host.processes import Process, ProcessTable
 from yodel.domain.colocation.measured import Use
 
-PROCESSES_MAX = 100_000
 INIT = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """A line of ``/proc/<pid>/stat``; ticks of CPU: its own, and of its children that have ended."""
-
-    pid: int
-    parent: int
-    session: int
-    own_ticks: int
-    ended_ticks: int
-    start_ticks: int
-    rss_pages: int
-
-    @property
-    def total_ticks(self) -> int:
-        return self.own_ticks + self.ended_ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +36,8 @@ class ProcessCounters:
     source = "processes"
 
     def __init__(self, mains: Callable[[], Collection[int]], proc: Path = Path("/proc")) -> None:
-        self._mains, self._proc = mains, proc
+        self._mains, self._proc, self._table = mains, proc, ProcessTable(proc)
         self._us_per_tick = 1_000_000 // os.sysconf("SC_CLK_TCK")
-        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._meminfo = Files()
         self._trees: Mapping[int, Tree] = {}
         self._ended_ticks: Mapping[int, int] = {}
@@ -65,12 +47,12 @@ class ProcessCounters:
         """Raises LostReading."""
         machine = read_machine(self._proc, self._meminfo)
         busy_ticks = self._busy_ticks()
-        processes = {process.pid: process for process in self._processes()}
+        processes = {process.pid: process for process in self._table.processes()}
         trees = _trees(processes, self._tops(processes))
         self._containers_ticks += _used_ticks(self._trees, trees, self._ended_ticks, processes)
         self._trees = trees
         self._ended_ticks = {pid: processes[pid].ended_ticks for tree in trees.values() for pid in tree.ancestors}
-        containers_mib = sum(tree.rss_pages for tree in trees.values()) * self._page_bytes >> 20
+        containers_mib = sum(tree.rss_pages for tree in trees.values()) * self._table.page_bytes >> 20
         node_us, containers_us = (ticks * self._us_per_tick for ticks in (busy_ticks, self._containers_ticks))
         node_mib = machine.memory_used_mib
         return Counters(
@@ -101,29 +83,6 @@ class ProcessCounters:
         except (OSError, ValueError) as error:
             raise LostReading(f"{path}: {error}") from error
         return user + nice + system + interrupts + soft_interrupts
-
-    def _processes(self) -> Iterator[Process]:
-        names = [name for name in os.listdir(self._proc) if name.isdigit()]
-        for name in names[:PROCESSES_MAX]:
-            try:
-                with open(self._proc / name / "stat", "rb", buffering=0) as file:
-                    yield _parse(file.read(4096) or b"")
-            except (OSError, ValueError, IndexError):
-                continue  # it has ended meanwhile
-
-
-def _parse(line: bytes) -> Process:
-    opened, closed = line.index(b"("), line.rindex(b")")
-    words = line[closed + 2 :].split()
-    return Process(
-        pid=int(line[:opened]),
-        parent=int(words[1]),
-        session=int(words[3]),
-        own_ticks=int(words[11]) + int(words[12]),
-        ended_ticks=int(words[13]) + int(words[14]),
-        start_ticks=int(words[19]),
-        rss_pages=int(words[21]),
-    )
 
 
 def _trees(processes: Mapping[int, Process], tops: set[int]) -> dict[int, Tree]:

@@ -1,69 +1,49 @@
-"""Lists the containers that run on this node, as they are bounded."""
+"""Lists the containers of this node, as their pods are bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from nm_plugin.capacity.own_pods import Owner
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts
-from nm_plugin.launch.survivors import Marks
 from yodel.domain.ids import ContainerId
-from yodel.errors import YodelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A running container as it is bounded."""
+    """A container as its pod is bounded, if it runs; ``pod_uid`` empty: its pod has no name yet."""
 
     container_id: ContainerId
-    owner: Owner
+    pod_uid: str
     memory_mib: int
     vcores: int
     is_master: bool = False
+    is_running: bool = True
 
 
-class RunningBatch:
-    """Lists the containers that run, each with its user; one whose user is gone is left out.
+class Batches:
+    """Lists all containers.  One that has not changed is not described again."""
 
-    A container that has not changed is not looked up again.
-    """
-
-    def __init__(self, containers: Callable[[], Iterable[Container]], accounts: Accounts) -> None:
-        self._containers, self._accounts = containers, accounts
+    def __init__(self, containers: Callable[[], Iterable[Container]]) -> None:
+        self._containers = containers
         self._known: dict[ContainerId, tuple[Container, Batch]] = {}
 
-    async def __call__(self) -> list[Batch]:
-        running = [one for one in self._containers() if one.state is State.RUNNING and one.local_dir]
+    def __call__(self) -> list[Batch]:
         before, self._known = self._known, {}
-        uids: dict[str, int | None] = {}
-        for container in running:
+        for container in self._containers():
             known = before.get(container.container_id)
             if known is None or known[0] is not container:
-                if container.user not in uids:
-                    uids[container.user] = await self._uid(container.user)
-                uid = uids[container.user]
-                if uid is None:
-                    continue
-                known = container, _batch(container, uid)
+                known = container, _batch(container)
             self._known[container.container_id] = known
         return [batch for _, batch in self._known.values()]
 
-    async def _uid(self, user: str) -> int | None:
-        try:
-            return (await self._accounts.lookup(user)).uid
-        except YodelError:
-            return None
 
-
-def _batch(container: Container, uid: int) -> Batch:
-    marks = Marks(container.container_id, Path(container.local_dir).parent)
+def _batch(container: Container) -> Batch:
     return Batch(
         container_id=container.container_id,
-        owner=Owner(marks=marks, user_uid=uid),
+        pod_uid=container.pod_uid,
         memory_mib=container.resource.memory_mib,
         vcores=container.resource.vcores,
         is_master=container.is_master,
+        is_running=container.state is State.RUNNING,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 
 CPU_ABSURD_PERCENT = 150
 """Of the machine's processors: counters of groups are updated a little apart, but not so much."""
@@ -14,21 +16,50 @@ CPU_ABSURD_PERCENT = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Counters and when they were read."""
+    """Counters and when they were read.
+
+    ``allocatable`` is what the kubelet leaves to pods as the API server has it, by resource; empty where the
+    ResourceManager has not said it.
+    """
 
     at_ms: int
     counters: Counters
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+
+    def kubelet_reserved(self, resource: str) -> int | None:
+        """Return what the kubelet keeps of the node from pods; None: nobody knows.
+
+        The limit of all pods together says it where they have one, and otherwise what is allocatable.
+        """
+        counters = self.counters
+        size, limit = {
+            CPU_MILLI: (counters.cpu_milli_size, counters.cpu_milli_pods),
+            MEMORY_MIB: (counters.memory_mib_size, counters.memory_mib_pods),
+        }[resource]
+        left = self.allocatable.get(resource) if limit is None else limit
+        return None if left is None else max(0, size - left)
+
+    @property
+    def memory_mib_for_pods(self) -> int | None:
+        """Return the memory beyond which the kubelet evicts pods; None: all pods together have no limit.
+
+        It is less than their limit by what the kubelet keeps free (``evictionHard``), and so allocatable.
+        """
+        limit = self.counters.memory_mib_pods
+        return None if limit is None else min(limit, self.allocatable.get(MEMORY_MIB, limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What was used up to ``at_ms``, of a node of that size."""
+    """What was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
 
     at_ms: int
     cpu_milli_size: int
     memory_mib_size: int
     cpu_milli: Use
     memory_mib: Use
+    cpu_milli_reserved: int | None = None
+    memory_mib_reserved: int | None = None
 
 
 def sample_of(before: Reading, now: Reading) -> Sample:
@@ -53,6 +84,8 @@ def sample_of(before: Reading, now: Reading) -> Sample:
             ),
         ),
         memory_mib=counters.memory_mib,
+        cpu_milli_reserved=now.kubelet_reserved(CPU_MILLI),
+        memory_mib_reserved=now.kubelet_reserved(MEMORY_MIB),
     )
 
 

@@ -106,8 +106,13 @@ def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Po
         agent_most=most.of(resource),
     )
     now = recent[-1]
+    capacity, kubelet_reserved = {
+        CPU_MILLI: (now.cpu_milli_size, now.cpu_milli_reserved),
+        MEMORY_MIB: (now.memory_mib_size, now.memory_mib_reserved),
+    }[resource]
     window = Window(
-        capacity={CPU_MILLI: now.cpu_milli_size, MEMORY_MIB: now.memory_mib_size}[resource],
+        capacity=capacity,
+        kubelet_reserved=kubelet_reserved,
         uses=[_use(resource, sample) for sample in state.samples],
         recent=[_use(resource, sample) for sample in recent],
     )

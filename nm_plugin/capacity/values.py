@@ -65,11 +65,16 @@ class Written:
 
 
 class Record:
-    """Keeps in a file what is written, so that the next life of the agent can take it up or undo it.  Blocks."""
+    """Keeps in a file what is written, so that the next life of the agent can take it up or undo it.
+
+    A file that cannot be written holds nobody up: what it should say is known here, is told (``problem``), and goes to
+    the file as soon as that can be written.  Blocks.
+    """
 
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / FILE_NAME
         self.written = read_or_drop(self._file, _parse) or Written()
+        self.problem = ""
 
     def pods(self, names: frozenset[str]) -> None:
         self._keep(replace(self.written, pods=names))
@@ -78,14 +83,17 @@ class Record:
         self._keep(replace(self.written, quota_milli=quota_milli))
 
     def _keep(self, written: Written) -> None:
-        if written == self.written:
+        if written == self.written and not self.problem:
             return
-        if written.is_nothing:
-            self._file.unlink(missing_ok=True)
-        else:
-            said = {"format": FORMAT, "pods": sorted(written.pods), "quota_milli": written.quota_milli}
-            write_atomically(self._file, said)
-        self.written = written
+        self.written, self.problem = written, ""
+        try:
+            if written.is_nothing:
+                self._file.unlink(missing_ok=True)
+            else:
+                said = {"format": FORMAT, "pods": sorted(written.pods), "quota_milli": written.quota_milli}
+                write_atomically(self._file, said)
+        except OSError as error:
+            self.problem = f"what is written is not kept for the agent's next life: {error}"
 
 
 def _parse(said: dict[str, Any]) -> Written:

@@ -25,6 +25,7 @@ class Counters:
     """``cpu_us`` counts since some moment of the past; ``memory_mib`` is what is used now.
 
     ``machine_milli`` is of the machine, ``cpu_milli_size`` and ``memory_mib_size`` of the node, which may be a part.
+    ``cpu_milli_pods`` and ``memory_mib_pods`` are what all pods together may use; None: they have no limit of that.
     """
 
     machine_milli: int
@@ -32,6 +33,8 @@ class Counters:
     memory_mib_size: int
     cpu_us: Use
     memory_mib: Use
+    cpu_milli_pods: int | None = None
+    memory_mib_pods: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +89,16 @@ class Groups:
         for name, amount in (("node", node), ("pods", pods), ("best-effort pods", best_effort)):
             if amount > 2 * machine.memory_mib:
                 raise LostReading(f"memory of {name}: {amount} MiB on a machine of {machine.memory_mib} MiB")
+        pods_cpu_limits, pods_memory_limits = self._cpu_limits_milli(layout.pods), self._memory_limits_mib(layout.pods)
         return Counters(
             machine_milli=machine.cpu_milli,
-            cpu_milli_size=min([machine.cpu_milli, *self._cpu_limits_milli()]),
-            memory_mib_size=min([machine.memory_mib, *self._memory_limits_mib()]),
+            cpu_milli_size=min([machine.cpu_milli, *self._cpu_limits_milli(layout.root)]),
+            memory_mib_size=min([machine.memory_mib, *self._memory_limits_mib(layout.root)]),
             cpu_us=Use(node=node_cpu, pods=pods_cpu, best_effort=best_effort_cpu),
             memory_mib=Use(node=node, pods=pods, best_effort=best_effort),
+            # A cpuset of all processors is there without anybody's having set it; a limit of memory is the kubelet's.
+            cpu_milli_pods=min((one for one in pods_cpu_limits if one < machine.cpu_milli), default=None),
+            memory_mib_pods=min((one for one in pods_memory_limits if one <= machine.memory_mib), default=None),
         )
 
     def close(self) -> None:
@@ -104,33 +111,33 @@ class Groups:
         version = self.layout.version
         return max(0, self._needed(group, version.memory) - self._needed(group, version.inactive_file)) >> 20
 
-    def _cpu_limits_milli(self) -> list[int]:
-        """Of the root's cpuset and of its quota; none where it has neither."""
+    def _cpu_limits_milli(self, group: PurePosixPath) -> list[int]:
+        """Of the group's cpuset and of its quota; none where it has neither."""
         version, limits = self.layout.version, []
-        cpus = self._word(version.cpus)
+        cpus = self._word(group, version.cpus)
         if cpus is not None:
-            limits.append(_processors(self._path(self.layout.root, version.cpus), cpus) * 1000)
-        quota, period = self._limit(version.quota), self._limit(version.period)
+            limits.append(_processors(self._path(group, version.cpus), cpus) * 1000)
+        quota, period = self._limit(group, version.quota), self._limit(group, version.period)
         if quota is not None and period is not None:
             if quota <= 0 or period <= 0:
-                raise LostReading(f"{self._path(self.layout.root, version.quota)}: {quota} us in {period} us")
+                raise LostReading(f"{self._path(group, version.quota)}: {quota} us in {period} us")
             limits.append(quota * 1000 // period)
         return limits
 
-    def _memory_limits_mib(self) -> list[int]:
-        limit = self._limit(self.layout.version.memory_limit)
+    def _memory_limits_mib(self, group: PurePosixPath) -> list[int]:
+        limit = self._limit(group, self.layout.version.memory_limit)
         return [] if limit is None else [limit >> 20]
 
-    def _limit(self, number: Number) -> int | None:
-        word = self._word(number)
+    def _limit(self, group: PurePosixPath, number: Number) -> int | None:
+        word = self._word(group, number)
         if word is None or word in self.layout.version.unlimited:
             return None
-        return whole(self._path(self.layout.root, number), word)
+        return whole(self._path(group, number), word)
 
-    def _word(self, number: Number) -> str | None:
-        """A word of a file of the root's size; None where the group has none or an empty one: then it sets no limit."""
+    def _word(self, group: PurePosixPath, number: Number) -> str | None:
+        """A word of a file of a group's size; None where the group has none or an empty one: then it sets no limit."""
         try:
-            words = self._files.content(self._path(self.layout.root, number)).split()
+            words = self._files.content(self._path(group, number)).split()
         except FileNotFoundError:
             return None
         return words[number.word] if number.word < len(words) else None

@@ -1,18 +1,15 @@
-"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2, cgroupfs and systemd.
-
-Follows the kubelet's ``cm`` package: the systemd driver spells each level with all levels above it and ends it in
-``.slice``; a dash inside a name becomes an underscore.  Pure.
-"""
+"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2.  Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Final
 
+from yodel.domain.colocation.groups import BEST_EFFORT as BEST_EFFORT
+from yodel.domain.colocation.groups import DRIVERS as DRIVERS
+
 PODS: Final = ("kubepods",)
-BEST_EFFORT: Final = ("kubepods", "besteffort")
 BURSTABLE: Final = ("kubepods", "burstable")
 
 
@@ -34,7 +31,7 @@ class Version:
     """The files of one version of cgroups.
 
     ``mark``: what stands in the mount of this version only.  ``cpu_per_us``: units of the CPU counter in a microsecond.
-    ``unlimited``: words that say that there is no limit.
+    ``held``: memory of processes, and files in memory.  ``unlimited``: words that say that there is no limit.
     """
 
     name: str
@@ -43,6 +40,7 @@ class Version:
     cpu_per_us: int
     memory: Number
     inactive_file: Number
+    held: tuple[Number, ...]
     cpus: Number
     quota: Number
     period: Number
@@ -57,6 +55,7 @@ V2: Final = Version(
     cpu_per_us=1,
     memory=Number(controller="", file="memory.current"),
     inactive_file=Number(controller="", file="memory.stat", key="inactive_file"),
+    held=tuple(Number(controller="", file="memory.stat", key=key) for key in ("anon", "shmem")),
     cpus=Number(controller="", file="cpuset.cpus.effective"),
     quota=Number(controller="", file="cpu.max", word=0),
     period=Number(controller="", file="cpu.max", word=1),
@@ -70,6 +69,7 @@ V1: Final = Version(
     cpu_per_us=1000,
     memory=Number(controller="memory", file="memory.usage_in_bytes"),
     inactive_file=Number(controller="memory", file="memory.stat", key="total_inactive_file"),
+    held=tuple(Number(controller="memory", file="memory.stat", key=key) for key in ("total_rss", "total_shmem")),
     cpus=Number(controller="cpuset", file="cpuset.cpus"),
     quota=Number(controller="cpu", file="cpu.cfs_quota_us"),
     period=Number(controller="cpu", file="cpu.cfs_period_us"),
@@ -79,20 +79,17 @@ V1: Final = Version(
 VERSIONS: Final = (V2, V1)
 
 
-def _cgroupfs(names: tuple[str, ...]) -> PurePosixPath:
-    return PurePosixPath(*names)
+POD_UID: Final = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
+_POD = re.compile(r"/(?:[^/\n]*-)?pod([0-9a-f][0-9a-f_-]{0,62})(?:\.slice)?(?=/|$)", re.MULTILINE)
 
 
-def _systemd(names: tuple[str, ...]) -> PurePosixPath:
-    spelled = [name.replace("-", "_") for name in names]
-    return PurePosixPath(*("-".join(spelled[: depth + 1]) + ".slice" for depth in range(len(spelled))))
+def pod_uid_in(groups: str) -> str:
+    """Return the uid of the pod that a process is in, by its ``/proc/PID/cgroup``; empty: it is in none.
 
-
-DRIVERS: Final[Mapping[str, Callable[[tuple[str, ...]], PurePosixPath]]] = {
-    "cgroupfs": _cgroupfs,
-    "systemd": _systemd,
-}
-"""How each cgroup driver of the kubelet spells a group that is named level by level."""
+    The outermost counts: who may make groups in his own pod, which takes privileges, names nobody else's with them.
+    """
+    found = _POD.search(groups)
+    return found[1].replace("_", "-") if found is not None else ""
 
 
 def levels(cgroup_root: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nm_plugin.cgroups.detect import Layout
 from nm_plugin.cgroups.files import FILE_BYTES_MAX, LostReading, number_in
-from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, Number, levels
+from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, POD_UID, Number, levels
 from nm_plugin.cgroups.plan import KNOBS, POD_FILES, Knob, as_text, as_value
 
 GROUPS_MAX = 64
@@ -27,7 +27,6 @@ READ_BYTES_MAX = 8192
 ROOT = ""
 """The best-effort group itself, among the names of pods."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UID = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,255}")
 
 
@@ -64,7 +63,7 @@ class BestEffort:
 
     def name(self, pod_uid: str, cgroup_root: str) -> str | None:
         """Return what the group of a pod is called; None where this is no uid."""
-        if not _UID.fullmatch(pod_uid):
+        if not POD_UID.fullmatch(pod_uid):
             return None
         return DRIVERS[self._driver]((*levels(cgroup_root), *BEST_EFFORT, f"pod{pod_uid}")).name
 
@@ -119,18 +118,10 @@ class BestEffort:
                 continue  # it has ended meanwhile
         return total
 
-    def pods(self) -> int:
-        """Return how many groups are in this one, by its links: each group in it is a link to it."""
-        root = next(iter(self._roots.values()))
-        return max(0, os.fstat(root).st_nlink - 2)
-
-    def pids(self, pod: str) -> list[frozenset[int]]:
-        """Return the processes of a pod, for each hierarchy that is written."""
-        found = []
-        for controller in self._roots:
-            texts = [self._content(controller, group, "cgroup.procs") for group in self._groups(controller, pod)]
-            found.append(frozenset(int(word) for text in texts for word in text.split() if word.isdigit()))
-        return found
+    def pods(self) -> frozenset[str]:
+        """Return what the groups in this one are called."""
+        with os.scandir(next(iter(self._roots.values()))) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
     def _write(self, group: tuple[str, ...], knob: Knob, value: int) -> None:
         folder = self._folder(knob.controller, *group)

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+import structlog
+
 from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application, Records
 from nm_plugin.host.users import FileThreads
@@ -21,6 +23,7 @@ class Applications:
     def __init__(self, records: Records, threads: FileThreads, ends: Sequence[EndOf]) -> None:
         self._records, self._threads, self._ends = records, threads, tuple(ends)
         self._known: dict[ApplicationId, Application] = {}
+        self._log = structlog.get_logger(__name__)
 
     def get(self, application_id: ApplicationId) -> Application | None:
         return self._known.get(application_id)
@@ -34,22 +37,22 @@ class Applications:
             self._known[application.application_id] = application
 
     async def take(self, container: Container, acls: Mapping[str, str]) -> Application:
-        """Of a new container.  The first one's ACLs are its application's.  Raises OSError."""
+        """Of a new container.  The first one's ACLs are its application's."""
         application_id = container.container_id.application_id
         application = self._known.get(application_id)
         if application is None:
             application = Application(application_id=application_id, user=container.user, acls=dict(acls))
             self._known[application_id] = application
-            await self._threads.run(self._records.save_application, application)
+            await self._save(application)
         return application
 
     async def finish(self, application_id: ApplicationId) -> bool:
-        """It is over; False when it is not known, or was over already.  Raises OSError."""
+        """It is over; False when it is not known, or was over already."""
         application = self._known.get(application_id)
         if application is None or application.finished:
             return False
         application = replace(application, finished=True)
-        await self._threads.run(self._records.save_application, application)
+        await self._save(application)
         self._known[application_id] = application  # not before: a clean-up may remove what is being saved
         return True
 
@@ -61,3 +64,10 @@ class Applications:
         for end in self._ends:
             await end(application)
         await self._threads.run(self._records.remove_application, application.application_id)
+
+    async def _save(self, application: Application) -> None:
+        """A state disk that is full costs the next life of the agent this record, and nobody anything now."""
+        try:
+            await self._threads.run(self._records.save_application, application)
+        except OSError as error:
+            self._log.error("state_not_saved", application=str(application.application_id), reason=str(error))

@@ -15,13 +15,16 @@ from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application
 from nm_plugin.host.directories import Directories, remove_tree
 from nm_plugin.host.users import Accounts, OsUser
+from nm_plugin.launch.members import Looks, Seen
 from nm_plugin.launch.parked import ParkedPods
-from nm_plugin.launch.survivors import Marks, kill_survivors
 from yodel.domain.ids import ContainerId
 
 KILL_REPEAT_S = 0.5
-KILL_ROUNDS_MAX = 40  # a program that forks quicker than it is killed is left to the end of its pod
 KILL_ROUND_INTERVAL_S = 0.02
+LOOK_INTERVAL_S = 0.1
+POD_LEAVES_S = 2.0
+"""A pod's shell ends when it has copied the last of the container's output, and with it the kernel ends all others."""
+UNKILLABLE_S = 30.0
 SHUFFLING_MASTER_GRACE_S = 5.0
 """What an ApplicationMaster has for giving up what it holds elsewhere, where its queue says how shuffle is done.  It is
 what its pod has by default."""
@@ -37,7 +40,7 @@ class EndingSettings:
 
 
 class Ending:
-    """``seen`` names the processes (pid, start) of a container's tree at the last measurement."""
+    """``seen`` names the processes of a container at the last measurement, ``looks`` tells which there are now."""
 
     def __init__(
         self,
@@ -45,33 +48,36 @@ class Ending:
         pods: ParkedPods,
         accounts: Accounts,
         directories: Directories,
-        seen: Callable[[ContainerId], frozenset[tuple[int, int]]],
+        seen: Callable[[ContainerId], Seen],
+        looks: Looks,
     ) -> None:
         self._settings, self._pods, self._accounts = settings, pods, accounts
-        self._directories, self._seen = directories, seen
+        self._directories, self._seen, self._looks = directories, seen, looks
         self._log = structlog.get_logger(__name__)
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
         """False when it was not delivered."""
         return await self._pods.signal(container_id, name)
 
-    async def stop_run(self, container_id: ContainerId, watch: Callable[[], asyncio.Task[None]]) -> None:
-        """End the script, not the container: its pod waits for the next."""
-        await self._pods.keep(container_id)
-        await self._kill_script(container_id, watch)
+    async def stop_run(self, container: Container, watch: Callable[[], asyncio.Task[None]]) -> None:
+        """End the script, not the container: its pod waits for the next, unless it hears nothing any more."""
+        await self._pods.keep(container.container_id)
+        await self._kill_script(container, watch)
 
     async def terminate(self, container: Container, watch: Callable[[], asyncio.Task[None]]) -> None:
-        """The script is not started, or ended."""
+        """The script is not started, or ended, and nothing is left of it."""
         container_id = container.container_id
         if self._pods.knows(container_id) and not await self._pods.withdraw(container_id):
+            await self._pods.keep_no_more(container_id)
             is_shuffling = container.is_master and bool(container.shuffle)
-            await self._kill_script(container_id, watch, SHUFFLING_MASTER_GRACE_S if is_shuffling else 0.0)
+            end = await self._kill_script(container, watch, SHUFFLING_MASTER_GRACE_S if is_shuffling else 0.0)
+            end.cancel()
 
     async def _kill_script(
-        self, container_id: ContainerId, watch: Callable[[], asyncio.Task[None]], least_grace_s: float = 0.0
-    ) -> None:
-        """TERM, then KILL; returns when it ended or will not be waited for any longer."""
-        pods = self._pods
+        self, container: Container, watch: Callable[[], asyncio.Task[None]], least_grace_s: float = 0.0
+    ) -> asyncio.Task[None]:
+        """TERM, then KILL, and what hears neither with all of its pod; returns what waits for the end of the script."""
+        pods, container_id = self._pods, container.container_id
         await pods.started(container_id, self._settings.kill_wait_s)
         end = watch()
         await pods.signal(container_id, "TERM")
@@ -83,20 +89,40 @@ class Ending:
             await pods.signal(container_id, "KILL")
             done, _ = await asyncio.wait({end}, timeout=KILL_REPEAT_S)
         if not done:
-            self._log.warning("container_not_killable", container=str(container_id))
-            end.cancel()
+            self._log.warning("container_heard_no_signal", container=str(container_id))
+            await self.kill_all(container, leaves_s=0.0)
+        return end
 
     async def kill_survivors(self, container: Container) -> None:
-        """Processes that a script left behind."""
-        container_id = container.container_id
-        user = await self._accounts.lookup(container.user)
-        seen = self._seen(container_id)
-        marks = Marks(container_id, Path(container.local_dir).parent)
-        for _ in range(KILL_ROUNDS_MAX):
-            killed = await self._accounts.threads.run(kill_survivors, marks, user.uid, seen)
-            if not killed:
-                break
-            self._log.info("survivors_killed", container=str(container_id), processes=killed)
+        """What a script left behind in a pod that is to take another.  The shell of a pod with process ids of its own
+        has done that itself, and is not killed with them."""
+        owner = container.owner
+        if owner is not None and not (await self._looks.of(owner, self._seen(owner.container_id))).is_proved:
+            await self.kill_all(container)
+
+    async def kill_all(self, container: Container, leaves_s: float = POD_LEAVES_S) -> None:
+        """Return when nothing of a container runs any more.
+
+        Its pod, which ends with its shell, has ``leaves_s`` for that.  What the kernel does not end in UNKILLABLE_S, as
+        it waits for a disk, is left to it.
+        """
+        owner = container.owner
+        if owner is None:
+            return  # nothing of it was started
+        seen, began_s = self._seen(container.container_id), time.monotonic()
+        while True:
+            members = await self._looks.of(owner, seen)
+            if not members.processes and members.is_whole:
+                return
+            waited_s = time.monotonic() - began_s
+            if waited_s >= UNKILLABLE_S:
+                self._log.error("container_not_killable", container=str(container.container_id))
+                return
+            if members.is_proved and waited_s < leaves_s:
+                await asyncio.sleep(LOOK_INTERVAL_S)
+                continue
+            killed = await self._looks.kill(members.processes)
+            self._log.info("survivors_killed", container=str(container.container_id), processes=killed)
             await asyncio.sleep(KILL_ROUND_INTERVAL_S)
 
     async def forget_pod(self, container_id: ContainerId) -> None:

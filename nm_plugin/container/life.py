@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TypeAlias
 
 from nm_plugin.container.retry import Retry, not_retried, retry_of
+from nm_plugin.launch.members import Owner
 from yodel.domain.ids import ContainerId
 from yodel.domain.machine import Cell, Go, Ignore, Machine, Step, every_state
 from yodel.domain.resource import Resource
@@ -53,6 +55,10 @@ class Container:
 
     container_id: ContainerId
     user: str
+    user_uid: int | None = None
+    """As the node knew the user when the container was accepted; None: it did not."""
+    pod_uid: str = ""
+    """Of its pod, as the ResourceManager named it; empty: it has not yet."""
     resource: Resource
     priority: int = 0
     version: int = 0
@@ -77,6 +83,19 @@ class Container:
     """The launch context that takes over when the script has ended (reInitializeContainer)."""
     rollback: bytes = field(default=b"", repr=False)
     """The launch context before the last upgrade, until that is committed."""
+
+    @property
+    def owner(self) -> Owner | None:
+        """As its processes are looked for; None: it can have none yet."""
+        if self.user_uid is None or not self.local_dir:
+            return None
+        return Owner(
+            container_id=self.container_id,
+            pod_uid=self.pod_uid,
+            user_uid=self.user_uid,
+            application_dir=Path(self.local_dir).parent,
+            claimed_pid=self.pid,
+        )
 
 
 # Events: facts that happened.

@@ -29,11 +29,11 @@ def links_of(
     links: list[command.Link] = []
     wildcards: list[tuple[str, Localized]] = []
     for resource, place in zip(resources, localized, strict=True):
-        if _parts(resource.link)[-1:] == [WILDCARD]:
+        if resource.place.rpartition("/")[2] == WILDCARD:
             wildcards.append((resource.link, place))
         else:
-            links.append(command.Link(link=resource.link, target=place.path))
-    found = _Found({*taken, *(part for link in links for part in _parts(link.link)[:1])})
+            links.append(command.Link(link=resource.place, target=place.path))
+    found = _Found({*taken, *(link.link.partition("/")[0] for link in links)})
     for link, place in wildcards:
         found.add_all(link, place)
     return (*links, *found.links)
@@ -63,10 +63,6 @@ class _Found:
                 raise InvalidValue("local resource link", link, expected)
             self._taken.add(name)
             self.links.append(command.Link(link=name, target=place.path / name))
-
-
-def _parts(link: str) -> list[str]:
-    return [part for part in link.split("/") if part not in ("", ".")]
 
 
 def counters_of(localized: Iterable[Localized]) -> command.Counters:

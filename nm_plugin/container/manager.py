@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -22,6 +23,7 @@ from nm_plugin.container.resources import Localization
 from nm_plugin.container.signals import COMMANDS
 from nm_plugin.container.work import ContainerWork, Ledger
 from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import Accounts
 from nm_plugin.localization.plan import Wanted
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import LogContext
@@ -43,13 +45,14 @@ class ContainerManager:
         *,
         book: ContainerBook,
         applications: Applications,
+        accounts: Accounts,
         work_for: Callable[[Ledger], ContainerWork],
         logs: LogAggregator,
         tasks: TaskOwner,
         report: Callable[[], None],
         now_ms: Callable[[], int],
     ) -> None:
-        self._book, self._applications, self._logs = book, applications, logs
+        self._book, self._applications, self._accounts, self._logs = book, applications, accounts, logs
         self._tasks, self._report, self._now_ms = tasks, report, now_ms
         self._does = work_for(self)
         self._workers: dict[ContainerId, asyncio.Task[None]] = {}
@@ -88,6 +91,7 @@ class ContainerManager:
         Raises:
             Refused: known already, or the node is full.
         """
+        container = replace(container, user_uid=await self._accounts.uid(container.user))
         self._book.take(container)
         application = await self._applications.take(container, acls)
         await self._expect_logs(container, application)
@@ -108,10 +112,7 @@ class ContainerManager:
             f"Sent signal {COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
             f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
-        container = self._book.get(container_id)
-        if container is not None:  # it may have ended of the signal, and have been forgotten
-            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-            await self.change(container_id, diagnostics=noted.diagnostics)
+        await self.note(container_id, diagnostics.stamped(self._now_ms(), text))
         return delivered
 
     async def restart(self, container_id: ContainerId) -> None:
@@ -161,6 +162,12 @@ class ContainerManager:
             raise Refused(f"Container {container_id} {text}")
         await self.change(container_id, resource=resource, version=version)
 
+    async def name_pod(self, container_id: ContainerId, pod_uid: str) -> None:
+        """Which pod is a container's: its token may not have said, or its kubelet has refused the first one."""
+        container = self._book.get(container_id)
+        if container is not None and container.pod_uid != pod_uid:
+            await self.change(container_id, pod_uid=pod_uid)
+
     async def acknowledge(self, container_ids: Iterable[ContainerId]) -> None:
         """Nobody has to hear of their ends any more: forget them, as soon as they are cleaned up."""
         for container_id in container_ids:
@@ -181,7 +188,7 @@ class ContainerManager:
     async def recover(self) -> None:
         """At start: take over what the last agent knew and carry on with each container where it stood."""
         await self._applications.recover()
-        await self._book.recover()
+        await self._book.recover(self._accounts.uid)
         for container in self._book.all():
             self._does.adopt_resources(container)
         for container in self._book.all():
@@ -208,6 +215,9 @@ class ContainerManager:
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         await self._book.change(container_id, **changes)
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        await self._book.note(container_id, text)
 
     def _perform(self, effect: Effect, container_id: ContainerId) -> None:
         if effect is Effect.REPORT:

@@ -10,17 +10,16 @@ is.  What was told is in memory: an agent that restarts in between tells it agai
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 
 import structlog
 
-from nm_plugin.container import diagnostics, life
+from nm_plugin.container import diagnostics
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import Ledger
-from nm_plugin.host.users import Accounts
+from nm_plugin.host.processes import ProcessTable
+from nm_plugin.host.users import FileThreads
 from nm_plugin.launch import executor
-from nm_plugin.launch.survivors import Marks
 from nm_plugin.localization import shuffle_terms, spark_conf
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -29,8 +28,16 @@ from yodel.errors import YodelError
 class Notices:
     """One for all containers.  ``take`` is for the event loop's thread."""
 
-    def __init__(self, ledger: Ledger, accounts: Accounts, settings: SparkSettings, now_ms: Callable[[], int]) -> None:
-        self._ledger, self._accounts, self._settings, self._now_ms = ledger, accounts, settings, now_ms
+    def __init__(
+        self,
+        ledger: Ledger,
+        table: ProcessTable,
+        threads: FileThreads,
+        settings: SparkSettings,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._ledger, self._table, self._threads, self._settings = ledger, table, threads, settings
+        self._now_ms = now_ms
         self._signals: dict[ContainerId, str] = {}
         """What their applications asked for; empty: nothing, or told already."""
         self._is_telling = False
@@ -67,12 +74,12 @@ class Notices:
 
     async def _is_sent(self, container: Container, name: str) -> bool:
         """False: nobody listens yet."""
-        user = await self._accounts.lookup(container.user)
-        marks = Marks(container.container_id, Path(container.local_dir).parent)
-        pid = await self._accounts.threads.run(executor.tell, marks, user.uid, name)
+        owner = container.owner
+        pid = await self._threads.run(executor.tell, self._table, owner, name) if owner is not None else 0
         if pid:
             self._log.info("executor_told_to_leave", container=str(container.container_id), pid=pid, signal=name)
-            await self._note(container.container_id, f"The ResourceManager wants it back: SIG{name} to pid {pid}")
+            text = f"The ResourceManager wants it back: SIG{name} to pid {pid}"
+            await self._ledger.note(container.container_id, diagnostics.stamped(self._now_ms(), text))
         return pid != 0
 
     async def _asked_for(self, container: Container) -> str:
@@ -82,9 +89,3 @@ class Notices:
         said = await self._settings.of(container, container.launch_context)
         is_default = bool(said) and shuffle_terms.decommissions(dict(container.shuffle))
         return spark_conf.decommission_signal(said, is_default=is_default)
-
-    async def _note(self, container_id: ContainerId, text: str) -> None:
-        container = self._ledger.get(container_id)
-        if container is not None:
-            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-            await self._ledger.change(container_id, diagnostics=noted.diagnostics)

@@ -87,6 +87,8 @@ def _container_to_json(container: Container) -> dict[str, Any]:
         "format": FORMAT,
         "id": str(container.container_id),
         "user": container.user,
+        "user_uid": container.user_uid,
+        "pod_uid": container.pod_uid,
         "memory_mib": container.resource.memory_mib,
         "vcores": container.resource.vcores,
         "priority": container.priority,
@@ -114,6 +116,8 @@ def _container_from_json(content: dict[str, Any]) -> Container:
     return Container(
         container_id=ContainerId.parse(content["id"]),
         user=str(content["user"]),
+        user_uid=None if content.get("user_uid") is None else int(content["user_uid"]),
+        pod_uid=str(content.get("pod_uid", "")),
         resource=Resource(int(content["memory_mib"]), int(content["vcores"])),
         priority=int(content["priority"]),
         version=int(content["version"]),

@@ -38,6 +38,9 @@ class Ledger(Protocol):
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         """Fields that are no matter of the life cycle."""
 
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        """Add to its diagnostics; one that is not known any more is no error."""
+
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]: ...
 
 
@@ -142,7 +145,7 @@ class ContainerWork:
 
     async def stop_run(self, container_id: ContainerId) -> None:
         """End the script, not the container: its pod waits for the next."""
-        await self._ending.stop_run(container_id, lambda: self.watch(container_id))
+        await self._ending.stop_run(self._container(container_id), lambda: self.watch(container_id))
 
     async def localize_more(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
         """Into a running container's work directory; a failure is one of these resources, not of the container."""
@@ -174,11 +177,11 @@ class ContainerWork:
         if container is None:
             return
         self._links.pop(container_id, None)
-        if container.local_dir:
-            await self._ending.kill_survivors(container)
         await self._remove_blocks(container)
         self._resources.release(container_id)
-        await self._ending.forget_pod(container_id)
+        await self._ending.forget_pod(container_id)  # a shell that waits for another script ends with its directory
+        if container.pid is not None or container.state is State.EXITED_WITH_FAILURE:
+            await self._ending.kill_all(container)
         if container.local_dir:
             user, work_dir = await self._ending.remove_launch_files(container)
             self._ledger.spawn(self._ending.delete_later(user, work_dir), f"delete-{container_id}")
@@ -206,8 +209,7 @@ class ContainerWork:
         await self._launcher.adopt(container)
 
     async def _note(self, container_id: ContainerId, text: str) -> None:
-        noted = life.with_diagnostics(self._container(container_id), diagnostics.stamped(self._now_ms(), text))
-        await self._ledger.change(container_id, diagnostics=noted.diagnostics)
+        await self._ledger.note(container_id, diagnostics.stamped(self._now_ms(), text))
 
     def _unfit(self, error: UnfitForQueue) -> life.LocalizationFailed:
         text = diagnostics.stamped(self._now_ms(), str(error))
@@ -241,7 +243,8 @@ class ContainerWork:
         text, last_words, now_ms, at_limit = "", "", self._now_ms(), await self._at_limit(container_id)
         current = self._ledger.get(container_id)
         state = current.state if current is not None else State.DONE
-        if state is State.KILLING:
+        if current is not None and state is State.KILLING:
+            await self._ending.kill_all(current)  # that the script has ended is what the user's shell says
             text = diagnostics.killed_exit(now_ms, exit_status)
         elif exit_status == ContainerExitStatus.FORCE_KILLED and at_limit.ended:
             text = diagnostics.stamped(now_ms, at_limit.ended) + diagnostics.killed_exit(now_ms, exit_status)

@@ -19,6 +19,7 @@ import os
 import platform
 import pwd
 import re
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
 from urllib.parse import unquote
 
-from yodel.errors import AccessDenied, NotFound, NotSupported
+from yodel.errors import AccessDenied, NotFound, NotSupported, YodelError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,14 +137,19 @@ def user_of_path(name: str) -> str:
 
 
 class FileThreads:
-    """The bounded pool in which every blocking file operation runs, as the agent or as a user."""
+    """A bounded pool in which blocking file operations run, as the agent or as a user.
 
-    def __init__(self, size: int, name: str = "files") -> None:
+    Who is cancelled leaves what runs to itself, unless all is run ``to_its_end``: then he waits for that, for
+    descriptors must not be closed, and their numbers reused, under it.
+    """
+
+    def __init__(self, size: int, name: str = "files", *, to_its_end: bool = False) -> None:
         self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
+        self._to_its_end = to_its_end
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run with the agent's own rights."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))
+        return await self._do(lambda: function(*args, **kwargs))
 
     async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run with the user's file system rights."""
@@ -152,11 +158,29 @@ class FileThreads:
             with acting_as(user):
                 return function(*args, **kwargs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return await self._do(work)
+
+    async def run_stoppable(self, function: Callable[[threading.Event], T]) -> T:
+        """Run with the agent's own rights what looks now and then at an event, which is set when it is to stop."""
+        stop = threading.Event()
+        return await self._do(lambda: function(stop), stop)
 
     def close(self) -> None:
         """Waits for what runs; nothing queued is started."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def _do(self, work: Callable[[], T], stop: threading.Event | None = None) -> T:
+        begun = self._pool.submit(work)
+        done = asyncio.wrap_future(begun)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop.set()
+            if not begun.cancel() and self._to_its_end:
+                await asyncio.wait({done})
+            done.add_done_callback(lambda over: over.cancelled() or over.exception())  # nobody is interested any more
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +193,13 @@ class Accounts:
     async def lookup(self, name: str) -> OsUser:
         """Raises YodelError: no such user, or none that may have containers."""
         return await self.threads.run(self.users.lookup, name)
+
+    async def uid(self, name: str) -> int | None:
+        """Return None where ``lookup`` raises."""
+        try:
+            return (await self.lookup(name)).uid
+        except YodelError:
+            return None
 
     async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.threads.run_as(user, function, *args, **kwargs)

@@ -64,6 +64,8 @@ class ContainerGrant:
     is_master: bool = False
     shuffle: tuple[tuple[str, str], ...] = ()
     """What its queue says of shuffle, by the names of ``nm_plugin.localization.shuffle_terms``."""
+    pod_uid: str = ""
+    """Of the pod that it runs in; empty where the ResourceManager did not know it yet, or is an older one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,4 +226,5 @@ def _grant(message: token_pb.ContainerTokenIdentifierProto) -> ContainerGrant:
         log_aggregation=message.logAggregationContext.SerializeToString(),
         is_master=message.containerType == pb.APPLICATION_MASTER,
         shuffle=tuple((pair.key, pair.value) for pair in message.shuffle),
+        pod_uid=message.pod_uid,
     )

@@ -75,8 +75,9 @@ class _Watched:
 class ParkedPods:
     """All pods of this node that the agent launches into.  Run ``watch`` in a task; everything else is on the loop."""
 
-    def __init__(self, handover_dir: Path, threads: FileThreads) -> None:
-        self._root, self._threads = handover_dir, threads
+    def __init__(self, handover_dir: Path, threads: FileThreads, signals: FileThreads, background: FileThreads) -> None:
+        """``signals`` do nothing but what a script is ended by, ``background`` what nobody waits for."""
+        self._root, self._threads, self._signals, self._background = handover_dir, threads, signals, background
         self._watched: dict[ContainerId, _Watched] = {}
         self._notify: _Inotify | None = None
         self._hurry = asyncio.Event()
@@ -113,6 +114,12 @@ class ParkedPods:
         """The pod is to outlive the script that runs now.  Raises OSError."""
         watched = self._watched[container_id]
         await self._threads.run_as(watched.user, _touch, watched.directory / "again")
+
+    async def keep_no_more(self, container_id: ContainerId) -> None:
+        """The pod is to end with the script that runs now.  The user may have made anything of the name."""
+        watched = self._watched[container_id]
+        with contextlib.suppress(OSError):
+            await self._signals.run_as(watched.user, os.unlink, watched.directory / "again")
 
     async def again(self, container_id: ContainerId, run: int) -> None:
         """The script has ended: make the pod ready for run number ``run``.  Repeatable.
@@ -177,7 +184,7 @@ class ParkedPods:
             taken_back = _drain(watched.go)
             self._close_go(watched)
         with contextlib.suppress(FileNotFoundError):
-            await self._threads.run_as(watched.user, os.unlink, watched.directory / "go")
+            await self._signals.run_as(watched.user, os.unlink, watched.directory / "go")
         return taken_back
 
     async def started(self, container_id: ContainerId, wait_s: float) -> int | None:
@@ -213,18 +220,18 @@ class ParkedPods:
             self._close(watched)
         if self._notify is not None:
             self._notify.remove(directory)
-        await self._threads.run(remove_tree, directory)
+        await self._background.run(remove_tree, directory)
 
     async def sweep_away(self, name_prefix: str) -> None:
         """Remove directories of pods that nobody watches (a pod may have come after its container's end)."""
         watched = {w.directory.name for w in self._watched.values()}
-        for directory in await self._threads.run(_directories, self._root):
+        for directory in await self._background.run(_directories, self._root):
             if directory.name.startswith(name_prefix) and directory.name not in watched:
-                await self._threads.run(remove_tree, directory)
+                await self._background.run(remove_tree, directory)
 
     async def sweep_empty(self) -> None:
         """Remove what a kubelet made for pods that came after their container's end, and nobody used for long."""
-        await self._threads.run(_remove_empty, self._root, time.time() - EMPTY_AGE_S)
+        await self._background.run(_remove_empty, self._root, time.time() - EMPTY_AGE_S)
 
     async def watch(self) -> None:
         """Until cancelled: inotify events and the sweep."""
@@ -281,7 +288,7 @@ class ParkedPods:
             os.close(watched.signal)
             watched.signal = None
         try:
-            opened = await self._threads.run_as(watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY)
+            opened = await self._signals.run_as(watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY)
         except OSError:
             return False
         self._keep(watched, opened)

@@ -2,9 +2,11 @@
 
 Follows ``FSDownload.unpack``: by lower-case suffix ``.jar``, ``.zip``, ``.tar``, ``.tar.gz``, ``.tgz``; any other
 suffix is stored as a plain file.  A PATTERN jar keeps the jar itself inside the directory, with the matching entries
-unpacked beside it (MapReduce's ``job.jar/job.jar``).
+unpacked beside it (MapReduce's ``job.jar/job.jar``).  A tar's entries become what GNU tar
+makes of them, which ``FSDownload`` calls: FIFOs too, and files where a type is unknown.  In a zip, whatever is neither
+link nor directory is a file.
 
-Refuses, before writing the entry: whatever ``tree`` refuses, devices and FIFOs, more entries or bytes than allowed, an
+Refuses, before writing the entry: whatever ``tree`` refuses, a tar's devices, more entries or bytes than allowed, an
 expansion ratio that only a bomb has, and headers that would fill the memory.  All functions block, and run in a process
 that has no more rights than the archive's owner (``unpacker``), which is what keeps a mistake here from mattering.
 """
@@ -28,6 +30,9 @@ RATIO_FLOOR_BYTES = 64 << 20  # below this size any ratio is harmless
 TAR_HEADER_BYTES_MAX = 2 << 20  # tarfile reads a header of any size at once; above COPY_CHUNK_BYTES
 ZIP_DIRECTORY_BYTES_MAX = 128 << 20  # zipfile reads the list of entries at once
 GZIP_MAGIC = b"\x1f\x8b"
+# By tar.h; Python's library does not know those of GNU tar
+TAR_LISTED_DIRECTORY, TAR_LABEL = b"D", b"V"
+TAR_REFUSED = frozenset({b"3", b"4", b"M"})  # devices, and the rest of a file that begins on another volume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +60,11 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Ma
         InvalidValue, PatternTooHard: of the pattern.
         Exception: whatever the libraries raise for unreadable archives, and OSError for a full disk.
     """
-    writer = _Writer(target, limits, os.fstat(source.fileno()).st_size)
     lower = name.lower()
+    tree = Tree(target, limits.entries_max, is_tar=not lower.endswith((".zip", ".jar")))
+    writer = _Writer(tree, limits, os.fstat(source.fileno()).st_size)
     try:
-        if lower.endswith((".zip", ".jar")):
+        if not writer.tree.is_tar:
             _unzip(source, writer, matcher if lower.endswith(".jar") else None)
         else:
             _untar(source, writer)
@@ -73,8 +79,8 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Ma
 class _Writer:
     """Writes entries into one tree, counting."""
 
-    def __init__(self, target: int, limits: Limits, packed_bytes: int) -> None:
-        self.tree = Tree(target, limits.entries_max)
+    def __init__(self, tree: Tree, limits: Limits, packed_bytes: int) -> None:
+        self.tree = tree
         self.entries_max = limits.entries_max
         self._bytes_max = limits.bytes_max
         if packed_bytes * limits.ratio_max < limits.bytes_max:
@@ -137,11 +143,9 @@ def _unzip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, writer: _Write
         if info.file_size > LINK_TARGET_MAX:
             raise UnsafeArchive(f"Archive link {info.filename!r} has an overlong target")
         writer.tree.symlink(info.filename, os.fsdecode(archive.read(info)))
-    elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+    else:
         with archive.open(info) as content:
             writer.file(info.filename, content)
-    else:
-        raise UnsafeArchive(f"Archive entry {info.filename!r} is a device, a FIFO or a socket")
 
 
 def _untar(source: BinaryIO, writer: _Writer) -> None:
@@ -157,17 +161,22 @@ def _untar(source: BinaryIO, writer: _Writer) -> None:
 
 
 def _untar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, writer: _Writer) -> None:
-    if member.isdir():
+    is_file = member.isreg() or member.type not in tarfile.SUPPORTED_TYPES
+    if member.type in TAR_REFUSED:
+        raise UnsafeArchive(f"Archive entry {member.name!r} is a device, or a part of a file")
+    if member.type == TAR_LABEL:
+        return
+    if member.isdir() or member.type == TAR_LISTED_DIRECTORY or (is_file and member.name.endswith("/")):
         writer.tree.directory(member.name)
     elif member.issym():
         writer.tree.symlink(member.name, member.linkname)
     elif member.islnk():
         writer.tree.hardlink(member.name, member.linkname)
-    elif member.isfile():
+    elif member.isfifo():
+        writer.tree.fifo(member.name)
+    else:
         content = archive.extractfile(member)
         if content is None:
             raise UnsafeArchive(f"Archive entry {member.name!r} has no content")
         with content:
             writer.file(member.name, content)
-    else:
-        raise UnsafeArchive(f"Archive entry {member.name!r} is a device, a FIFO or a socket")

@@ -4,7 +4,8 @@ Follows ``ResourceLocalizationService`` and ``LocalResourcesTrackerImpl``: a res
 a user, an application) and key (path, timestamp, type, pattern); it lives in a numbered directory of its scope; the
 least recently used ones that no container uses are removed when the cache is over its target size.
 
-A download goes to ``N_tmp`` and is renamed when it is whole.  Every finished entry has a small file in
+A download goes to ``N_tmp`` and is renamed when it is whole.  What its source does not give to one who asks is tried
+with the user and the tokens of the next, before all of them fail.  Every finished entry has a small file in
 ``state_dir/cache``, so that a restarted agent finds what its running containers link to; directories without one are
 leftovers and are removed at start.
 
@@ -28,8 +29,16 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as, user_of_path
 from nm_plugin.localization import archive
 from nm_plugin.localization.below import is_directory_below, names_below
-from nm_plugin.localization.fetch import FetchRequest, Sources, check_content, check_size, source_for
+from nm_plugin.localization.fetch import (
+    FetchFailed,
+    FetchRequest,
+    NotFetchable,
+    Sources,
+    check_content,
+    source_for,
+)
 from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.turns import Turn, Turns
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -40,6 +49,10 @@ ENTRIES_MAX = 200_000
 
 class LocalizationFailure(YodelError):
     """A resource could not be made available; the text is for the container's diagnostics."""
+
+
+class _TooLate(Exception):
+    """A resource takes longer than it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,11 @@ class Claim:
     user: OsUser
     credentials: bytes = field(default=b"", repr=False)
 
+    @property
+    def rights(self) -> tuple[str, bytes]:
+        """What a source may judge by."""
+        return self.user.name, self.credentials
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Localized:
@@ -90,9 +108,11 @@ class _Entry:
     directory: Path
     name: str
     ready: asyncio.Future[int]
+    turn: Turn | None = None
+    """Of its download; None: an earlier agent has it done."""
     users: set[ContainerId] = field(default_factory=set)
-    expected_bytes: int = 0
-    """What the first who asked said of the source; 0 when nothing, UNKNOWN_SIZE when it does not know."""
+    askers: dict[ContainerId, Claim] = field(default_factory=dict)
+    """Those who wait for the download, in their order."""
     size_bytes: int = 0
     last_used: int = 0
     task: asyncio.Task[None] | None = None
@@ -100,6 +120,12 @@ class _Entry:
     @property
     def path(self) -> Path:
         return self.directory / self.name
+
+    def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> Claim | None:
+        """Whose rights were not tried, first of a user of whom none were; None: there is nobody."""
+        left = [claim for claim in self.askers.values() if claim.rights not in tried]
+        users = {user for user, _ in tried}
+        return min(left, key=lambda claim: claim.user.name in users, default=None)
 
 
 class ResourceCache:
@@ -112,7 +138,7 @@ class ResourceCache:
         self._agent, self._tasks = agent, tasks
         self._unpacking = Unpacking(threads=threads, reserved=settings.unpack_user, limits=settings.archive_limits)
         self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
-        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._turns = Turns(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)
         self._uses = itertools.count(1)
         self._dirs = settings.local_dirs
@@ -133,7 +159,11 @@ class ResourceCache:
         was_cached = entry is not None
         if entry is None:
             entry = self._begin(wanted, scope, claim)
+        if entry.turn is not None:
+            entry.turn.ask(claim.user.name)
         entry.users.add(claim.container_id)
+        if not entry.ready.done():
+            entry.askers.setdefault(claim.container_id, claim)
         entry.last_used = next(self._uses)
         # Shielded: one container that goes away must not cancel what others wait for.
         size_bytes = await asyncio.shield(entry.ready)
@@ -165,6 +195,7 @@ class ResourceCache:
             if container_id not in entry.users:
                 continue
             entry.users.discard(container_id)
+            entry.askers.pop(container_id, None)
             if not entry.users and not entry.ready.done() and entry.task is not None:
                 entry.task.cancel()
                 del self._entries[key]
@@ -231,24 +262,30 @@ class ResourceCache:
             directory=root / scope.directory() / str(number),
             name=key.url.name,
             ready=asyncio.get_running_loop().create_future(),
-            expected_bytes=wanted.size_bytes,
+            turn=(turn := self._turns.turn()),
         )
         # A failure nobody waits for any more is not worth a warning at garbage collection.
         entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._entries[(scope, key)] = entry
-        entry.task = self._tasks.create_task(self._download(entry, claim), name=f"localize-{number}")
+        entry.task = self._tasks.create_task(self._download(entry, claim, turn), name=f"localize-{number}")
+        entry.task.add_done_callback(lambda _: turn.end())
+        entry.task.add_done_callback(lambda _: entry.ready.cancel())  # it may not even have begun
         return entry
 
-    async def _download(self, entry: _Entry, claim: Claim) -> None:
+    async def _download(self, entry: _Entry, claim: Claim, turn: Turn) -> None:
+        """Who waits is told at once when nothing comes of it; the turn lasts as long as a thread is at work on it."""
+        await turn.come()
+        fetching = asyncio.ensure_future(self._fetch_for_any(entry, claim))
         try:
-            async with self._slots, asyncio.timeout(self._settings.fetch_timeout_s):
-                entry.size_bytes = await self._fetch(entry, claim)
+            entry.size_bytes = await self._in_time(fetching)
         except asyncio.CancelledError:
             entry.ready.cancel()
+            await _end_of(fetching)
             await asyncio.shield(self._discard(entry, claim))
             raise
-        except TimeoutError:
+        except _TooLate:
             self._fail(entry, f"{entry.key.url}: not fetched within {self._settings.fetch_timeout_s:.0f} s")
+            await _end_of(fetching)
             await self._discard(entry, claim)
         except (YodelError, OSError) as error:
             self._fail(entry, str(error) or type(error).__name__)
@@ -261,6 +298,15 @@ class ResourceCache:
         else:
             if not entry.ready.done():
                 entry.ready.set_result(entry.size_bytes)
+        finally:
+            entry.askers.clear()
+
+    async def _in_time(self, fetching: asyncio.Future[int]) -> int:
+        """Raises _TooLate."""
+        done, _ = await asyncio.wait({fetching}, timeout=self._settings.fetch_timeout_s)
+        if not done:
+            raise _TooLate
+        return fetching.result()
 
     def _fail(self, entry: _Entry, text: str) -> None:
         """The next container tries anew."""
@@ -282,6 +328,21 @@ class ResourceCache:
     def _owner(self, scope: Scope, claim: Claim) -> OsUser:
         return self._agent if scope.visibility is Visibility.PUBLIC else claim.user
 
+    async def _fetch_for_any(self, entry: _Entry, claim: Claim) -> int:
+        """With the rights of one who asks after the other, until the source gives it."""
+        tried: frozenset[tuple[str, bytes]] = frozenset()
+        while True:
+            try:
+                return await self._fetch(entry, claim)
+            except FetchFailed as error:
+                tried |= {claim.rights}
+                following = entry.next_asker(tried)
+                if following is None or isinstance(error, NotFetchable):
+                    raise
+                self._log.info("localization_tried_anew", url=str(entry.key.url), reason=str(error)[:500])
+                await self._discard(entry, claim)
+                claim = following
+
     async def _fetch(self, entry: _Entry, claim: Claim) -> int:
         owner = self._owner(entry.scope, claim)
         public = entry.scope.visibility is Visibility.PUBLIC
@@ -299,15 +360,12 @@ class ResourceCache:
                 owner=owner,
                 destination=destination,
                 bytes_max=self._settings.resource_bytes_max,
-                size_bytes=entry.expected_bytes,
                 credentials=claim.credentials,
                 is_by_content=bool(entry.key.sha256),
             )
         )
         if entry.key.sha256:
             await self._threads.run_as(owner, check_content, entry.key.url, entry.key.sha256, destination)
-        if not await self._threads.run_as(owner, destination.is_dir):
-            check_size(entry.key.url, entry.expected_bytes, size_bytes)
         if unpacks and not await self._threads.run_as(owner, destination.is_dir):
             size_bytes = await self._unpack(entry, destination, owner)
         elif unpacks:
@@ -405,6 +463,11 @@ def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
         ready=ready,
         size_bytes=int(content["size_bytes"]),
     )
+
+
+async def _end_of(fetching: asyncio.Future[int]) -> None:
+    fetching.cancel()
+    await asyncio.wait({fetching})
 
 
 def _temporary(directory: Path) -> Path:

@@ -178,7 +178,7 @@ def jar_resource(terms: Terms) -> Wanted | None:
         return None
     url = SourceUrl(scheme=parts.scheme, authority=parts.netloc, path=parts.path)
     key = ResourceKey(url=url, timestamp_ms=0, type=ResourceType.FILE, sha256=terms.sha256)
-    return Wanted(link=LINK, key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+    return Wanted(link=LINK, key=key, visibility=Visibility.PUBLIC)
 
 
 def _for_dynamic_allocation(terms: Terms) -> tuple[Setting, ...]:

@@ -1,9 +1,9 @@
 """Reading a resource from where it is: one ``Source`` per scheme, found in a registry.
 
-A source checks that what it reads is what the client saw (exact modification time in milliseconds, as ``FSDownload``
-does; the cache checks the size when one was given), that a PUBLIC resource really is public, and that no more than
-the allowed bytes arrive.  ``file:`` is read with the submitting user's rights and through no magic link
-(``plain_paths``): naming a file must not give more than reading it would, not even its time stamp.
+A source checks that what it reads is what the client saw (exact modification time in milliseconds, and nothing else, as
+``FSDownload`` does), that a PUBLIC resource really is public, and that no more than the allowed bytes arrive.
+``file:`` is read with the submitting user's rights and through no magic link (``plain_paths``): naming a file must not
+give more than reading it would, not even its time stamp.
 
 What it makes is read-only from the first moment on, by the descriptor that made it: a cache is read by others later.
 
@@ -12,37 +12,45 @@ Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Protocol
 
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.closed_networks import Closed, Network, OpenNetworks
 from nm_plugin.localization.giving import PRIVATE, PUBLIC
-from nm_plugin.localization.plain_paths import open_plainly
+from nm_plugin.localization.plain_paths import InProc, open_plainly
 from nm_plugin.localization.plan import SourceUrl
-from yodel.errors import YodelError
+from yodel.errors import Unavailable, YodelError
+from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.telemetry.further_limits import DIRECTORY_DEPTH, DIRECTORY_ENTRIES
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS
 
-COPY_CHUNK_BYTES = 8 << 20
+COPY_CHUNK_BYTES = 1 << 20
 HTTP_CHUNK_BYTES = 1 << 20
 DIRECTORY_ENTRIES_MAX = 100_000
 DIRECTORY_DEPTH_MAX = 64
 HTTP_REDIRECTS_MAX = 5
-UNKNOWN_SIZE = -1
 
 
 class FetchFailed(YodelError):
     """The resource cannot be had; the text goes into the container's diagnostics."""
+
+
+class NotFetchable(FetchFailed):
+    """It is not what may be had, whoever asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +58,8 @@ class FetchRequest:
     """One download.
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
-    ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what
-    the client said, UNKNOWN_SIZE when it does not know.  With ``is_by_content`` the time does not matter: whoever asks
-    compares what came.
+    ``credentials`` is the container's token stream, for sources that need delegation tokens.  With ``is_by_content``
+    the time does not matter: whoever asks compares what came.
     """
 
     url: SourceUrl
@@ -62,7 +69,6 @@ class FetchRequest:
     owner: OsUser
     destination: Path
     bytes_max: int
-    size_bytes: int = 0
     credentials: bytes = b""
     is_by_content: bool = False
 
@@ -89,28 +95,16 @@ def source_for(sources: Sources, url: SourceUrl) -> Source:
     """Raises FetchFailed for a scheme nobody reads (Hadoop's UnsupportedFileSystemException)."""
     source = sources.get(url.scheme)
     if source is None:
-        raise FetchFailed(f'No FileSystem for scheme "{url.scheme}"')
+        raise NotFetchable(f'No FileSystem for scheme "{url.scheme}"')
     return source
 
 
 def check_unchanged(url: SourceUrl, expected_ms: int, actual_ms: int, now_ms: int) -> None:
-    """Raises FetchFailed with FSDownload's text."""
+    """Raises NotFetchable with FSDownload's text."""
     if expected_ms != actual_ms:
-        raise FetchFailed(
+        raise NotFetchable(
             f'Resource {url} changed on src filesystem - expected: "{iso8601(expected_ms)}", '
             f'was: "{iso8601(actual_ms)}", current time: "{iso8601(now_ms)}"'
-        )
-
-
-def check_size(url: SourceUrl, expected_bytes: int, actual_bytes: int) -> None:
-    """Hadoop leaves the size unchecked; a source that grew within its timestamp's millisecond is refused here.
-
-    Raises:
-        FetchFailed: a size was given and is not the file's.
-    """
-    if expected_bytes > 0 and expected_bytes != actual_bytes:
-        raise FetchFailed(
-            f"Resource {url} changed on src filesystem - expected: {expected_bytes} bytes, was: {actual_bytes} bytes"
         )
 
 
@@ -118,17 +112,17 @@ def check_content(url: SourceUrl, expected: str, path: Path) -> None:
     """Blocks.
 
     Raises:
-        FetchFailed: what came is not what has that SHA-256.
+        NotFetchable: what came is not what has that SHA-256.
     """
     with path.open("rb") as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
     if actual != expected:
-        raise FetchFailed(f"Resource {url} is not what was chosen - expected SHA-256: {expected}, was: {actual}")
+        raise NotFetchable(f"Resource {url} is not what was chosen - expected SHA-256: {expected}, was: {actual}")
 
 
 def check_public(url: SourceUrl, is_public: bool) -> None:
     if not is_public:
-        raise FetchFailed(f"Resource {url} is not publicly accessible and as such cannot be part of the public cache.")
+        raise NotFetchable(f"Resource {url} is not publicly accessible and as such cannot be part of the public cache.")
 
 
 def iso8601(time_ms: int) -> str:
@@ -148,10 +142,10 @@ class LocalFiles:
     threads: FileThreads
 
     async def fetch(self, request: FetchRequest) -> int:
-        return await self.threads.run(_copy_local, request)
+        return await self.threads.run_stoppable(partial(_copy_local, request))
 
 
-def _copy_local(request: FetchRequest) -> int:
+def _copy_local(request: FetchRequest, stop: Event) -> int:
     source = request.url.path
     try:
         with acting_as(request.reader):
@@ -167,13 +161,13 @@ def _copy_local(request: FetchRequest) -> int:
             check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
         if request.must_be_public:
             check_public(request.url, opened.all_may_pass and _all_may_read(status))
-        budget = _Budget(request.bytes_max, request.owner)
+        budget = _Budget(request.bytes_max, request.owner, stop)
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
             _copy_file(descriptor, request.destination, request, budget)
         else:
-            raise FetchFailed(f"{source} is neither a file nor a directory")
+            raise NotFetchable(f"{source} is neither a file nor a directory")
     finally:
         os.close(descriptor)
     return budget.used_bytes
@@ -186,22 +180,28 @@ def _all_may_read(status: os.stat_result) -> bool:
 
 
 class _Budget:
-    """Counts bytes and entries of one resource."""
+    """Counts bytes and entries of one resource, and raises FetchFailed when they are too many, or it is to ``stop``."""
 
-    def __init__(self, bytes_max: int, owner: OsUser) -> None:
-        self._bytes_max, self._owner = bytes_max, owner
+    def __init__(self, bytes_max: int, owner: OsUser, stop: Event | None = None) -> None:
+        self._bytes_max, self._owner, self._stop = bytes_max, owner, stop
         self.used_bytes = 0
         self._entries = 0
 
     def add(self, count: int) -> None:
+        self._go_on()
         self.used_bytes += count
         if self.used_bytes > self._bytes_max:
-            raise FetchFailed(f"Resource is larger than {self._bytes_max} bytes")
+            raise NotFetchable(f"Resource is larger than {self._bytes_max} bytes")
 
     def add_entry(self) -> None:
+        self._go_on()
         self._entries += 1
         if self._entries > DIRECTORY_ENTRIES_MAX:
             raise too_large(DIRECTORY_ENTRIES, self._entries, DIRECTORY_ENTRIES_MAX, self._owner)
+
+    def _go_on(self) -> None:
+        if self._stop is not None and self._stop.is_set():
+            raise FetchFailed("It is not wanted any more")
 
 
 def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:
@@ -246,23 +246,34 @@ def _with_mode(descriptor: int, mode: int) -> int:
     return descriptor
 
 
-def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFailed:
+def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> NotFetchable:
     """A directory, by a limit: the refusal is counted."""
     REFUSALS.tell(limit, caller=owner.name, value=value, maximum=maximum)
-    return FetchFailed(f"Directory is too large: {limit.words(value, maximum)}")
+    return NotFetchable(f"Directory is too large: {limit.words(value, maximum)}")
+
+
+def _names(descriptor: int, budget: _Budget) -> list[str]:
+    """What is in a directory, in order; a larger one than allowed is not read to its end."""
+    names = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            budget.add_entry()
+            names.append(entry.name)
+    return sorted(names)
 
 
 def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
         raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
     create_directory(target, request.owner, request.must_be_public)
-    for name in sorted(os.listdir(descriptor)):
-        budget.add_entry()
-        with acting_as(request.reader):
-            try:
+    for name in _names(descriptor, budget):
+        try:
+            with acting_as(request.reader):
                 opened = open_plainly(name, descriptor)
-            except OSError as error:
+        except OSError as error:
+            if not _leads_nowhere(error) or not _copy_link(descriptor, name, request, target):
                 raise FetchFailed(f"{name}: {error.strerror} (user {request.reader.name})") from error
+            continue
         child = opened.descriptor
         try:
             status = os.fstat(child)
@@ -276,23 +287,45 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
             os.close(child)
 
 
+def _leads_nowhere(error: OSError) -> bool:
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) and not isinstance(error, InProc)
+
+
+def _copy_link(directory: int, name: str, request: FetchRequest, target: Path) -> bool:
+    """As it is; False for what is no link.  It leads nowhere for whoever copies it, and is not followed here."""
+    try:
+        with acting_as(request.reader):
+            text = os.readlink(name, dir_fd=directory)
+    except OSError:
+        return False
+    with acting_as(request.owner):
+        os.symlink(text, target / name)
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
-    Hadoop's own file system for HTTP describes every file with timestamp 0 and an unknown size
-    (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no credentials is
-    public.
+    Nothing is fetched from networks that are ``closed``.  Hadoop's own file system for HTTP describes every file with
+    timestamp 0 (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no
+    credentials is public.
     """
 
     threads: FileThreads
+    closed: Collection[Network]
     timeout_s: float = 60.0
+    resolve: Resolve = resolved
 
     async def fetch(self, request: FetchRequest) -> int:
         try:
             async with (
                 httpx2.AsyncClient(
-                    timeout=self.timeout_s, follow_redirects=True, max_redirects=HTTP_REDIRECTS_MAX, trust_env=False
+                    transport=OpenNetworks(self.closed, self.resolve),
+                    timeout=self.timeout_s,
+                    follow_redirects=True,
+                    max_redirects=HTTP_REDIRECTS_MAX,
+                    trust_env=False,
                 ) as client,
                 client.stream("GET", str(request.url), headers={"Accept-Encoding": "identity"}) as response,
             ):
@@ -300,12 +333,13 @@ class HttpFiles:
                     raise FetchFailed(f"{request.url}: HTTP status {response.status_code}")
                 self._check(request, response.headers.get("Last-Modified"))
                 return await self._store(request, response)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except Closed as error:
+            raise NotFetchable(f"{request.url}: {error}") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, Unavailable) as error:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
     def _check(self, request: FetchRequest, last_modified: str | None) -> None:
-        is_undescribed = request.timestamp_ms == 0 and request.size_bytes == UNKNOWN_SIZE
-        if last_modified is None or is_undescribed:
+        if last_modified is None or request.timestamp_ms == 0:
             return
         try:
             actual_ms = int(parsedate_to_datetime(last_modified).timestamp() * 1000)

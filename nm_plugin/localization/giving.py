@@ -28,6 +28,8 @@ PUBLIC = Modes(directory=0o755, file=0o555)
 """Those of Hadoop's public cache (FSDownload's PUBLIC_FILE_PERMS, PUBLIC_DIR_PERMS)."""
 PRIVATE = Modes(directory=DIRECTORY_MODE, file=FILE_MODE)
 """FSDownload's PRIVATE_FILE_PERMS, PRIVATE_DIR_PERMS."""
+_GIVEN = frozenset({stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO})
+"""Beside links.  To open one of these changes nothing, and does not wait."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -42,13 +44,14 @@ class Gift:
     entries_max: int
     _entries: int = 0
     _given: set[tuple[int, int]] = field(default_factory=set)
-    """Files with several names that have been given by one of them."""
+    """What has several names and has been given by one of them."""
 
     def give(self, directory: int, depth: int = 0) -> None:
         """The directory and all below it.
 
         Raises:
-            UnsafeArchive: there is something else than files, directories and links of ``from_uid``, or too much.
+            UnsafeArchive: there is something other than files, directories, links and FIFOs of ``from_uid``, or too
+                much.
         """
         self._check(os.fstat(directory), ".")
         self._take(directory, self.modes.directory)
@@ -61,11 +64,11 @@ class Gift:
     def _give_entry(self, directory: int, name: str, depth: int) -> None:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            self._check(status, name)
-            os.chown(name, self.uid, self.gid, dir_fd=directory, follow_symlinks=False)
+            if self._is_to_give(status, name):
+                os.chown(name, self.uid, self.gid, dir_fd=directory, follow_symlinks=False)
             return
-        if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
-            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory or link")
+        if stat.S_IFMT(status.st_mode) not in _GIVEN:
+            raise _other_kind(name)
         entry = os.open(name, _OPEN, dir_fd=directory)
         try:
             status = os.fstat(entry)
@@ -77,15 +80,20 @@ class Gift:
             os.close(entry)
 
     def _give_file(self, file: int, status: os.stat_result, name: str) -> None:
+        if stat.S_IFMT(status.st_mode) not in _GIVEN:
+            raise _other_kind(name)
+        if self._is_to_give(status, name):
+            self._take(file, self.modes.file)
+
+    def _is_to_give(self, status: os.stat_result, name: str) -> bool:
+        """False when it has been given by another of its names."""
         identity = (status.st_dev, status.st_ino)
         if identity in self._given:
-            return
-        if not stat.S_ISREG(status.st_mode):
-            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory or link")
+            return False
         self._check(status, name)
         if status.st_nlink > 1:
             self._given.add(identity)
-        self._take(file, self.modes.file)
+        return True
 
     def _check(self, status: os.stat_result, name: str) -> None:
         if status.st_uid != self.from_uid:
@@ -95,3 +103,7 @@ class Gift:
         if self.uid != self.from_uid:
             os.fchown(descriptor, self.uid, self.gid)
         os.fchmod(descriptor, mode)
+
+
+def _other_kind(name: str) -> UnsafeArchive:
+    return UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory, link or FIFO")

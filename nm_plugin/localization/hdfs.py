@@ -23,6 +23,7 @@ from nm_plugin.host.users import FileThreads, acting_as
 from nm_plugin.localization.fetch import (
     FetchFailed,
     FetchRequest,
+    NotFetchable,
     check_public,
     check_unchanged,
     create_directory,
@@ -108,7 +109,7 @@ class HdfsFiles:
             return await self._receive_tree(stream, request)
         length = int((await _entry(stream, request.url))["length"])
         if length > request.bytes_max:
-            raise FetchFailed(f"Resource is larger than {request.bytes_max} bytes")
+            raise NotFetchable(f"Resource is larger than {request.bytes_max} bytes")
         # The reader writes the file itself: through this process and its event loop it would come at a third the speed.
         if not (await _entry(stream, request.url)).get("end"):
             raise ValueError("not the end")
@@ -128,7 +129,7 @@ class HdfsFiles:
             await self.threads.run(_make_directory, target.parent, request)
             written += int(entry["length"])
             if written > request.bytes_max:
-                raise FetchFailed(f"Resource is larger than {request.bytes_max} bytes")
+                raise NotFetchable(f"Resource is larger than {request.bytes_max} bytes")
             await self._store(stream, target, int(entry["length"]), request)
         raise too_large(DIRECTORY_ENTRIES, ENTRIES_MAX + 1, ENTRIES_MAX, request.owner)
 

@@ -27,6 +27,10 @@ _OTHERS_MAY_PASS = 0o001
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+class InProc(OSError):
+    """The path leads into a proc file system."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """``all_may_pass``: every directory on the way lets everybody through."""
@@ -39,7 +43,8 @@ def open_plainly(path: str, base: int | None = None) -> Opened:
     """A file or directory, open for reading; relative paths begin in the directory that is open as ``base``.
 
     Raises:
-        OSError: ELOOP where only a magic link would lead on, or links without end; else as ``open``.
+        InProc: only a magic link would lead on.
+        OSError: ELOOP for links without end; else as ``open``.
     """
     walk = _Walk(path, base)
     try:
@@ -116,7 +121,7 @@ class _Walk:
 
     def _refuse_proc(self, descriptor: int) -> None:
         if _is_proc(descriptor):
-            raise OSError(errno.ELOOP, "is in a proc file system, whose links lead anywhere", self._path)
+            raise InProc(errno.ELOOP, "is in a proc file system, whose links lead anywhere", self._path)
 
 
 def _components(path: str) -> list[str]:

@@ -1,8 +1,9 @@
 """What a container needs on disk: local resources of a launch context as checked values.  Pure.
 
-Follows ``LocalResourceRequest`` (cache key: path, timestamp, type, pattern within a visibility) and
-``ContainerImpl.LocalResource…``: link names come from the client and become paths in the work directory, so a name that
-leaves it is refused here and never reaches the disk.
+Follows ``LocalResourceRequest`` (cache key: path, timestamp, type, pattern within a visibility; nobody looks at the
+size) and ``ContainerImpl.LocalResource…``: link names come from the client and become paths in the work directory, so a
+name that leaves it is refused here and never reaches the disk.  Link names and paths are shortened by their text, as
+Java's ``Path`` does it: ``a//b/``, ``./a/b`` and ``a/x/../b`` are one.
 """
 
 from __future__ import annotations
@@ -86,12 +87,16 @@ class ResourceKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One local resource of a container: ``link`` is its name in the work directory."""
+    """One local resource of a container; ``link`` is its name as the client wrote it."""
 
     link: str
     key: ResourceKey
-    size_bytes: int
     visibility: Visibility
+
+    @property
+    def place(self) -> str:
+        """Its path in the work directory.  Raises InvalidValue."""
+        return place_of_link(self.link)
 
 
 def wanted(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
@@ -112,14 +117,14 @@ def _require_few(resources: Sequence[pb.StringLocalResourceMapProto]) -> None:
 
 
 def _distinct(result: list[Wanted]) -> tuple[Wanted, ...]:
-    if len({w.link for w in result}) != len(result):
+    if len({w.place for w in result}) != len(result):
         raise InvalidValue("localResources", "a link name twice", "distinct link names")
     return tuple(result)
 
 
 def _wanted(entry: pb.StringLocalResourceMapProto) -> Wanted:
     link, resource = entry.key, entry.value
-    check_link(link)
+    place_of_link(link)
     if len(resource.pattern) > PATTERN_LENGTH_MAX:
         raise InvalidValue("LocalResource.pattern", f"{len(resource.pattern)} characters", f"<= {PATTERN_LENGTH_MAX}")
     type_ = ResourceType(resource.type) if resource.type else ResourceType.FILE
@@ -130,31 +135,44 @@ def _wanted(entry: pb.StringLocalResourceMapProto) -> Wanted:
         pattern=resource.pattern if type_ is ResourceType.PATTERN else "",
     )
     visibility = Visibility(resource.visibility) if resource.visibility else Visibility.APPLICATION
-    return Wanted(link=link, key=key, size_bytes=resource.size, visibility=visibility)
+    return Wanted(link=link, key=key, visibility=visibility)
 
 
-def check_link(link: str) -> None:
-    """Raises InvalidValue when the name would leave the work directory or break the script's lines."""
-    parts = link.split("/")
-    if (
-        not link
-        or len(link) > LINK_LENGTH_MAX
-        or link.startswith("/")
-        or ".." in parts
-        or any(ord(c) < 32 for c in link)
-    ):
+def place_of_link(link: str) -> str:
+    """Its path in the work directory.
+
+    Raises InvalidValue: the name would leave the work directory, is of the directory itself, or breaks the script's
+    lines.
+    """
+    parts = _shortened(link)
+    is_bad = not parts or ".." in parts or link.startswith("/") or len(link) > LINK_LENGTH_MAX
+    if is_bad or any(character in link for character in "\n\0"):
         raise InvalidValue("local resource link", link[:LINK_LENGTH_MAX], "a relative path inside the work directory")
+    return "/".join(parts)
+
+
+def _shortened(path: str) -> list[str]:
+    """The components as ``java.net.URI.normalize`` leaves them: with each ``..`` that has nothing before it."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
 
 
 def source_url(url: pb.URLProto) -> SourceUrl:
-    """Rebuild from the parts as ``URL.toPath`` does; port −1 and absent hosts vanish, and so may the scheme."""
+    """Rebuild from the parts as ``URL.toPath`` does; port −1 and absent hosts vanish, and so may the scheme.
+
+    A ``..`` above the root stays there, as it does on a disk.
+    """
     scheme, host = url.scheme.lower(), url.host or ""
     if not re.fullmatch(_SCHEME, scheme) and (scheme or host):
         raise InvalidValue("URL.scheme", scheme[:32], "a URL scheme")
-    if not url.file.startswith("/") or "\0" in url.file or not url.file.strip("/"):
+    parts = [part for part in _shortened(url.file) if part != ".."]
+    if not url.file.startswith("/") or "\0" in url.file or not parts:
         raise InvalidValue("URL.file", url.file[:200], "an absolute path")
-    if ".." in url.file.split("/"):
-        raise InvalidValue("URL.file", url.file[:200], "a path without '..'")
     if not re.fullmatch(r"[A-Za-z0-9._-]*", host):
         raise InvalidValue("URL.host", host[:200], "a host name")
     authority = f"{host}:{url.port}" if host and url.port > 0 else host
@@ -162,7 +180,7 @@ def source_url(url: pb.URLProto) -> SourceUrl:
         if not re.fullmatch(r"[A-Za-z0-9._~%-]*", url.userInfo):
             raise InvalidValue("URL.userInfo", "(hidden)", "unreserved characters")
         authority = f"{url.userInfo}@{authority}"
-    return SourceUrl(scheme=scheme, authority=authority, path=url.file)
+    return SourceUrl(scheme=scheme, authority=authority, path="/" + "/".join(parts))
 
 
 def file_system(text: str) -> SourceUrl:

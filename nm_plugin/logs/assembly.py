@@ -23,6 +23,7 @@ def build_aggregator(
     directories: Directories,
     users: UserDatabase,
     threads: FileThreads,
+    records: FileThreads,
     tasks: TaskOwner,
     now_ms: Callable[[], int],
 ) -> LogAggregator:
@@ -37,6 +38,7 @@ def build_aggregator(
         directories=directories,
         users=users,
         threads=threads,
+        records=records,
         workers=workers,
         journals=Journals(settings.state_dir),
         ledger=Ledger(settings.state_dir),

@@ -1,7 +1,6 @@
 """The main processes of running containers, as this node numbers them.
 
-Asked each second, so what was found once is remembered; a container's claim is looked up as ``node.memory`` does.
-Blocks.
+Asked each second, so what was found once is remembered.  Blocks.
 """
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from nm_plugin.container.life import Container, State
-from nm_plugin.node.memory import ProcessTable
-from yodel.domain.ids import ContainerId
+from nm_plugin.host.processes import ProcessTable
+from nm_plugin.launch.members import Listing, Owner
 
 
 class Mains:
@@ -18,17 +17,20 @@ class Mains:
 
     def __init__(self, table: ProcessTable, containers: Callable[[], Iterable[Container]]) -> None:
         self._table, self._containers = table, containers
-        self._known: dict[tuple[ContainerId, int], int] = {}
+        self._known: dict[Owner, int] = {}
 
     def __call__(self) -> list[int]:
         running = {
-            (container.container_id, container.pid)
+            owner
             for container in self._containers()
-            if container.state is State.RUNNING and container.pid is not None
+            if container.state is State.RUNNING and container.pid is not None and (owner := container.owner)
         }
-        self._known = {claim: pid for claim, pid in self._known.items() if claim in running}
-        for container_id, claimed_pid in running - self._known.keys():
-            pid = self._table.host_pid(claimed_pid, container_id, None)
-            if pid is not None:
-                self._known[container_id, claimed_pid] = pid
+        self._known = {owner: pid for owner, pid in self._known.items() if owner in running}
+        fresh = running - self._known.keys()
+        if fresh:
+            processes = Listing(self._table, fresh)
+            for owner in fresh:
+                members = processes.of(owner).processes
+                if members:
+                    self._known[owner] = members[0].pid
         return list(self._known.values())

@@ -13,27 +13,25 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import State
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.host.directories import make_roots
 from nm_plugin.host.disks import Disks
 from nm_plugin.host.health_script import HealthScript, ScriptSettings
 from nm_plugin.host.usage import NodeUsage, Usage
-from nm_plugin.host.users import Accounts
+from nm_plugin.host.users import FileThreads
 from nm_plugin.node.memory import MemoryMonitor
 from nm_plugin.node.state import Health, NodeState
-from yodel.errors import YodelError
 
 INT_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """Intervals in seconds; ``own_uid`` None means that users share the agent's uid."""
+    """Intervals in seconds."""
 
     monitor_interval_s: float
     disk_interval_s: float
-    own_uid: int | None
     health_script: ScriptSettings | None = None
 
 
@@ -41,6 +39,7 @@ class NodeWatch:
     """Run the loops in tasks; ``report`` is called when the RM should hear soon.
 
     ``use_dirs`` is told the local directories that are good, when they changed, and those that can no longer be read.
+    ``memory`` are threads that look at processes and do nothing else.
     """
 
     def __init__(
@@ -49,13 +48,14 @@ class NodeWatch:
         *,
         monitor: MemoryMonitor,
         disks: Disks,
-        accounts: Accounts,
+        threads: FileThreads,
+        memory: FileThreads,
         use_dirs: Callable[[tuple[Path, ...], frozenset[Path]], None],
         report: Callable[[], None],
         now_ms: Callable[[], int],
     ) -> None:
-        self._settings, self._monitor, self._disks, self._accounts = settings, monitor, disks, accounts
-        self._use_dirs = use_dirs
+        self._settings, self._monitor, self._disks = settings, monitor, disks
+        self._threads, self._memory, self._use_dirs = threads, memory, use_dirs
         self._report, self._now_ms = report, now_ms
         self._machine = NodeUsage()
         self._used = Usage()
@@ -82,13 +82,11 @@ class NodeWatch:
         """Sample, and kill what is over its limit."""
         while True:
             await asyncio.sleep(self._settings.monitor_interval_s)
-            running = [(c, await self._uid(c)) for c in manager.all() if c.state is State.RUNNING]
-            known = [(container, uid) for container, uid in running if uid is not None]
-            listed = [(container, None if uid == self._settings.own_uid else uid) for container, uid in known]
+            running = [container for container in manager.all() if container.state is State.RUNNING]
             try:
                 now_ms = int(time.monotonic() * 1000)
-                excesses = await self._accounts.threads.run(self._monitor.sample, listed, now_ms)
-                self._used = await self._accounts.threads.run(self._machine.look)
+                excesses = await self._memory.run(self._monitor.sample, running, now_ms)
+                self._used = await self._memory.run(self._machine.look)
             except (OSError, ValueError, KeyError) as error:
                 self._log.warning("memory_not_sampled", reason=str(error))
                 continue
@@ -104,13 +102,13 @@ class NodeWatch:
     async def check_disks(self) -> None:
         """One look; a change is reported at once."""
         disks = self._disks
-        changed = await self._accounts.threads.run(disks.check)
+        changed = await self._threads.run(disks.check)
         self._checked_ms = self._now_ms()
         if not changed:
             return
         self._log.warning("disks_changed", healthy=disks.is_healthy, report=disks.report)
         try:
-            await self._accounts.threads.run(make_roots, disks.good)
+            await self._threads.run(make_roots, disks.good)
         except OSError as error:
             self._log.warning("disk_not_prepared", reason=str(error))
         self._use_dirs(disks.good.local_dirs, disks.errored)
@@ -128,9 +126,3 @@ class NodeWatch:
                 self._log.warning("health_changed", healthy=not self._script.report, report=self._script.report[:500])
                 self._report()
             await asyncio.sleep(settings.interval_s)
-
-    async def _uid(self, container: Container) -> int | None:
-        try:
-            return (await self._accounts.lookup(container.user)).uid
-        except YodelError:
-            return None

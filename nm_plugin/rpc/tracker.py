@@ -276,9 +276,11 @@ class Tracker:
         self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
         if response.HasField("colocation_policy"):
             self._take_policy(response.colocation_policy)
+        self._take_allocatable(response)
         self._lender.rank([ids.container_id(message) for message in response.eviction_ranks])
-        uids = {ids.container_id(one.container_id): one.uid for one in response.pods}
-        self._lender.answered(uids, (container.container_id for container in manager.all()))
+        for pod in response.pods:
+            await manager.name_pod(ids.container_id(pod.container_id), pod.uid)
+        self._lender.answered()
         for update in (*response.containers_to_update, *response.containers_to_decrease):
             try:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)
@@ -291,6 +293,13 @@ class Tracker:
             self._lender.obey(colocation.policy(message))
         except InvalidValue as error:
             self._log.warning("colocation_policy_refused", reason=str(error))
+
+    def _take_allocatable(self, response: server_pb.NodeHeartbeatResponseProto) -> None:
+        """What cannot be so changes nothing either."""
+        try:
+            self._lender.hear_allocatable(colocation.allocatable(response.allocatable))
+        except InvalidValue as error:
+            self._log.warning("allocatable_refused", reason=str(error))
 
 
 def _log_report(report: LogReport) -> server_pb.LogAggregationReportProto:

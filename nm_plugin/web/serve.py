@@ -39,7 +39,7 @@ from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node.state import NodeState
 from nm_plugin.settings import Settings
 from nm_plugin.web.access import Access
-from nm_plugin.web.answers import page, refused, unknown_path, wrong_method
+from nm_plugin.web.answers import page, refused, refused_by_system, unknown_path, wrong_method
 from nm_plugin.web.hadoop_properties import properties
 from nm_plugin.web.log_routes import LogRoutes
 from nm_plugin.web.recall_routes import RecallRoutes
@@ -187,7 +187,13 @@ def build_app(
             Route(f"{api}/auxiliaryservices", site.aux_services, methods=["GET", "PUT"]),
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
-        exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
+        exception_handlers={
+            RestError: refused,
+            Unavailable: refused,
+            OSError: refused_by_system,
+            404: unknown_path,
+            405: wrong_method,
+        },
         middleware=[Middleware(WebRim, _rim(facts.settings, facts.node_id.host))],
     )
     app.router.redirect_slashes = False  # the rim has taken what stands at the end of a path

@@ -27,6 +27,7 @@ from yodel.hadoop_http.process_beans import ProcessorLoads, process_beans
 from yodel.hadoop_http.rpc_beans import rpc_activity, rpc_detailed_activity
 from yodel.hadoop_http.stacks import thread_dump
 from yodel.rpc_io.server import RpcServer
+from yodel.telemetry.limit import Daemon
 from yodel.telemetry.limits import REFUSALS
 
 SERVICE = "NodeManager"
@@ -74,7 +75,7 @@ class Servlets:
         refusals: Bean = {
             "name": f"Hadoop:service={SERVICE},name={REFUSED}",
             "modelerType": REFUSED,
-            **REFUSALS.counts(),
+            **REFUSALS.counts(Daemon.NODE_AGENT),
         }
         now_s = asyncio.get_running_loop().time()
         ports = [make(self.rpc, SERVICE, self.host, now_s) for make in (rpc_activity, rpc_detailed_activity)]

@@ -1,4 +1,9 @@
-"""README's lines for submitting a job, as they stand."""
+"""Every block of README, and of the first section of each page of docs/, does what it says on one ``yodel local``.
+
+A fence names what is in it: ``sh`` runs, as it is typed, from the checkout; ``toml`` is read as settings; ``console``,
+``json``, ``python``, ``mermaid`` and ``text`` are shown, and other tests hold what is made or run of them.  A fence
+without a name fails.  Only addresses, folders and ids of the reader's own are replaced (``mine``).
+"""
 
 from __future__ import annotations
 
@@ -8,23 +13,130 @@ import pathlib
 import re
 import shlex
 import subprocess
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
 
-from tests.conformance.cluster import Cluster
+import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-JOB_TIMEOUT_S = 600
-PI = re.compile(r"Pi is roughly (\d\.\d+)")
-LINE = re.compile(r"^scripts/spark-submit .*$", re.MULTILINE)
+from tests.conformance.cluster import HANG_S, ROOT, TOOLS, Cluster, running
+from tests.conformance.spark_submit import Spark
+from yodel.settings.rm import Settings
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^(?=## )", re.MULTILINE)
+SHOWN = {"console", "json", "python", "mermaid", "text"}
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+# What a page takes for granted, by its name: queues that its lines change.
+TWO_QUEUES = "yodel queue create root.etl capacity=30 root.adhoc capacity=70 root.default capacity=0"
+LONG_JOB = "--conf spark.yarn.submit.waitAppCompletion=false examples/pi.py 100000000"
+BEFORE = {
+    "api.md": f"{TWO_QUEUES}; spark-submit --master yarn --deploy-mode cluster {LONG_JOB}",
+    "queues.md": TWO_QUEUES,
+    "remote-shuffle.md": "yodel queue create root.lent capacity=0",
+}
+YARN = """case "$1" in
+  schedulerconf) main=SchedConfCLI ;;
+  application) main=ApplicationCLI ;;
+esac
+shift
+exec {java}/bin/java -Xmx256m -cp {classes} org.apache.hadoop.yarn.client.cli.$main "$@"
+"""
 
 
-def test_readmes_job_succeeds_with_the_right_answer(cluster: Cluster, shared_dir: pathlib.Path) -> None:
-    (line,) = LINE.findall((ROOT / "README.md").read_text())
-    output = shared_dir / "pi"
-    command = shlex.split(line.replace("file:///tmp/pi", output.as_uri()))
-    environment = {**os.environ, "HADOOP_CONF_DIR": str(cluster.ready.hadoop_conf_dir)}
-    result = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=JOB_TIMEOUT_S, check=False
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    (told,) = PI.findall("".join(part.read_text() for part in output.glob("part-*")))
-    assert abs(float(told) - math.pi) < 0.01  # 25 standard deviations of that many points
+def first_section(page: str) -> str:
+    """The page down to its second heading of the second order."""
+    return "".join(SECTION.split(page)[:2])
+
+
+def blocks(text: str, kind: str) -> list[str]:
+    return [body for named, body in FENCE.findall(text) if named == kind]
+
+
+class Reader:
+    """Somebody at a terminal in the checkout who types the lines of a page."""
+
+    def __init__(self, cluster: Cluster, folder: pathlib.Path) -> None:
+        self.cluster, self.folder = cluster, folder
+        self.application = "application_1700000000000_0007"
+
+    def mine(self, text: str) -> str:
+        ready = self.cluster.ready
+        for theirs, own in {
+            "/tmp/yodel": str(self.cluster.directory),
+            "file:///tmp/": f"{self.folder.as_uri()}/",
+            "/tmp/": f"{self.folder}/",
+            "http://rm:8088": ready.rest_url,
+            "application_1700000000000_0007": self.application,
+        }.items():
+            text = text.replace(theirs, own)
+        return text
+
+    def types(self, text: str) -> str:
+        """What it prints; AssertionError when a line of it fails."""
+        spark = Spark("4.x", self.cluster)
+        programs = self.folder / "bin"
+        programs.mkdir(exist_ok=True)
+        classes = shlex.quote(f"{self.cluster.ready.hadoop_conf_dir}:{spark.jars}")
+        _program(programs / "yarn", YARN.format(java=spark.environment["JAVA_HOME"], classes=classes))
+        _program(programs / "spark-submit", f'exec {ROOT}/scripts/spark-submit "$@"\n')
+        path = f"{programs}:{ROOT}/.venv/bin:{TOOLS}:{os.environ['PATH']}"
+        own = {"HADOOP_CONF_DIR": str(self.cluster.ready.hadoop_conf_dir), "PATH": path}
+        command = ["bash", "-euo", "pipefail", "-c", self.mine(text)]
+        # One descriptor for both, and no name of Spark's or Hadoop's but the reader's own.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "HADOOP_", "YODEL_"))} | own
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, text=True, timeout=HANG_S,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{text}\n{done.stdout[-4000:]}"
+        return done.stdout
+
+
+def _program(path: pathlib.Path, text: str) -> None:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Who has started README's own ``yodel local``."""
+    folder = pathlib.Path(os.path.realpath(tmp_path_factory.mktemp("reader")))
+    with running() as cluster:
+        yield Reader(cluster, folder)
+
+
+def test_every_block_says_what_is_in_it() -> None:
+    read = {README: README.read_text(), **{page: first_section(page.read_text()) for page in PAGES}}
+    kinds = {(page.name, kind) for page, text in read.items() for kind, _ in FENCE.findall(text)}
+    assert {(page, kind) for page, kind in kinds if kind not in SHOWN | {"sh", "toml"}} == set()
+
+
+def test_readmes_lines_work_as_often_as_they_are_typed(reader: Reader) -> None:
+    lines = "".join(blocks(README.read_text(), "sh"))
+    assert "yodel local" not in lines.replace("yodel local --help", "")
+    for _ in range(2):
+        told = reader.types(lines)
+        (answer,) = re.findall(r"^Pi is roughly (\d\.\d+)", told, re.MULTILINE)
+        assert abs(float(answer) - math.pi) < 0.001
+    text = (ROOT / "examples" / "river.txt").read_text()
+    expected = Counter("".join(c.lower() if c.isalpha() else " " for c in text).split())
+    counted = "".join(part.read_text() for part in (reader.folder / "words").glob("part-*"))
+    assert {word: int(count) for word, count in (line.split("\t") for line in counted.splitlines())} == expected
+
+
+WITH_LINES = [page for page in PAGES if blocks(first_section(page.read_text()), "sh")]
+
+
+@pytest.mark.parametrize("page", WITH_LINES, ids=lambda page: page.name)
+def test_first_lines_of_a_page_work(reader: Reader, page: pathlib.Path) -> None:
+    reader.types(BEFORE.get(page.name, ":"))
+    for block in blocks(first_section(page.read_text()), "sh"):
+        reader.types(block)
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
+def test_first_settings_of_a_page_are_accepted(page: pathlib.Path) -> None:
+    for block in blocks(first_section(page.read_text()), "toml"):
+        Settings.model_validate(tomllib.loads(block))

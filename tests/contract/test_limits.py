@@ -14,16 +14,14 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.__main__ import EXIT_STALE_MOUNT
-from nm_plugin.capacity.bounds import STALE, Bounds, StaleMount
+from nm_plugin.capacity.bounds import STALE, UNSEEN_LOOKS, Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.kills import LOOKS
-from nm_plugin.capacity.own_pods import Owner
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.values import FILE_NAME
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.at_limit import NOTHING
 from nm_plugin.host.users import FileThreads
-from nm_plugin.launch.survivors import Marks
 from tests.support.agent_process import agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
@@ -99,9 +97,8 @@ class Node:
     def agent(self) -> Bounds:
         return Bounds(MOUNT, MOUNT, f"/{self.root}", self.state, MonotonicClock(), self.threads, _nobody)
 
-    def batch(self, user_uid: int = 0, *, is_master: bool = False) -> list[Batch]:
-        owner = Owner(marks=Marks(CONTAINER, Path("/local/application")), user_uid=user_uid)
-        return [Batch(container_id=CONTAINER, owner=owner, memory_mib=100, vcores=3, is_master=is_master)]
+    def batch(self, pod_uid: str = UID, **changes: bool) -> list[Batch]:
+        return [Batch(container_id=CONTAINER, pod_uid=pod_uid, memory_mib=100, vcores=3, **changes)]
 
 
 def room(online: int, *, is_watched: bool = True) -> Room:
@@ -110,7 +107,7 @@ def room(online: int, *, is_watched: bool = True) -> Room:
     return Room(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
 
 
-async def _nobody() -> list[Batch]:
+def _nobody() -> list[Batch]:
     return []
 
 
@@ -125,14 +122,13 @@ def node(tmp_path: Path) -> Iterator[Node]:
     for uid in (UID, OTHER):
         (MOUNT / "cpu" / Path(name, *BEST_EFFORT, f"pod{uid}", "cpu.shares")).write_text("2")
     group = Path(name, *BEST_EFFORT, f"pod{UID}", "container", "cgroup.procs")
-    environment = {"CONTAINER_ID": str(CONTAINER), "LOCAL_DIRS": "/local/application"}
     threads = FileThreads(1)
     try:
         with subprocess.Popen(
             [sys.executable, "-c", WAIT, *(str(MOUNT / controller / group) for controller in CONTROLLERS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment,
+            env={},  # what runs there proves nothing
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"there\n"
@@ -150,7 +146,7 @@ def test_an_own_pod_is_bounded_and_undone_without_a_trace(node: Node) -> None:
     before, agent = node.values(), node.agent()
     agent.look(node.batch())
     assert node.values() == before, "nobody has said that there are limits"
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     changed = {**before, f"{UID}/cpu.shares": "6\n", f"{UID}/memory.limit_in_bytes": f"{164 * MIB}\n"}
     assert node.values() == changed
@@ -158,27 +154,25 @@ def test_an_own_pod_is_bounded_and_undone_without_a_trace(node: Node) -> None:
         ("cpu.shares", 6, 6, 6, 0, ""),
         ("memory.limit_in_bytes", 164 * MIB, 164 * MIB, 164 * MIB, 0, ""),
     ]
-    agent.obey(False, {}, [CONTAINER])
+    agent.obey()
     agent.look(node.batch())
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
 
 
-def test_a_pod_is_named_once_and_before_its_container_runs(node: Node) -> None:
+def test_a_pod_that_is_named_while_its_container_runs_is_bounded_from_then_on(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
-    agent.look([])
-    agent.obey(True, {}, [CONTAINER])
+    agent.obey(limits=True)
+    agent.look(node.batch(""))
+    assert agent.shown() == ()
     agent.look(node.batch())
     assert len(agent.shown()) == 2
-    agent.obey(True, {}, [])
     agent.look([])
-    agent.look(node.batch())
-    assert agent.shown() == (), "its container was forgotten"
+    assert agent.shown() == (), "it has ended"
 
 
 def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     decided = node.values()
     node.pod(UID, "cpu.shares").write_text("1000")
@@ -190,9 +184,35 @@ def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
     assert [one.put_back for one in agent.shown()] == [1, 1]
 
 
+@pytest.fixture
+def full(node: Node) -> Iterator[Path]:
+    """The agent's state on a disk without room; what is left on it is a file that can be taken away."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "yodel-full", str(node.state)], check=True)
+    try:
+        (node.state / "room").write_bytes(b"x" * 4096)
+        yield node.state / "room"
+    finally:
+        subprocess.run(["umount", str(node.state)], check=True)
+
+
+def test_a_full_state_disk_is_told_and_not_obeyed(node: Node, full: Path) -> None:
+    agent = node.agent()
+    agent.obey(limits=True, quota=True)
+    agent.look(node.batch(), room(1000))
+    before = node.quota_us()
+    assert node.values()[f"{UID}/memory.limit_in_bytes"] == f"{164 * MIB}\n"
+    assert "No space left on device" in agent.problem()
+    agent.look(node.batch(), room(1900))
+    assert node.quota_us() < before, "it follows what is measured"
+    full.unlink()
+    agent.look(node.batch(), room(1900))
+    assert agent.problem() == ""
+    assert (node.state / FILE_NAME).exists()
+
+
 def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     before, killed = node.values(), node.agent()
-    killed.obey(True, {CONTAINER: UID}, [CONTAINER])
+    killed.obey(limits=True)
     killed.look(node.batch())
     decided = node.values()
     assert (node.state / FILE_NAME).exists()
@@ -200,11 +220,11 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     second.look(node.batch())
     assert node.values() == decided, "nothing changes before the ResourceManager has answered"
     node.pod(UID, "cpu.shares").write_text("1000")
-    second.obey(True, {CONTAINER: UID}, [CONTAINER])
+    second.obey(limits=True)
     second.look(node.batch())
     assert node.values() == decided
     third = node.agent()
-    third.obey(False, {}, [CONTAINER])
+    third.obey()
     third.look([])
     assert node.values() == before
 
@@ -212,14 +232,14 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
 def test_nothing_left_is_said_only_after_the_word_that_holds_was_acted_upon(node: Node) -> None:
     agent = node.agent()
     assert agent.written_groups() is None
-    agent.obey(True, {}, [CONTAINER])
-    agent.look(node.batch())
+    agent.obey(limits=True)
+    agent.look([])
     assert agent.written_groups() == 0
-    agent.obey(False, {}, [CONTAINER])
+    agent.obey()
     assert agent.written_groups() is None, "a look of before may still be writing"
     agent.look([])
     assert agent.written_groups() == 0
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     assert (agent.written_groups(), agent.best_effort()) == (1, f"{node.root}/kubepods/besteffort")
 
@@ -227,7 +247,7 @@ def test_nothing_left_is_said_only_after_the_word_that_holds_was_acted_upon(node
 def test_lines_for_a_node_whose_agent_is_gone_leave_no_trace(node: Node) -> None:
     before, agent = node.values(), node.agent()
     quota = node.pod(UID, "cpu.shares").parents[1] / "cpu.cfs_quota_us"
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     quota.write_text("50000")
     assert node.values() != before
@@ -237,22 +257,22 @@ def test_lines_for_a_node_whose_agent_is_gone_leave_no_trace(node: Node) -> None
 
 def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
-    without.obey(False, {}, [CONTAINER])
+    without.obey()
     without.look([])
     assert "no best-effort group any more to undo them in" in without.problem()
     assert ((node.state / FILE_NAME).exists(), without.written_groups()) == (True, 1)
     later = node.agent()
-    later.obey(False, {}, [CONTAINER])
+    later.obey()
     later.look([])
     assert (later.problem(), (node.state / FILE_NAME).exists()) == ("", False)
 
 
 def test_a_quota_follows_what_was_measured_and_is_undone_without_a_trace(node: Node) -> None:
     before, agent = node.values(), node.agent()
-    agent.obey(False, {}, [], quota=True)
+    agent.obey(quota=True)
     agent.look([])
     assert (node.quota_us(), agent.shown(), agent.quota_milli()) == (-1, (), None), "nothing is measured"
     found = []
@@ -264,7 +284,7 @@ def test_a_quota_follows_what_was_measured_and_is_undone_without_a_trace(node: N
     assert agent.quota_milli() == 900
     agent.look([])
     assert node.quota_us() == 90_000, "without a reading it stays"
-    agent.obey(False, {}, [])
+    agent.obey()
     agent.look([])
     assert (node.quota_us(), agent.shown(), [*node.state.iterdir()]) == (-1, (), [])
     assert node.values() == before, "pods were not touched"
@@ -272,7 +292,7 @@ def test_a_quota_follows_what_was_measured_and_is_undone_without_a_trace(node: N
 
 def test_a_quota_that_somebody_changed_is_put_back_without_growing_to_it_again(node: Node) -> None:
     agent = node.agent()
-    agent.obey(False, {}, [], quota=True)
+    agent.obey(quota=True)
     agent.look([], room(0))
     for changed in ("-1", "1000"):
         node.quota.write_text(changed)
@@ -287,7 +307,7 @@ def test_a_quota_that_somebody_changed_is_put_back_without_growing_to_it_again(n
 def test_a_quota_is_of_the_group_s_own_period(node: Node) -> None:
     node.quota.with_name("cpu.cfs_period_us").write_text("20000")
     agent = node.agent()
-    agent.obey(False, {}, [], quota=True)
+    agent.obey(quota=True)
     agent.look([], room(1500))
     assert (node.quota_us(), agent.quota_milli()) == (10_000, 500)
 
@@ -296,7 +316,7 @@ def test_masters_among_own_pods_keep_their_share_of_a_full_node(node: Node) -> N
     full = replace(room(5000), capacity=1000)
     for is_master, quota_us in ((False, 5_000), (True, 10_000)):
         agent = node.agent()
-        agent.obey(False, {CONTAINER: UID}, [CONTAINER], quota=True)
+        agent.obey(quota=True)
         agent.look(node.batch(is_master=is_master), full)
         assert node.quota_us() == quota_us
         assert [one.file for one in agent.shown()] == ["cpu.cfs_quota_us"], "limits are off"
@@ -304,13 +324,13 @@ def test_masters_among_own_pods_keep_their_share_of_a_full_node(node: Node) -> N
 
 def test_a_new_life_takes_a_quota_up_before_it_has_measured_or_undoes_it(node: Node) -> None:
     killed = node.agent()
-    killed.obey(False, {}, [], quota=True)
+    killed.obey(quota=True)
     killed.look([], room(1500))
     second = node.agent()
     node.quota.write_text("-1")
     second.look([], room(0))
     assert node.quota_us() == -1, "nothing changes before the ResourceManager has answered"
-    second.obey(False, {}, [], quota=True)
+    second.obey(quota=True)
     second.look([])
     assert node.quota_us() == 50_000
     second.look([], room(0, is_watched=False))
@@ -318,20 +338,20 @@ def test_a_new_life_takes_a_quota_up_before_it_has_measured_or_undoes_it(node: N
     second.look([], room(0))
     assert node.quota_us() == 70_000
     third = node.agent()
-    third.obey(True, {}, [])
+    third.obey(limits=True)
     third.look([])
     assert (node.quota_us(), [*node.state.iterdir()]) == (-1, [])
 
 
 def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
     agent = node.agent()
-    agent.obey(False, {}, [], quota=True)
+    agent.obey(quota=True)
     agent.look([], room(1500))
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
-    without.obey(False, {}, [], quota=True)
+    without.obey(quota=True)
     without.look([])
     assert without.problem() == "a quota is on, and the agent has no best-effort group to write it to"
-    without.obey(False, {}, [])
+    without.obey()
     without.look([])
     assert "quotas were written in an earlier life" in without.problem()
 
@@ -340,17 +360,17 @@ def test_a_whole_life_opens_no_other_file_for_writing(node: Node) -> None:
     """What is opened below the best-effort group is opened by a single name, from a descriptor of it."""
     agent = node.agent()
     with opened_files() as opened:
-        agent.obey(True, {CONTAINER: UID}, [CONTAINER], quota=True)
+        agent.obey(limits=True, quota=True)
         for _ in range(2):
             agent.look(node.batch(), room(1500))
         leak(node)
         agent.look(node.batch(), room(500))
-        agent.obey(False, {}, [])
+        agent.obey()
         agent.look([])
     record = str(node.state / FILE_NAME)
     assert set(written(opened)) == {*FILES, "cpu.cfs_quota_us", f"{record}.tmp"}
     below = {name for name, _ in opened if not name.startswith("/")}
-    assert {"cgroup.procs", "memory.oom_control", f"pod{UID}", "container"} <= below
+    assert {"memory.oom_control", f"pod{UID}", "container"} <= below
     assert not [name for name in below if "/" in name or name in (".", "..")]
 
 
@@ -380,7 +400,7 @@ def umount_in(node: Node, writable: Path) -> None:
 
 def test_a_mount_whose_group_was_made_anew_is_told_and_ends_the_agent(node: Node, mounted: Path) -> None:
     agent = Bounds(mounted, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER], quota=True)
+    agent.obey(limits=True, quota=True)
     agent.look(node.batch(), room(1500))
     assert (node.quota_us(), len(agent.shown()), agent.problem()) == (50_000, 3, "")
     node.make_anew()
@@ -391,22 +411,57 @@ def test_a_mount_whose_group_was_made_anew_is_told_and_ends_the_agent(node: Node
         agent.look([], room(1500))
     assert node.quota_us() == -1, "nothing was written"
     other = Bounds(mounted, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
-    other.obey(False, {}, [], quota=True)
+    other.obey(quota=True)
     for _ in range(5):
         other.look([], room(1500))
     assert other.problem() == STALE, "a start would not help what has never been right"
     here = node.agent()
-    here.obey(False, {}, [], quota=True)
+    here.obey(quota=True)
     here.look([])
     assert node.quota_us() == 50_000, "what was decided is taken up in the group that is there"
 
 
-@pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
-def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) -> None:
+def test_pods_of_others_are_neither_those_that_start_nor_those_that_end(node: Node) -> None:
+    agent = node.agent()
+
+    def look(running: list[Batch]) -> int:
+        agent.look(running, room(0))
+        return ended(agent)[OTHERS_PODS]
+
+    agent.obey(quota=True)
+    assert look(node.batch("")) == 2, "nothing is named"
+    assert look(node.batch(is_running=False)) == 1, "its container does not run yet"
+    assert look(node.batch()) == 1
+    assert look([]) == 1, "nobody knows of its container any more, and its group is there"
+
+
+@pytest.mark.parametrize("uid", ["", "0a-3", "../kubepods"])
+def test_a_container_without_a_group_of_a_named_pod_is_told_and_no_group_is_touched(node: Node, uid: str) -> None:
     before, agent = node.values(), node.agent()
-    agent.obey(True, {CONTAINER: uid}, [CONTAINER])
-    agent.look(node.batch(user_uid))
+    agent.obey(limits=True)
+    for _ in range(UNSEEN_LOOKS - 1):
+        agent.look(node.batch(uid))
+        assert agent.problem() == "", "it may have just begun"
+    agent.look(node.batch(uid))
+    assert agent.problem().startswith(f"limits: {CONTAINER} run without bounds")
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
+    agent.look(node.batch())
+    assert (agent.problem(), len(agent.shown())) == ("", 2)
+
+
+def test_a_pod_of_another_class_is_no_problem(node: Node) -> None:
+    pods = [MOUNT / controller / node.root / "kubepods" / "pod0c-3" for controller in CONTROLLERS]
+    for path in pods:
+        path.mkdir()
+    try:
+        agent = node.agent()
+        agent.obey(limits=True)
+        for _ in range(UNSEEN_LOOKS + 1):
+            agent.look(node.batch("0c-3"))
+        assert (agent.problem(), agent.shown()) == ("", ())
+    finally:
+        for path in pods:
+            path.rmdir()
 
 
 def leak(node: Node) -> None:
@@ -424,7 +479,7 @@ def ended(agent: Bounds) -> dict[str, int]:
 
 async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     assert await agent.at_limit(CONTAINER) == NOTHING
     leak(node)
@@ -436,7 +491,7 @@ async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
 
 async def test_a_container_that_goes_on_after_a_kill_is_told_of_it_and_does_not_end_by_it(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.obey(limits=True)
     agent.look(node.batch())
     assert ended(agent) == {OTHERS_PODS: 1, ENDED_AT_LIMITS: 0}
     for count in (1, 2):
@@ -449,7 +504,7 @@ async def test_a_container_that_goes_on_after_a_kill_is_told_of_it_and_does_not_
         told = f"has ended {count} of the container's processes at the memory limit of 164 MB; 100 MB were granted"
         assert (found.ended, told in found.told) == ("", True)
         assert ended(agent) == {OTHERS_PODS: 1, ENDED_AT_LIMITS: count}
-    agent.obey(False, {}, [])
+    agent.obey()
     agent.look([])
     assert agent.counts() == ()
 

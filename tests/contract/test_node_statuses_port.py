@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.conformance.cluster import TOOLS
 from tests.contract.test_pods_port import send
 from tests.support.embedded_kubernetes import embedded_kubernetes
 from yodel.kube.api import Request
@@ -17,6 +19,7 @@ from yodel.kube.nodes import list_nodes
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.names import PUBLISHED, PUBLISHER
 from yodel.translator.publishing import publisher_of
+from yodel.translator.undo_lines import unpublish_line, unpublish_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 NODE = "lender"
@@ -98,3 +101,20 @@ async def test_a_node_that_is_gone_is_success(statuses: KubeNodeStatuses) -> Non
 
 async def test_an_administrator_lacks_no_right(statuses: KubeNodeStatuses) -> None:
     assert await statuses.missing_rights() == []
+
+
+async def test_what_kubectl_is_to_run_takes_away_what_was_published_and_no_more(
+    statuses: KubeNodeStatuses, client: KubeClient, tmp_path: Path
+) -> None:
+    """The lines that are printed where no ResourceManager can do it any more."""
+    for lines in ((unpublish_line(NODE, (CPU, MEMORY)),), unpublish_lines()):
+        await statuses.publish(NODE, {CPU: 2500, MEMORY: 3 << 30})
+        environment = {
+            "PATH": f"{TOOLS}:/usr/bin:/bin",
+            "KUBECONFIG": str(tmp_path / "kubeconfig"),
+            "HOME": str(tmp_path),
+        }
+        shell = await asyncio.create_subprocess_exec("sh", "-eu", "-c", "\n".join(lines), env=environment)
+        assert await shell.wait() == 0
+        node = await seen(client)
+        assert (node.capacity, node.allocatable, node.annotations) == (MACHINE, MACHINE, {"theirs": "stays"})

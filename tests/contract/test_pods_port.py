@@ -20,7 +20,7 @@ from tests.support.embedded_kubernetes import embedded_kubernetes
 from tests.support.fake_kubernetes import RecordingSink
 from yodel.domain.backoff import Backoff
 from yodel.errors import Refused
-from yodel.kube.api import Request
+from yodel.kube.api import ApiStatus, Request
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.nodes import list_nodes
 from yodel.kube.pod_driver import PodDriver
@@ -183,6 +183,62 @@ async def test_an_invalid_manifest_is_refused_with_the_servers_words(pods: PodDr
 async def test_a_namespace_that_does_not_exist_is_refused(client: KubeClient) -> None:
     with pytest.raises(Refused, match="nowhere"):
         await PodDriver(client, "nowhere").create(manifest("a"))
+
+
+def of_class(name: str) -> dict[str, Any]:
+    body = manifest("a")
+    body["spec"]["priorityClassName"] = name
+    return body
+
+
+async def test_a_tried_pod_has_its_priority_and_is_not_there(pods: PodDriver) -> None:
+    assert await pods.priority_of(manifest("a")) == 0
+    assert await pods.priority_of(of_class("system-node-critical")) == 2_000_001_000
+    assert await pods.get("a") is None
+    await pods.create(manifest("a"))
+    with pytest.raises(Refused, match='"a" already exists'):
+        await pods.priority_of(manifest("a"))
+
+
+async def test_a_priority_class_that_is_missing_is_named(pods: PodDriver) -> None:
+    words = 'pods "a" is forbidden: no PriorityClass with name koord-batch was found'
+    for attempt in (pods.priority_of, pods.create):
+        with pytest.raises(Refused, match=words):
+            await attempt(of_class("koord-batch"))
+    wrong = of_class("system-node-critical")
+    wrong["spec"]["priority"] = 7
+    with pytest.raises(Refused, match=r"the integer value of priority \(7\) must not be provided in pod spec"):
+        await pods.priority_of(wrong)
+
+
+async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) -> None:
+    """What would come of it is answered or refused as if it were done, and nothing is."""
+
+    async def tried(method: str, path: str, body: Any, kind: str = "application/json", run: str = "All") -> Any:
+        encoded = msgspec.json.encode(body)
+        request = Request(method=method, path=path, query={"dryRun": run}, body=encoded, content_type=kind)
+        return msgspec.json.decode(await client.call(request))
+
+    await pods.create(manifest("a"))
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/a"
+    before = await client.call(Request(path=path))
+    patch = {"metadata": {"labels": {"tried": "yes"}}}
+    answer = await tried("PATCH", path, patch, "application/merge-patch+json")
+    assert answer["metadata"]["labels"]["tried"] == "yes"
+    whole = msgspec.json.decode(before)
+    assert answer["metadata"]["resourceVersion"] == whole["metadata"]["resourceVersion"]
+    whole["metadata"]["labels"]["tried"] = "too"
+    assert (await tried("PUT", path, whole))["metadata"]["labels"]["tried"] == "too"
+    whole["metadata"]["resourceVersion"] = "1"
+    with pytest.raises(ApiStatus, match="the object has been modified"):
+        await tried("PUT", path, whole)
+    target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
+    await tried("POST", f"{path}/binding", binding)
+    await tried("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]})
+    with pytest.raises(ApiStatus, match=r'Unsupported value: \["Some"\]: supported values: "All"'):
+        await tried("PATCH", path, patch, "application/merge-patch+json", run="Some")
+    assert await client.call(Request(path=path)) == before
 
 
 async def test_what_is_not_there_reads_as_none_and_deletes_as_success(pods: PodDriver) -> None:

@@ -103,6 +103,11 @@ def archives(mark: str) -> Mapping[str, bytes]:
         "through-a-link.zip": zipped({f"l/{mark}": b"x"}, {"l": "/etc"}),
         "through-a-link.tgz": tarred({f"l/{mark}": b"x"}, {"l": (tarfile.SYMTYPE, "/etc")}, mode="w:gz"),
         "climbing-link.tar": tarred({f"l/{mark}": b"x"}, {"l": (tarfile.SYMTYPE, "../../../..")}),
+        "climbing-links-in-a-row.tar": tarred(
+            {f"l/{mark}": b"x"}, {"d/e/up": (tarfile.SYMTYPE, ".."), "l": (tarfile.SYMTYPE, "d/e/up/../..")}
+        ),
+        "links-in-a-ring.tar": tarred({f"a/{mark}": b"x"}, {"a": (tarfile.SYMTYPE, "b"), "b": (tarfile.SYMTYPE, "a")}),
+        "climbing-fifo.tar": tarred({}, {"l": (tarfile.SYMTYPE, "../.."), f"l/{mark}": (tarfile.FIFOTYPE, "")}),
         "hard-link.tar": tarred({}, {mark: (tarfile.LNKTYPE, "/etc/shadow")}),
         "climbing-hard-link.tgz": tarred({}, {mark: (tarfile.LNKTYPE, "../../../../etc/shadow")}, mode="w:gz"),
         "device.tar": tarred({}, {mark: (tarfile.BLKTYPE, "")}),

@@ -26,9 +26,10 @@ from tests.rigs.kubernetes.cluster import RACK_LABEL, binaries
 from tests.rigs.kubernetes.control_plane import ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.hdfs import ClusterHdfs
-from tests.rigs.kubernetes.install import COLOCATION
+from tests.rigs.kubernetes.install import CHART, COLOCATION, RELEASE
 from tests.rigs.kubernetes.layout import node_name, rack
 from tests.rigs.kubernetes.node import Node
+from tests.rigs.kubernetes.tools import Tools
 from tests.support.hdfs import Hdfs
 
 CALL_TIMEOUT_S = 10
@@ -194,9 +195,16 @@ class KubeCluster:
 
     def yodel(self, *words: str, given: str | None = None) -> str:
         """The command line as the administrator, where the ResourceManager is."""
+        return self.kubectl(*self._in_manager("yodel", *words), given=given)
+
+    def yodel_said(self, *words: str) -> tuple[int, str]:
+        """Its exit status, and all that it printed."""
+        done = self.kubectl_said(*self._in_manager("yodel", *words))
+        return done.returncode, done.stdout + done.stderr
+
+    def _in_manager(self, *words: str) -> tuple[str, ...]:
         pod = ("deployment/yodel-rm", "--container=resourcemanager", "--namespace", self.namespace)
-        place = ("exec", "--stdin", *pod, "--")
-        return self.kubectl(*place, "env", "HADOOP_USER_NAME=yodel", "yodel", *words, given=given)
+        return ("exec", "--stdin", *pod, "--", "env", "HADOOP_USER_NAME=yodel", *words)
 
     def submit(self, user: str, context: Mapping[str, Any]) -> tuple[int, str, str]:
         """By REST, which lets one say everything: status, text and the application's id."""
@@ -266,6 +274,19 @@ class KubeCluster:
         assert result.returncode == 0, result.text[-4000:]
         return result.stdout
 
+    def upgrade(self, *values: str) -> None:
+        """The release with further values, NAME=VALUE, once its ResourceManager serves."""
+        tools = Tools(
+            kubeconfig=Path(self.state.kubeconfig),
+            kubectl_program=TOOLS / "kubectl",
+            helm_program=binaries("helm") / "helm",
+            namespace=self.namespace,
+        )
+        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", *(f"--set={value}" for value in values))
+        deployment = f"deployment/{RELEASE}-rm"
+        self.kubectl("rollout", "status", deployment, "--namespace", self.namespace, "--timeout=90s")
+        wait_for("the ResourceManager", self.serves)
+
     def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
         """What an engine's agent publishes, on all nodes or on some."""
         known = {name: str(amount) for name, amount in amounts.items()}
@@ -279,7 +300,7 @@ class KubeCluster:
         for number in range(1, self.state.nodes + 1):
             if not _is_well(known.get(node_name(number)), number):
                 self._heal_node(number)
-        wait_for("the ResourceManager and its nodes", self._is_whole)
+        wait_for("the ResourceManager and its nodes", self.is_whole)
 
     def _heal_node(self, number: int) -> None:
         name = node_name(number)
@@ -310,7 +331,8 @@ class KubeCluster:
         except AssertionError:
             return False
 
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
+        """Whether it serves, and all its nodes are there."""
         try:
             metrics = self.rest("/metrics")["clusterMetrics"]
         except OSError:

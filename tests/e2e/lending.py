@@ -13,3 +13,11 @@ def published(cluster: KubeCluster, node: str) -> int | None:
     status = cluster.get("node", node)["status"]
     found = status["capacity"].get(CPU)
     return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
+
+
+def node_apart(cluster: KubeCluster) -> str:
+    """Where neither the ResourceManager nor its database is."""
+    pods = cluster.get("pods", "--namespace", cluster.namespace)["items"]
+    # Not of Jobs that have ended: that of an uninstall stays for a day.
+    places = {pod["spec"].get("nodeName", "") for pod in pods if pod["status"]["phase"] == "Running"}
+    return next(name for name in cluster.node_names() if name not in places)

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import UNTIL_ENDED, USER, KubeCluster
 from tests.e2e.lending import CPU, MEMORY, published
 from tests.rigs.kubernetes.layout import CGROUP
+from tests.rigs.kubernetes.node import EVICTS_BELOW_MIB
 from yodel.translator.names import PUBLISHED
+from yodel.translator.publishing import size_of, whole
 
 OPEN = """
 import os, sys
@@ -48,6 +51,8 @@ SLOWLY = "notice-s=3600"
 """What does not fit a loan any more stays for as long as a scenario takes."""
 MIB = 1 << 20
 NODE_MIB = 2048
+LEFT_MILLI = 1500
+"""What a kubelet leaves to pods that keeps the rest."""
 TASK_MIB = 420
 STEP_MIB = 10
 BUSY = "yodel.io/e2e=busy:NoSchedule"
@@ -163,59 +168,128 @@ def test_spark_runs_on_measured_capacity(lender: KubeCluster) -> None:
 
 
 @pytest.fixture
-def small_node(lender: KubeCluster) -> Iterator[str]:
-    """A node of two GiB, and another that takes what comes before the small one is opened.  Nothing else runs there."""
+def free_node(lender: KubeCluster) -> Iterator[str]:
+    """A node on which nothing else runs, and another that takes what comes before the first one is opened."""
     places = {pod["spec"]["nodeName"] for pod in lender.get("pods", "--namespace", lender.namespace)["items"]}
     names = sorted(lender.node_names(), key=lambda name: name in places)
-    limit = memory_of(names[0]) / "memory.limit_in_bytes"
     try:
         lender.kubectl("taint", "node", names[0], *names[2:], BUSY)
-        limit.write_text(str(NODE_MIB * MIB))
         yield names[0]
     finally:
-        limit.write_text("-1")
         lender.kubectl("taint", "node", "--all", f"{BUSY}-", check=False)
+
+
+@pytest.fixture
+def small_node(free_node: str) -> Iterator[str]:
+    """It has two GiB."""
+    limit = memory_of(free_node) / "memory.limit_in_bytes"
+    try:
+        limit.write_text(str(NODE_MIB * MIB))
+        yield free_node
+    finally:
+        limit.write_text("-1")
+
+
+@pytest.fixture
+def reserving_node(lender: KubeCluster, free_node: str) -> Iterator[str]:
+    """Its kubelet leaves pods a core and a half, and two GiB of a machine that has far more."""
+    try:
+        rejoin(lender, free_node, cpu_milli=LEFT_MILLI, memory_mib=NODE_MIB)
+        yield free_node
+    finally:
+        rejoin(lender, free_node)
+
+
+def rejoin(cluster: KubeCluster, node: str, **left: int) -> None:
+    """With a kubelet that keeps for the system all but so much, ``cpu_milli`` and ``memory_mib``."""
+    capacity = size_of(cluster.get("node", node)["status"]["capacity"])
+    assert capacity is not None
+    evicts_below = {"memory_mib": EVICTS_BELOW_MIB}
+    most = {name: amount - evicts_below.get(name, 0) for name, amount in capacity.by_type.items()}
+    kept = {name: most[name] - amount for name, amount in left.items()}
+    reserved = {"cpu": f"{kept.get('cpu_milli', 0)}m", "memory": f"{kept.get('memory_mib', 0)}Mi"}
+
+    def is_so() -> bool:
+        allocatable = size_of(cluster.get("node", node)["status"]["allocatable"])
+        assert allocatable is not None
+        return allocatable.by_type == {**most, **left} and cluster.node_is_ready(node)
+
+    machine = cluster.node(int(node.removeprefix("node")))
+    machine.stop_kubelet()
+    machine.start_kubelet(systemReserved=reserved)
+    cluster.daemons.until(f"kubelet-{node}", is_so, again=partial(machine.start_kubelet, systemReserved=reserved))
 
 
 def memory_of(node: str) -> Path:
     return Path("/sys/fs/cgroup/memory", CGROUP, node)
 
 
-def working_set_mib(node: str) -> int:
-    group = memory_of(node)
+def working_set_mib(node: str, below: str = "") -> int:
+    group = memory_of(node) / below
     lines = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     return (int((group / "memory.usage_in_bytes").read_text()) - int(lines["total_inactive_file"])) // MIB
 
 
 def test_a_service_has_the_memory_that_it_needs_and_batch_goes_one_by_one(lender: KubeCluster, small_node: str) -> None:
-    """What is lent stays the same: it is the agent alone that acts."""
+    _batch_goes_and_the_service_stays(lender, small_node, "node")
+
+
+def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
+    lender: KubeCluster, reserving_node: str
+) -> None:
+    lender.yodel("colocation", "on", "--preset", "baidu", "--dialect", "koordinator", "window-s=3")
+    left = {"cpu_milli": LEFT_MILLI, "memory_mib": NODE_MIB}
+
+    def lent() -> dict[str, Any] | None:
+        found = {one["resource"]: one for one in explained(lender, reserving_node)["resources"]}
+        kept = [figure for one in found.values() for figure in one["measured"] if figure["name"] == "kubelet-reserved"]
+        is_told = len(kept) == len(left) and all(figure["amount"] for figure in kept)
+        return found if is_told and all(found[name]["published"] for name in left) else None
+
+    for name, one in wait_for("loans", lent).items():
+        figures = {figure["name"]: figure["amount"] for figure in one["measured"]}
+        limit = left[name] + (EVICTS_BELOW_MIB if name == "memory_mib" else 0)
+        assert abs(figures["capacity"] - figures["kubelet-reserved"] - limit) <= 1, one
+        (system,) = [term for term in one["terms"] if term["name"] == "system"]
+        assert system["amount"] == -figures["kubelet-reserved"], one
+        assert one["published"] <= left[name] * (MIB if name == "memory_mib" else 1), one
+    rejoin(lender, reserving_node, memory_mib=NODE_MIB)
+    _batch_goes_and_the_service_stays(lender, reserving_node, "kubepods")
+    evicted = lender.get("events", "--all-namespaces", "--field-selector=reason=Evicted")["items"]
+    assert evicted == [], "the kubelet had no reason to"
+
+
+def _batch_goes_and_the_service_stays(lender: KubeCluster, node: str, whose: str) -> None:
+    """On a node of two GiB, whosever limit they are.  What is lent stays the same: it is the agent alone that acts."""
     numbers = ("cpu.static-milli=2000", f"memory.static-mib={NODE_MIB}")
     lender.yodel("colocation", "on", "--preset", "static", "--dialect", "koordinator", *numbers)
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
+    allocatable = lender.get("node", node)["status"]["allocatable"]
+    assert whole(allocatable[MEMORY]) <= whole(allocatable["memory"])
     hold = f"python3 -c 'import time; x = bytes([1]) * ({TASK_MIB} << 20); time.sleep(1200)'"
     job = shell.start(lender.target, "-shell_command", hold, "-num_containers", 3, "-container_memory", 512)
     application_id = job.application_id()
     try:
         lender.running_pods(application_id, "task", 1)
-        lender.kubectl("taint", "node", small_node, f"{BUSY}-")
+        lender.kubectl("taint", "node", node, f"{BUSY}-")
         pods = lender.running_pods(application_id, "task", 3)
-        older, newer = sorted((pod for pod in pods if pod.node == small_node), key=lambda pod: pod.container)
-        wait_for("what they hold", lambda: working_set_mib(small_node) > 2 * TASK_MIB)
+        older, newer = sorted((pod for pod in pods if pod.node == node), key=lambda pod: pod.container)
+        wait_for("what they hold", lambda: working_set_mib(node) > 2 * TASK_MIB)
         lender.hold(3)
-        with service_on(lender, small_node) as grow:
-            grow(NODE_MIB * 92 // 100 - working_set_mib(small_node))
-            wait_for("the first", lambda: ended_for_memory(lender, small_node) == [newer.container])
+        with service_on(lender, node) as grow:
+            grow(NODE_MIB * 92 // 100 - working_set_mib(node))
+            wait_for("the first", lambda: ended_for_memory(lender, node) == [newer.container])
             lender.hold(6)
-            found = explained(lender, small_node)
+            found = explained(lender, node)
             assert (found["state"], found["emergency"]["containers"]) == ("CLOSED", [newer.container]), "one was enough"
             assert found["emergency"]["cool_down_s"] > 0
-            assert "memory runs short: node memory 1." in lender.yodel("node", "explain", small_node)
+            assert f"memory runs short: {whose} memory 1." in lender.yodel("node", "explain", node)
             grow(TASK_MIB)
-            wait_for("both", lambda: ended_for_memory(lender, small_node) == [newer.container, older.container])
+            wait_for("both", lambda: ended_for_memory(lender, node) == [newer.container, older.container])
             for pod in (newer, older):
                 (told,) = wait_for("an event", lambda pod=pod: preempted(lender, pod.name))  # type: ignore[misc]
                 assert f"Container {pod.container} ended with -102: " in told
-                assert "Container preempted by its node: node memory 1." in told
+                assert f"Container preempted by its node: {whose} memory 1." in told
                 assert "it is number 1 of " in told, "the ResourceManager's order"
     finally:
         lender.kill(USER, application_id)

@@ -44,7 +44,6 @@ class Expected:
 
     scheduler: str
     resources: Mapping[str, str]
-    priority_class: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
@@ -54,9 +53,7 @@ class Expected:
 
 
 QUEUES = {
-    "default": Expected(
-        scheduler="default-scheduler", resources=BATCH, priority_class="koord-batch", labels=QOS_KOORDINATOR
-    ),
+    "default": Expected(scheduler="default-scheduler", resources=BATCH, labels=QOS_KOORDINATOR),
     "native": Expected(scheduler="default-scheduler", resources={"cpu": str(CORES), "memory": f"{SIZE_MIB}Mi"}),
     "katalyst": Expected(
         scheduler="katalyst-scheduler",
@@ -74,7 +71,6 @@ QUEUES = {
     "gang": Expected(
         scheduler="koord-scheduler",
         resources=BATCH,
-        priority_class="koord-batch",
         labels=QOS_KOORDINATOR,
         group=KOORDINATOR_GROUP,
         group_label=NAMED_BY_LABEL,
@@ -132,7 +128,7 @@ def test_pods_carry_what_the_engine_expects_and_nothing_else(applications: Appli
         assert resources["limits"].keys() == resources["requests"].keys() == expected.resources.keys()
         if pod.role == "task":
             assert resources["limits"] == resources["requests"] == expected.resources
-        assert spec.get("priorityClassName") == expected.priority_class
+        assert spec["priorityClassName"] == f"yodel-{pod.role}", "whatever the dialect, where Yodel lends"
         assert of_engines(metadata["labels"]) == labels
         assert of_engines(metadata["annotations"]) == annotations
         quality = "Guaranteed" if queue == "native" else "BestEffort"

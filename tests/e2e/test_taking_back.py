@@ -11,13 +11,10 @@ import pytest
 
 from tests.conformance.clients.mapreduce import start_sleep
 from tests.conformance.clients.outcome import counters_in
-from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import USER, KubeCluster
-from tests.e2e.lending import published
-from tests.rigs.kubernetes.cluster import binaries
-from tests.rigs.kubernetes.install import CHART, RELEASE
-from tests.rigs.kubernetes.tools import Tools
+from tests.e2e.lending import node_apart, published
 
 CACHED_SHUFFLE = str(Path(__file__).parent / "spark_jobs" / "cached_shuffle.py")
 STATIC = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
@@ -151,24 +148,11 @@ def test_mapreduce_gives_a_node_back_with_notice(lender: KubeCluster) -> None:
 @pytest.fixture
 def expiring_soon(lender: KubeCluster) -> Iterator[KubeCluster]:
     """A node whose agent is silent for half a minute is lost."""
-    tools = Tools(
-        kubeconfig=Path(lender.state.kubeconfig),
-        kubectl_program=TOOLS / "kubectl",
-        helm_program=binaries("helm") / "helm",
-        namespace=lender.namespace,
-    )
-
-    def expire(seconds: int) -> None:
-        name = f"resourceManager.settings.node_expiry_s={seconds}"
-        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set", name)
-        deployment = f"deployment/{RELEASE}-rm"
-        lender.kubectl("rollout", "status", deployment, "--namespace", lender.namespace, "--timeout=90s")
-        wait_for("the ResourceManager", lender.serves)
-
-    expire(NODE_EXPIRY_S)
+    name = "resourceManager.settings.node_expiry_s"
+    lender.upgrade(f"{name}={NODE_EXPIRY_S}")
     yield lender
     lender.heal()
-    expire(600)
+    lender.upgrade(f"{name}=600")
 
 
 @pytest.mark.long
@@ -191,11 +175,3 @@ def test_spark_loses_a_node_without_notice_and_computes_anew_what_was_there(expi
         print(f"the map side of the shuffle was computed {count} times")
     assert count > 1, "what was lost was computed anew"
     assert attempts(cluster, application_id) == 1
-
-
-def node_apart(cluster: KubeCluster) -> str:
-    """Where neither the ResourceManager nor its database is."""
-    pods = cluster.get("pods", "--namespace", cluster.namespace)["items"]
-    # Not of Jobs that have ended: that of an uninstall stays for a day.
-    places = {pod["spec"].get("nodeName", "") for pod in pods if pod["status"]["phase"] == "Running"}
-    return next(name for name in cluster.node_names() if name not in places)

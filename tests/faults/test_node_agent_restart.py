@@ -26,7 +26,7 @@ SLOW_START_S = 60.0
 
 @pytest.fixture
 async def agent() -> AsyncIterator[AgentProcess]:
-    async with agent_process() as agent:
+    async with agent_process(fetch_closed_networks=()) as agent:
         await agent.start()
         yield agent
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nm_plugin.launch.survivors import Entry, Marks, members
 from tests.support import hiding
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import container_id, context_of, eventually
@@ -79,24 +78,3 @@ async def test_daemon_without_an_environment_ends_with_its_pod(daemon: Path, tmp
     os.close(pidfd)
     os.close(reader)
     assert files.status.read_text().splitlines()[1] == "0"
-
-
-def test_members_are_the_marked_the_seen_their_sessions_and_all_below() -> None:
-    entries = [
-        Entry(10, 1, 10, 5, True),  # marked, leads a session
-        Entry(11, 1, 10, 5, False),  # cleared its environment, in that session
-        Entry(12, 11, 12, 5, False),  # below it
-        Entry(20, 1, 20, 5, False),  # was in the tree at the last sample
-        Entry(21, 1, 21, 5, False),  # another process with a number that was
-        Entry(30, 1, 30, 5, False),  # nobody's
-    ]
-    assert members(entries, frozenset({(20, 5), (21, 4)})) == {10, 11, 12, 20}
-    assert members(entries[1:], frozenset()) == set()
-
-
-def test_processes_of_another_agent_are_not_this_ones() -> None:
-    marks = Marks(CONTAINER, Path("/b/usercache/u/appcache/a"))
-    own = f"HOME=/\0CONTAINER_ID={CONTAINER}\0LOCAL_DIRS=/a/appcache/a,/b/usercache/u/appcache/a\0".encode()
-    assert marks.are_in(own)
-    for other in (own.replace(b",/b/", b",/bb/"), own.replace(b"LOCAL", b"LOG"), own.replace(b"_000002", b"_000003")):
-        assert not marks.are_in(other)

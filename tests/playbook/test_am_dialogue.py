@@ -9,7 +9,13 @@ from tests.support.rm_options import SMALL, Options
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
-from yodel.domain.states import ApplicationState, AttemptState, ContainerState, FinalApplicationStatus
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    ContainerExitStatus,
+    ContainerState,
+    FinalApplicationStatus,
+)
 from yodel.errors import (
     AlreadyRegistered,
     ApplicationAttemptNotFound,
@@ -352,6 +358,22 @@ async def test_node_that_registers_again_does_not_count_twice(world: World) -> N
     await world.register_node(NodeId("node-2", 8041), capability=Resource(1024, 1))
     assert world.rm.state.node_index.usable_count == 2
     assert world.rm.state.usable_resource == Resource(16_384 + 1024, 17)
+
+
+async def test_word_of_another_node_on_a_container_is_worth_nothing(world: World) -> None:
+    """Of one that has no node yet, too: who runs it was given its token, which names the node."""
+    elsewhere = NodeId("node-9", 8041)
+    await world.register_node(elsewhere)
+    am = await world.running_am()
+    (granted,) = await am.obtain(1)
+    await am.beat(ask(1))
+    await world.settle()
+    (planned,) = (one.id for one in world.rm.state.live_containers() if one.state is ContainerState.PLANNED)
+    ends = [complete(one, ContainerExitStatus.PREEMPTED) for one in (am.container.id, granted, planned)]
+    answer = await world.beat(*ends, node_id=elsewhere)
+    assert {*answer.containers_to_forget} == {am.container.id, granted, planned}, "it need not say it again"
+    assert all(world.container(one).is_live for one in answer.containers_to_forget)
+    assert world.rm.nodes.preempted_count == 0
 
 
 async def test_container_that_could_not_be_given_back_at_a_restart_is_not_granted_on_top(world: World) -> None:

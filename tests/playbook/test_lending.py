@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import AccessDenied, InvalidQueues, Refused
+from yodel.services.scheduling.configuration import assembling
 
 
 @pytest.fixture
@@ -104,6 +106,56 @@ async def test_what_cannot_be_lent_is_not_switched_on(
     assert world.rm.scheduler_conf.version == 1
 
 
+@pytest.mark.parametrize(
+    ("classes", "text"),
+    [
+        ({"": 0}, "enabled cannot be true: no PriorityClass with name koord-batch was found$"),
+        (
+            {"": 0, "koord-batch": 5500},
+            "PriorityClass koord-batch of batch pods: priority 5500 is not below 0, that of pods without a Prio.*lower",
+        ),
+        ({"": -200, "koord-batch": -200}, "priority -200 is not below -200"),
+    ],
+)
+async def test_nothing_is_lent_to_pods_that_cannot_be_or_would_not_give_way(
+    world: World, classes: dict[str, int], text: str
+) -> None:
+    world.rm.use_colocation(OFF)
+    world.pods.classes = classes
+    with pytest.raises(InvalidQueues, match=text):
+        await world.run(world.rm.scheduler_conf.update("admin", words(enabled="true")))
+    assert world.rm.publishing.colocation == OFF
+    world.pods.classes = {"": 0, "koord-batch": -1}
+    plan = await world.run(world.rm.scheduler_conf.change("admin", assembling(words(enabled="true"))))
+    assert (plan.warnings, world.rm.publishing.colocation.is_on) == ((), True)
+    world.pods.classes = {}
+    await world.run(world.rm.scheduler_conf.update("admin", words(notice_s="5")))
+    assert world.pods.created == [], "they are only tried"
+
+
+async def test_what_cannot_be_told_of_pods_is_a_warning(world: World) -> None:
+    world.rm.use_colocation(OFF)
+    world.pods.try_errors = [Refused('pods "a" is forbidden: exceeded quota: all')]
+    change = world.rm.scheduler_conf.change("admin", assembling(words(enabled="true", preset="baidu")))
+    plan = await world.run(change)
+    assert plan.warnings == (
+        "whether batch pods can be made, and give way to services, is not known: exceeded quota: all",
+    )
+    assert world.rm.publishing.colocation.is_on
+
+
+async def test_a_reload_takes_no_class_above_services_while_something_is_lent(world: World) -> None:
+    world.pods.classes = {"": 0, "koord-batch": 5500, "high": 7}  # as it was before anybody looked
+    await world.run(world.rm.admin.refresh_queues())
+    world.options = replace(world.options, priority_class_task="high")
+    with pytest.raises(Refused, match="PriorityClass high of batch pods: priority 7 is not below 0"):
+        await world.run(world.rm.admin.refresh_queues())
+    assert {profile.priority_class_task for profile in world.rm.maker.profiles.all} == {""}
+    world.rm.use_colocation(OFF)
+    await world.run(world.rm.admin.refresh_queues())
+    assert {profile.priority_class_task for profile in world.rm.maker.profiles.all} == {"high"}
+
+
 async def test_off_follows_the_pods_down_and_the_names_go_with_the_last(world: World) -> None:
     await say(world, 6)
     am = await world.running_am(queue="batch")
@@ -153,10 +205,9 @@ async def test_a_node_that_left_lends_nothing_and_the_names_go(world: World) -> 
 
 
 async def test_who_does_not_prove_its_node_lends_nothing(world: World) -> None:
-    for proved in ("", "node-2"):
-        await say(world, 4, proved_name=proved)
-        assert published(world) is None
-    assert world.rm.publishing.refused[NODE].startswith("its node token is of node-2, and it says that it is on node-1")
+    await say(world, 4, proved_name="")
+    assert published(world) is None
+    assert world.rm.publishing.refused[NODE] == "its node token is of no node, and it says that it is on node-1"
     await say(world, 4)
     assert (published(world), world.rm.publishing.refused) == ((4, 4), {})
 
@@ -165,11 +216,16 @@ async def test_a_second_agent_of_a_node_is_refused_while_the_first_lives(world: 
     await say(world, 4)
     second = NodeId(NODE.host, 9999)
     await world.register_node(second)
-    await say(world, 9, second)
-    assert published(world) == (4, 4)
+    for _ in range(31):
+        await world.beat()
+        await say(world, 9, second)
+    assert published(world) == (4, 4), "the first beats: that it does not measure gives nobody its place"
+    assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
+    await world.beat(node_id=second, proved_name=NODE.host, capacity_problem="what is wrong with its own report")
     assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
     await world.pass_time(30)
-    await say(world, 9, second)
+    for _ in range(2):
+        await say(world, 9, second)
     assert published(world) == (9, 9), "the first is not heard of any more"
 
 

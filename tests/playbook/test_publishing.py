@@ -15,6 +15,7 @@ from tests.support.rm_options import SMALL
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.ids import NodeId
 from yodel.errors import Refused, Unavailable
+from yodel.services.nodes.published_node import CapacityState
 from yodel.services.nodes.publishing import AT_ONCE, GROWTH_WAITS_S, PAUSE_S
 from yodel.translator.names import PUBLISHED
 
@@ -215,6 +216,32 @@ async def test_a_name_that_went_is_anybodys(world: World) -> None:
     await say(world, 2)
     node = world.rm.publishing.nodes[NODE.host]
     assert (published(world), node.other, world.rm.publishing.put_backs) == ((5, 5), "koord-manager", 0)
+
+
+@pytest.mark.parametrize("amount", [None, 1000])
+async def test_off_takes_away_an_annotation_that_names_nothing_of_ours(world: World, amount: int | None) -> None:
+    """Somebody took the names away, or over, before this life."""
+    world.rm.use_colocation(OFF)
+    world.statuses.write(NODE.host, {CPU: amount, MEMORY: amount}, "koord-manager")
+    world.statuses.change(NODE.host, annotations={PUBLISHED: f"{CPU},{MEMORY}"})
+    await quiet(world)
+    await quiet(world)
+    found = world.statuses.nodes[NODE.host]
+    assert (PUBLISHED in found.annotations, found.capacity.get(CPU)) == (False, str(amount) if amount else None)
+    assert world.statuses.patches == [(NODE.host, {})], "once, and what is another's stays"
+    assert world.rm.capacities.view(1).counts == {CapacityState.OFF: 1}
+
+
+async def test_a_patch_that_failed_is_no_problem_once_nothing_is_to_be_written(world: World) -> None:
+    await say(world, 4)
+    world.rm.use_colocation(OFF)
+    world.statuses.errors.append(Refused("nodes/status: forbidden"))
+    await quiet(world)
+    assert world.rm.capacities.view(1).counts == {CapacityState.FAILED: 1}
+    world.statuses.write(NODE.host, {CPU: None, MEMORY: None}, "kubectl-patch")
+    world.statuses.change(NODE.host, annotations={})
+    await quiet(world)
+    assert world.rm.capacities.view(1).counts == {CapacityState.OFF: 1}
 
 
 @pytest.mark.looptime

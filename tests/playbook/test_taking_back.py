@@ -72,6 +72,21 @@ async def test_a_shrink_is_told_and_what_does_not_fit_ends_at_the_deadline(world
     assert not on_notice(world)
 
 
+async def test_own_priorities_of_one_application_cost_no_other_its_containers(world: World) -> None:
+    """MapReduce asks at 20, Spark at 1: neither says anything of the other."""
+    _, tasks = await a_job(world, 2)
+    newer = await world.running_am(queue="batch")
+    urgent = await newer.obtain(1, priority=0)
+    usual = await newer.obtain(1, priority=20)
+    await world.beat(*map(running, [*urgent, *usual]))
+    await say(world, 5)
+    assert on_notice(world) == usual, "of the newer, the one that matters less to it"
+    await say(world, 4)
+    assert on_notice(world) == sorted(usual + urgent)
+    first = world.rm.holdings.ranks(NODE)[:4]
+    assert first == (usual[0], urgent[0], *tasks[::-1]), "and its agent hears the same order"
+
+
 async def test_why_it_goes_is_told_everywhere(world: World) -> None:
     am, tasks = await a_job(world, 5)
     await say(world, 5)

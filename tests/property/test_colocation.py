@@ -43,8 +43,8 @@ BEFORE = st.builds(
 )
 
 
-def _window(capacity: int, uses: list[Use]) -> Window:
-    return Window(capacity=capacity, uses=uses, recent=uses[-10:])
+def _window(capacity: int, uses: list[Use], kubelet_reserved: int | None = None) -> Window:
+    return Window(capacity=capacity, uses=uses, recent=uses[-10:], kubelet_reserved=kubelet_reserved)
 
 
 @given(NUMBERS, AMOUNTS, USES, BEFORE)
@@ -74,6 +74,16 @@ def test_what_best_effort_pods_use_changes_nothing(
     lively = [Use(node=use.node + added, pods=use.pods + added, best_effort=use.best_effort + added) for use in uses]
     loans = [loan_of(CPU_MILLI, numbers, _window(capacity, each), before).amount for each in (uses, lively)]
     assert loans[0] == loans[1]
+
+
+@given(NUMBERS, AMOUNTS, USES, AMOUNTS, st.none() | AMOUNTS)
+def test_what_the_kubelet_keeps_is_never_lent_and_less_of_it_never_lends_less(
+    numbers: Numbers, capacity: int, uses: list[Use], kept: int, less: int | None
+) -> None:
+    found = loan_of(CPU_MILLI, numbers, _window(capacity, uses, kept), Before())
+    assert numbers.formula.static_amount is not None or found.amount <= max(0, capacity - kept)
+    if less is None or less <= kept:
+        assert loan_of(CPU_MILLI, numbers, _window(capacity, uses, less), Before()).amount >= found.amount
 
 
 @given(NUMBERS, BEFORE)

@@ -23,6 +23,8 @@ READING = st.none() | st.builds(
     used_mib=st.integers(-10, 3000),
     size_mib=st.sampled_from([0, 2048]),
     stall_percent=st.none() | st.floats(0, 100),
+    pods_used_mib=st.integers(0, 3000),
+    pods_size_mib=st.sampled_from([None, 0, 1500]),
 )
 STEPS = st.lists(st.tuples(READING, st.integers(1, 5000), st.booleans()), max_size=60)
 

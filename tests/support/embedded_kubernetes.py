@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,11 +25,13 @@ class _NoLogs:
 
 
 @asynccontextmanager
-async def embedded_kubernetes(directory: Path) -> AsyncIterator[Path]:
+async def embedded_kubernetes(
+    directory: Path, priority_classes: Mapping[str, int] | None = None
+) -> AsyncIterator[Path]:
     """The path of a kubeconfig, while the server runs."""
     credentials = prepare_credentials(directory)
     store = ObjectStore(Journal(directory / "objects.journal"))
-    registry = Registry(store, _now)
+    registry = Registry(store, _now, priority_classes)
     api = KubernetesApi(store, registry, _NoLogs(), token=credentials.token, now=_now)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(

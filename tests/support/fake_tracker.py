@@ -40,6 +40,7 @@ class FakeTracker:
         self.policy: Policy | None = None
         self.pods: dict[ContainerId, str] = {}
         self.ranks: list[ContainerId] = []
+        self.allocatable: dict[str, int] = {}
         self._named: set[ContainerId] = set()
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
@@ -143,6 +144,7 @@ class FakeTracker:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=self.pods[container_id])
             self._named.add(container_id)
         response.eviction_ranks.extend(ids.container_id_pb(one) for one in self.ranks)
+        response.allocatable.extend(colocation.allocatable_pb(self.allocatable))
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         statuses = request.node_status.containersStatuses
         self._ended |= {ids.container_id(s.container_id): None for s in statuses if s.state == pb.C_COMPLETE}

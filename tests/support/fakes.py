@@ -84,7 +84,18 @@ class FakePods:
         self.delete_errors: list[Exception] = []
         self.resize_errors: list[Exception] = []
         self.resized: list[str] = []
+        self.classes = {"": 0, "koord-batch": -200}
+        """Priorities by PriorityClass; of no name: of pods without one."""
+        self.try_errors: list[Exception] = []
         self._version = 0
+
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        if self.try_errors:
+            raise self.try_errors.pop(0)
+        name = manifest["spec"].get("priorityClassName", "")
+        if name not in self.classes:
+            raise Refused(f'Trying a pod: pods "a" is forbidden: no PriorityClass with name {name} was found')
+        return self.classes[name]
 
     async def create(self, manifest: Manifest) -> None:
         self._step("before pod creation")
@@ -202,7 +213,9 @@ class FakeStatuses:
                 table.pop(resource, None)
                 if amount is not None:
                     table[resource] = value
-        changes: dict[str, Any] = {"capacity": capacity, "allocatable": capacity, "capacity_managers": managers}
+        own = {name: node.allocatable[name] for name in ("cpu", "memory") if name in node.allocatable}
+        allocatable = {**capacity, **own}
+        changes: dict[str, Any] = {"capacity": capacity, "allocatable": allocatable, "capacity_managers": managers}
         if manager == PUBLISHER:
             left = sorted(resource for resource, amount in amounts.items() if amount is not None)
             changes["annotations"] = {PUBLISHED: ",".join(left)} if left else {}

@@ -201,6 +201,7 @@ class LogRig:
                     directories=Directories(local_dirs=(), log_dirs=self.log_dirs),
                     users=FakeUsers({self.user.name: self.user}),
                     threads=threads,
+                    records=threads,
                     workers=publishing or InProcess(steps),
                     journals=journals,
                     ledger=Ledger(self.root / "state"),

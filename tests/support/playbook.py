@@ -132,7 +132,7 @@ class World:
             agents=self.agents,
             endpoints=self.endpoints,
             users=NoUsers(),
-            read_settings=self.options.admin_settings,
+            read_settings=lambda: self.options.admin_settings(),
             text_of=text_of,
             reload_proxy_users=lambda: None,
         )

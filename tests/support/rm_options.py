@@ -55,6 +55,7 @@ class Options:
     constraints_handler: ConstraintsHandler = "scheduler"
     dialects: Mapping[str, str] = field(default_factory=dict)
     """Of root and its children by path."""
+    priority_class_task: str | None = None
     are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)
     preemption: PreemptionRules = field(default_factory=PreemptionRules)
@@ -82,7 +83,7 @@ class Options:
             are_nodes_watched=self.are_nodes_watched,
             pod_profiles=profiles(
                 POD_SETTINGS,
-                QueueSettings(placement=placement),
+                QueueSettings(placement=placement, priority_class_task=self.priority_class_task),
                 {path: QueueSettings(dialect=name) for path, name in self.dialects.items()},
                 {},
             ),

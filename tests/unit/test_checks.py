@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
+from tests.contract.test_pods_port import send
+from tests.support.embedded_kubernetes import embedded_kubernetes
+from tests.support.fake_kubernetes import Answer, FakeKubernetes, refusal, serve
 from yodel.domain.queues.queue import Queue
 from yodel.domain.shuffle.word import ShuffleWord
+from yodel.kube.client import open_kube
 from yodel.kube.node_status import RIGHTS
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
@@ -63,6 +66,23 @@ def test_taken_port_is_found_with_the_command_that_shows_who_has_it() -> None:
     assert f"127.0.0.1:{port} is taken" in finding.text
     assert f"ss -ltnp 'sport = :{port}'" in finding.text
     assert checks.port_finding("client port", "127.0.0.1", port).verdict is Verdict.OK
+
+
+def test_a_port_may_be_taken_by_the_manager_that_runs_here() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        finding = checks.port_finding("client port", "127.0.0.1", taken.getsockname()[1], is_running=True)
+    assert finding.verdict is Verdict.WARNING
+    assert "the ResourceManager that runs here may be who has it" in finding.text
+
+
+async def test_in_the_pod_nothing_is_said_of_its_own_ports_and_of_java(tmp_path: Path) -> None:
+    outside = (await findings_of(settings_for(tmp_path))).keys()
+    inside = (await findings_of(settings_for(tmp_path, own_pod_name="yodel-rm-1", own_pod_namespace="n"))).keys()
+    assert outside - inside == {
+        *(f"{name} port" for name in ("client", "scheduler", "tracker", "admin", "web")),
+        "java",
+    }
+    assert inside >= {"database", "kubernetes", "queues", "colocation"}
 
 
 def test_missing_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -158,8 +178,9 @@ async def test_queue_that_cannot_be_is_named(tmp_path: Path) -> None:
     assert 'queue_settings."root.default".gang' in found.text
 
 
-async def test_queues_without_groups_need_no_cluster(tmp_path: Path) -> None:
-    assert (await findings_of(settings_for(tmp_path)))["queues"].verdict is Verdict.OK
+async def test_without_a_cluster_nothing_is_said_of_pods(tmp_path: Path) -> None:
+    found = (await findings_of(settings_for(tmp_path)))["queues"]
+    assert (found.verdict, "whether their pods can be made is not known" in found.text) == (Verdict.WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -174,12 +195,58 @@ async def test_queues_without_groups_need_no_cluster(tmp_path: Path) -> None:
 async def test_group_that_the_cluster_does_not_have_is_named(
     tmp_path: Path, status: int, body: object, verdict: Verdict, text: str
 ) -> None:
-    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), Answer(status=status, body=body))
+    pod = Answer(body={"spec": {"priority": 0}})
+    groups = Answer(status=status, body=body)
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), groups, pod, pod, pod)
     settings = settings_for(tmp_path, queue_settings={"root.default": QueueSettings(dialect="volcano", gang=True)})
     async with serve(server) as url:
         kubeconfig_for(tmp_path, url)
         found = (await findings_of(settings))["queues"]
     assert (found.verdict, text in found.text) == (verdict, True), found
+
+
+@pytest.mark.parametrize(
+    ("classes", "queues", "colocation"),
+    [
+        ({}, "no PriorityClass with name koord-batch was found", "no PriorityClass with name koord-batch was found"),
+        ({"koord-batch": 5500}, "", "priority 5500 is not below 0, that of pods without a PriorityClass"),
+        ({"koord-batch": -1}, "", ""),
+    ],
+)
+async def test_classes_of_pods_that_are_missing_or_above_services_are_named(
+    tmp_path: Path, classes: dict[str, int], queues: str, colocation: str
+) -> None:
+    """On an API server; the native queue's pods, without a class, are no batch."""
+    own = {"root.default": QueueSettings(dialect="koordinator")}
+    folder = tmp_path / "kubernetes"
+    folder.mkdir()
+    async with embedded_kubernetes(folder, classes) as kubeconfig, await open_kube(kubeconfig, None) as client:
+        await send(client, "POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
+        settings = settings_for(
+            tmp_path, kubeconfig=kubeconfig, queue_settings=own, node_token_file=tmp_path / "t", namespace="default"
+        )
+        found = await findings_of(settings)
+        elsewhere = await findings_of(settings.model_copy(update={"namespace": "nowhere"}))
+    for name, text, fine in (
+        ("queues", queues, "their pods can be made"),
+        ("colocation", colocation, "measured capacity can be lent (yodel colocation on)"),
+    ):
+        assert found[name].verdict is (Verdict.FAILED if text else Verdict.OK)
+        assert text in found[name].text
+        assert (found[name].text == fine) == (not text)
+    assert 'namespaces "nowhere" not found' in elsewhere["queues"].text
+    assert elsewhere["queues"].verdict is Verdict.FAILED
+
+
+async def test_a_pod_that_is_refused_for_the_moment_is_a_warning(tmp_path: Path) -> None:
+    words = 'pods "yodel-trial" is forbidden: exceeded quota: all'
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), refusal(403, "Forbidden", words))
+    settings = settings_for(tmp_path)
+    async with serve(server) as url:
+        kubeconfig_for(tmp_path, url)
+        found = (await findings_of(settings))["queues"]
+    text = "whether their pods can be made is not known: exceeded quota: all"
+    assert (found.verdict, found.text) == (Verdict.WARNING, text)
 
 
 async def test_folder_without_write_permission_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +311,7 @@ def test_taken_standard_ports_point_to_automatic_ones(monkeypatch: pytest.Monkey
 
 async def test_each_right_that_lending_lacks_is_named_and_is_no_mistake(tmp_path: Path) -> None:
     reviews = [Answer(body={"status": {"allowed": right.verb != "patch"}}) for right in RIGHTS]
-    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), *reviews)
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), Answer(body={"spec": {}}), *reviews)
     async with serve(server) as url:
         settings = settings_for(tmp_path, watch_nodes=False)
         kubeconfig_for(tmp_path, url)
@@ -258,7 +325,7 @@ async def test_each_right_that_lending_lacks_is_named_and_is_no_mistake(tmp_path
 
 async def test_that_nothing_is_lacking_is_said(tmp_path: Path) -> None:
     reviews = [Answer(body={"status": {"allowed": True}}) for _ in RIGHTS]
-    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), *reviews)
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), Answer(body={"spec": {}}), *reviews)
     async with serve(server) as url:
         settings = settings_for(tmp_path, node_token_file=tmp_path / "token")
         kubeconfig_for(tmp_path, url)

@@ -22,6 +22,7 @@ from yodel import __version__, cli
 from yodel.client import api
 from yodel.errors import InvalidValue, Refused
 from yodel.rpc_io.open_files import WANTED
+from yodel.settings.rm import Settings
 from yodel.wiring import checks
 from yodel.wiring.checks import Finding, Verdict
 
@@ -168,7 +169,7 @@ def test_migrate_explains_a_bad_url() -> None:
 def test_check_fails_only_for_what_stands_in_the_way(
     monkeypatch: pytest.MonkeyPatch, verdict: Verdict, status: int
 ) -> None:
-    async def found(settings: object) -> AsyncIterator[Finding]:
+    async def found(settings: object, *, is_running: bool) -> AsyncIterator[Finding]:
         yield Finding(name="java", verdict=verdict, text="said [so]")
 
     monkeypatch.setattr(checks, "run_checks", found)
@@ -178,7 +179,7 @@ def test_check_fails_only_for_what_stands_in_the_way(
 
 
 def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(settings: object) -> AsyncIterator[Finding]:
+    async def found(settings: object, *, is_running: bool) -> AsyncIterator[Finding]:
         yield Finding(name="java", verdict=Verdict.OK, text="there")
 
     nodes = [{"kubernetes_node": name, "undo_lines": lines} for name, lines in (("n1", ["x"]), ("n2", []))]
@@ -197,6 +198,32 @@ def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPa
     output = RUNNER.invoke(cli.app, ["check"]).output
     assert "agents answer for every node" in output
     assert "quota" not in output
+
+
+def test_the_installed_settings_are_meant_where_none_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in the ResourceManager's pod; ``--dir`` is about none."""
+    asked: list[tuple[str, bool]] = []
+
+    async def found(settings: Settings, *, is_running: bool) -> AsyncIterator[Finding]:
+        asked.append((settings.cluster_name, is_running))
+        yield Finding(name="java", verdict=Verdict.OK, text="there")
+
+    monkeypatch.setattr(checks, "run_checks", found)
+    monkeypatch.setattr(cli, "INSTALLED_CONFIG", tmp_path / "rm.toml")
+    monkeypatch.delenv("YODEL_SERVER", raising=False)
+    assert RUNNER.invoke(cli.app, ["check"]).exit_code == 0
+    (tmp_path / "rm.toml").write_text('cluster_name = "installed"\n')
+    assert RUNNER.invoke(cli.app, ["check"]).exit_code == 0
+    (tmp_path / "other.toml").write_text('cluster_name = "other"\n')
+    assert RUNNER.invoke(cli.app, ["check", "--config", str(tmp_path / "other.toml")]).exit_code == 0
+    answer = httpx2.Response(200, json={"limits": {"node_list": [], "others_pods": 0, "others_nodes": 0}})
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=httpx2.MockTransport(lambda _: answer)))
+    assert RUNNER.invoke(cli.app, ["check"]).exit_code == 0
+    monkeypatch.setenv("YODEL_SERVER", "http://elsewhere:8088")
+    assert RUNNER.invoke(cli.app, ["check"]).exit_code == 0
+    names = ["yodel", "installed", "other", "installed", "installed"]
+    assert asked == list(zip(names, [False, False, False, True, False], strict=True))
+    assert RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path / "local")]).exit_code == 0
 
 
 def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:

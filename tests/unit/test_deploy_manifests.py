@@ -24,7 +24,7 @@ import nm_plugin.settings
 import yodel.settings.rm
 from yodel import cli
 from yodel.hadoop_http import probe_port
-from yodel.rm_api.proxy_addresses import METADATA
+from yodel.hadoop_http.addresses import METADATA
 from yodel.rm_api.routes import cluster
 from yodel.rm_api.standby import standby_app
 from yodel.translator import templates
@@ -289,7 +289,7 @@ def test_pods_without_host_paths_pass_the_restricted_level(name: str) -> None:
             continue
         checked += 1
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-        allowed = {"name", "configMap", "secret", "emptyDir"}
+        allowed = {"name", "configMap", "secret", "emptyDir", "projected"}
         assert all(set(volume) <= allowed for volume in pod["volumes"])
         security = pod["securityContext"]
         assert security["runAsNonRoot"] is True
@@ -323,9 +323,28 @@ def test_the_node_agent_has_few_capabilities_and_no_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_image_of_ours_is_of_this_version(name: str) -> None:
+    """docker/README.md says that they are built with that tag, and nothing else builds one."""
+    settings = tomllib.loads(one(name, "ConfigMap", "-rm")["data"]["rm.toml"])
+    images = {container["image"] for _, pod in workloads(name) for container in containers(pod)} | {settings["image"]}
+    ours = {image for image in images if image.startswith("yodel/")}
+    assert ours == {f"yodel/{part}:{yodel.__version__}" for part in ("rm", "node-agent", "hadoop-runtime")}
+    assert yodel.settings.rm.Settings.model_fields["image"].default == settings["image"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_only_the_resource_manager_has_a_token(name: str) -> None:
-    tokens = [workload["kind"] for workload, pod in workloads(name) if pod["automountServiceAccountToken"]]
-    assert tokens == ["Deployment"]
+    """Nor does the container that waits for the schema before it starts."""
+    assert not [workload["kind"] for workload, pod in workloads(name) if pod["automountServiceAccountToken"]]
+    path = "/var/run/secrets/kubernetes.io/serviceaccount"
+    mounted = [
+        (container["name"], mount["name"])
+        for _, pod in workloads(name)
+        for container in containers(pod)
+        for mount in container["volumeMounts"]
+        if path.startswith(mount["mountPath"]) or mount["name"] == "api-token"
+    ]
+    assert mounted == [("resourcemanager", "api-token")]
     assert all(pod["enableServiceLinks"] is False for _, pod in workloads(name))
 
 
@@ -363,6 +382,19 @@ def test_who_may_not_reach_the_administration_port_does_not_administer_over_the_
     assert 8033 not in {port["port"] for rule in rules for port in rule["ports"]}
     settings = tomllib.loads(one(name, "ConfigMap", "yodel-rm")["data"]["rm.toml"])
     assert settings["web"]["admin_networks"] == ["127.0.0.0/8", "::1/128"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_node_agents_fetch_from_no_network_that_is_closed_to_pods(name: str) -> None:
+    """Nor from what every node has for itself, which is closed whatever the chart says."""
+    told = nm_plugin.settings.Settings(
+        fetch_closed_networks=tomllib.loads(one(name, "ConfigMap", "-node-agent")["data"]["nm.toml"])[
+            "fetch_closed_networks"
+        ]
+    )
+    (rule,) = [rule for rule in one(name, "NetworkPolicy", "-rm-egress")["spec"]["egress"] if "ports" not in rule][1:]
+    closed = {ipaddress.ip_network(cidr) for peer in rule["to"] for cidr in peer["ipBlock"]["except"]}
+    assert closed | set(nm_plugin.settings.DEFAULT_CLOSED_NETWORKS) <= set(told.fetch_closed_networks)
 
 
 @pytest.mark.parametrize("name", NAMES)

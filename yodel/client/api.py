@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 
@@ -58,12 +57,20 @@ def admin_token() -> str:
 
 
 class RmClient:
-    """One server and one user.  ``token`` is an administrator's; ``transport`` is for tests."""
+    """One server, a URL without a path, and one user.  ``token`` is an administrator's; ``transport`` is for tests.
+    ``changed`` is called once the first call that may change something was answered."""
 
     def __init__(
-        self, server: str, user: str, transport: httpx2.AsyncBaseTransport | None = None, *, token: str = ""
+        self,
+        server: str,
+        user: str,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        *,
+        token: str = "",
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.server, self.user = _checked(server), user
+        self.server, self.user = server, user
+        self._changed, self._has_changed = changed, False
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.http = httpx2.AsyncClient(
             timeout=TIMEOUT, transport=transport, headers=headers, params={"user.name": user}
@@ -142,6 +149,9 @@ class RmClient:
             raise self._unreachable(error) from error
         if not answer.is_success:
             raise _refusal(answer)
+        if method != "GET" and not self._has_changed:
+            self._has_changed = True
+            self._changed()
         return answer
 
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
@@ -179,16 +189,3 @@ def _not_ours(answer: httpx2.Response) -> Unavailable:
 
 def _given(params: Params | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None and value != ()}
-
-
-def _checked(server: str) -> str:
-    """Raises InvalidValue."""
-    expected = "a URL like http://rm-host:8088"
-    try:
-        parts = urlsplit(server)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        raise InvalidValue("--server", server[:200], expected)
-    return server.rstrip("/")

@@ -29,6 +29,8 @@ LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CONFIRMED", "WHY")
 LOOK_S = 1.0
 WAIT_MAX_S = 3600
 CONFIRMED, HELD = "UNDONE", "HELD"
+GONE = ("OFF", "OTHER", "YIELDED")
+"""States of nodes in whose status nothing is ours."""
 
 
 @colocation.command("status")
@@ -78,14 +80,23 @@ def switch_on(
 @colocation.command("off")
 def switch_off(
     now: Annotated[bool, typer.Option("--now", help="End what runs on lent capacity, too.")] = False,
+    grace_period: Annotated[
+        int,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            max=WAIT_MAX_S,
+            help="With --now: wait so long before, and end only what still runs then.",
+        ),
+    ] = 0,
     wait: Annotated[
         int | None,
         typer.Option(
             metavar="SECONDS",
             min=0,
             max=WAIT_MAX_S,
-            help="Wait until the agents have confirmed that limits are undone; print what to run on nodes whose agent "
-            "has not (exit status 1).",
+            help="Wait until nothing is left: names in the status of nodes, limits of pods; print what to run for "
+            "nodes where something is (exit status 1).",
             show_default=False,
         ),
     ] = None,
@@ -99,7 +110,11 @@ def switch_off(
     ended first (PREEMPTED).  Limits of batch pods are undone by the agents of their nodes.
 
     Example: yodel colocation off --wait 60 --reason "quarter's end"
+
+    Example: yodel colocation off --now --grace-period 300 --wait 60
     """
+    if grace_period and not now:
+        raise typer.BadParameter("only --now waits for a grace period", param_hint="--grace-period")
 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
@@ -112,17 +127,18 @@ def switch_off(
             raise
         if dry_run:
             return
-        if now:
-            ended = await client.post("/colocation/end-containers", {})
-            show.hint(f"{ended['containers']} containers are being ended.")
-        found = await client.get("/colocation")
-        if not as_json and found["node_list"]:
+        leaving = _Leaving(client, screen, await client.get("/colocation"), as_json=as_json)
+        if now and not await leaving.wait(grace_period):
+            await leaving.end_containers()
+        found = leaving.found
+        if wait is None and not as_json and found["node_list"]:
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
         if wait is None and found["limits"]["node_counts"]:
             show.hint("Agents undo limits now: yodel colocation status tells when each has confirmed, --wait waits.")
-        if wait is not None:
-            await _wait(client, screen, found, wait, as_json=as_json)
+        if wait is not None and not await leaving.wait(wait):
+            leaving.tell_what_is_left()
+            raise NotDone
 
     run(server, work)
 
@@ -265,43 +281,107 @@ async def limits_of(server: str) -> JsonObject | None:
     return limits
 
 
-async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int, *, as_json: bool) -> None:
-    """Node by node, as they confirm.  Raises NotDone: not all have."""
-    import asyncio
-    import contextlib
-    import time
+class _Leaving:
+    """Colocation that is off, until nothing is left of it: names in the status of nodes, or limits of batch pods."""
 
-    end_s, told = time.monotonic() + wait_s, set[str]()
-    while True:
-        limits = found["limits"]
-        for node in limits["node_list"]:
-            if node["state"] == CONFIRMED and node["kubernetes_node"] not in told and not as_json:
-                told.add(node["kubernetes_node"])
-                screen.line(f"{node['kubernetes_node']}: {node['why']}, at {_confirmed(node)}.")
-        missing = sum(count for state, count in limits["node_counts"].items() if state != CONFIRMED)
-        left_s = end_s - time.monotonic()
-        if not missing or left_s <= 0:
-            break
-        await asyncio.sleep(min(LOOK_S, left_s))
-        with contextlib.suppress(Unavailable):  # another one may take over meanwhile
-            found = await client.get("/colocation")
-    if not missing:
-        return
-    if not as_json:
-        for line in undoing([node for node in limits["node_list"] if node["state"] != CONFIRMED]):
-            screen.line(line)
-        if (more := missing - len([node for node in limits["node_list"] if node["state"] != CONFIRMED])) > 0:
-            screen.line(f"{more} more nodes have not confirmed either.")
-    raise NotDone
+    def __init__(self, client: RmClient, screen: Screen, found: JsonObject, *, as_json: bool) -> None:
+        self._client, self._screen, self._as_json = client, screen, as_json
+        self.found = found
+        """As the ResourceManager told it last."""
+        self._is_ending = False
+        self._told: set[str] = set()
+        self._published = _published(found)
+
+    async def wait(self, seconds: int) -> bool:
+        """Tell of each node when it is done; whether all were in time."""
+        import asyncio
+        import contextlib
+        import time
+
+        end_s = time.monotonic() + seconds
+        while True:
+            self._tell_what_is_done()
+            left_s = end_s - time.monotonic()
+            if self._is_done or left_s <= 0:
+                return self._is_done
+            await asyncio.sleep(min(LOOK_S, left_s))
+            with contextlib.suppress(Unavailable):  # another one may take over meanwhile
+                if self._is_ending:  # a pod that waited for room may have found it
+                    await self._client.post("/colocation/end-containers", {})
+                self.found = await self._client.get("/colocation")
+
+    async def end_containers(self) -> None:
+        from yodel.client import show
+
+        self._is_ending = True
+        ended = await self._client.post("/colocation/end-containers", {})
+        show.hint(f"{ended['containers']} containers are being ended.")
+        self.found = await self._client.get("/colocation")
+
+    def tell_what_is_left(self) -> None:
+        if self._as_json:
+            return
+        nodes = [node for node in self.found["node_list"] if node["state"] not in GONE]
+        limits = [node for node in self.found["limits"]["node_list"] if node["state"] != CONFIRMED]
+        for line in (*_unpublishing(nodes), *undoing(limits)):
+            self._screen.line(line)
+        if not self.found["node_counts"]:
+            self._screen.line("The ResourceManager has seen no node of Kubernetes yet.")
+        if (more := self._standing - len(nodes)) > 0:
+            self._screen.line(f"{more} more nodes have something published.")
+        if (more := self._unconfirmed - len(limits)) > 0:
+            self._screen.line(f"{more} more nodes have not confirmed either.")
+
+    @property
+    def _is_done(self) -> bool:
+        """A ResourceManager that has just started has not seen the nodes yet."""
+        return bool(self.found["node_counts"]) and not self._standing and not self._unconfirmed
+
+    @property
+    def _standing(self) -> int:
+        return sum(count for state, count in self.found["node_counts"].items() if state not in GONE)
+
+    @property
+    def _unconfirmed(self) -> int:
+        return sum(count for state, count in self.found["limits"]["node_counts"].items() if state != CONFIRMED)
+
+    def _tell_what_is_done(self) -> None:
+        before, self._published = self._published, _published(self.found)
+        if self._as_json:
+            return
+        for name in before - self._published:
+            self._screen.line(f"{name}: nothing is published any more.")
+        for node in self.found["limits"]["node_list"]:
+            if node["state"] == CONFIRMED and node["kubernetes_node"] not in self._told:
+                self._told.add(node["kubernetes_node"])
+                self._screen.line(f"{node['kubernetes_node']}: {node['why']}, at {_confirmed(node)}.")
+
+
+def _published(found: JsonObject) -> set[str]:
+    return {node["kubernetes_node"] for node in found["node_list"] if node["published"]}
 
 
 def _tell_lines_for_any_node(screen: Screen) -> None:
     """Nobody can say which nodes they are for."""
-    from yodel.translator.undo_lines import undo_lines
+    from yodel.translator.undo_lines import undo_lines, unpublish_lines
 
-    screen.line("No ResourceManager answers. As root on each node where batch pods may have been bounded:")
+    screen.line("No ResourceManager answers. With kubectl, for what was published in the status of nodes:")
+    for line in unpublish_lines():
+        screen.line(f"  {line}")
+    screen.line("As root on each node where batch pods may have been bounded:")
     for line in undo_lines(""):
         screen.line(f"  {line}")
+
+
+def _unpublishing(nodes: list[JsonObject]) -> list[str]:
+    """What to run for nodes in whose status something stands."""
+    from yodel.translator.undo_lines import unpublish_line
+
+    lines = [f"{node['kubernetes_node']}: {node['why']}." for node in nodes]
+    found = [unpublish_line(node["kubernetes_node"], node["published"]) for node in nodes if node["published"]]
+    if found:
+        lines += ["With kubectl, once no batch pod is there:", *(f"  {line}" for line in found)]
+    return lines
 
 
 def undoing(limits: list[JsonObject]) -> list[str]:

@@ -51,10 +51,12 @@ def run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, An
 
     async def whole() -> None:
         nonlocal asked
-        is_named = bool(option or os.environ.get("YODEL_SERVER"))
+        is_named = option is not None or "YODEL_SERVER" in os.environ
         server = find_server(option, os.environ, () if is_named else running.running_locals())
         # A token goes only to a server that was named for it: not to whatever runs on this machine.
-        async with RmClient(server.url, caller(), token=admin_token() if is_named else "") as client:
+        token = admin_token() if is_named else ""
+        told = f"Server: {server.url} ({server.origin})"
+        async with RmClient(server.url, caller(), token=token, changed=lambda: hint(told)) as client:
             asked = f"\n  Asked was {server.url}, from {server.origin}."
             await work(client, Screen())
 

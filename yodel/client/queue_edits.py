@@ -85,6 +85,8 @@ def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
     screen.table(CHANGE_HEADS, [change_row(change) for change in found["changes"]])
     for text in found.get("left_out", ()):
         show.hint(f"note: {text}")
+    for text in found.get("warnings", ()):
+        show.hint(f"warning: {text}")
     for over in found["over_maximum"]:
         held, maximum = show.amount(over["used"]), show.amount(over["maximum"])
         show.hint(f"{over['path']} holds {held}, and may have {maximum}: nothing starts there until it fits.")

@@ -1,7 +1,8 @@
 """Which ResourceManager is asked, and why that one: told in every error, because a wrong one looks like a broken one.
 
 In this order: ``--server``; ``$YODEL_SERVER``; the ``yarn-site.xml`` of ``$HADOOP_CONF_DIR``, read as Hadoop's
-WebAppUtils does; the only ``yodel local`` that this user runs; this machine's standard port.
+WebAppUtils does; the only ``yodel local`` that this user runs; this machine's standard port.  What is set and names
+none is an error: the next in order would be another cluster, and a command may change it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from yodel.domain import hadoop_xml
 from yodel.errors import InvalidValue
@@ -48,18 +50,16 @@ def find_server(option: str | None, environment: Mapping[str, str], running: Seq
     """``running`` are those of this user.
 
     Raises:
-        InvalidValue: the yarn-site.xml is no such file.
+        InvalidValue: what is set names no server.
         SeveralLocals: nothing says which of them is meant.
     """
-    if option:
-        return Server(url=option, origin="--server")
-    if environment.get("YODEL_SERVER"):
-        return Server(url=environment["YODEL_SERVER"], origin="YODEL_SERVER")
-    if environment.get("HADOOP_CONF_DIR"):
+    for origin, url in (("--server", option), ("YODEL_SERVER", environment.get("YODEL_SERVER"))):
+        if url is not None:
+            return Server(url=_checked(origin, url), origin=origin)
+    if environment.get("HADOOP_CONF_DIR"):  # Hadoop's scripts set it to nothing, too
         site = Path(environment["HADOOP_CONF_DIR"]) / "yarn-site.xml"
-        named = _named_in(site)
-        if named is not None:
-            return Server(url=named[1], origin=f"HADOOP_CONF_DIR ({named[0]} in {site})")
+        name, url = _named_in(site)
+        return Server(url=_checked(f"{name} in {site}", url), origin=f"HADOOP_CONF_DIR ({name} in {site})")
     if len(running) > 1:
         raise SeveralLocals(running)
     if running:
@@ -67,16 +67,29 @@ def find_server(option: str | None, environment: Mapping[str, str], running: Seq
     return Server(url=STANDARD_URL, origin="the default: nothing names another")
 
 
-def _named_in(site: Path) -> tuple[str, str] | None:
-    """The property that names the web address, and the address as a URL; None when there is no file or no name in it.
+def _checked(origin: str, url: str) -> str:
+    """Raises InvalidValue."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InvalidValue(origin, url[:200], "a URL like http://rm-host:8088")
+    return url.rstrip("/")
 
-    Raises InvalidValue.
+
+def _named_in(site: Path) -> tuple[str, str]:
+    """The property that names the web address, and the address as a URL.
+
+    Raises:
+        InvalidValue: there is no such file, or it names none.
     """
     try:
         with site.open("rb") as file:
             text = file.read(SITE_BYTES_MAX + 1)
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidValue("HADOOP_CONF_DIR", str(site.parent), "a directory with a yarn-site.xml") from None
     except OSError as error:
         raise InvalidValue("HADOOP_CONF_DIR", str(site), f"a file that you may read ({error.strerror})") from error
     try:
@@ -85,23 +98,32 @@ def _named_in(site: Path) -> tuple[str, str] | None:
         values = hadoop_xml.properties(text.decode("utf-8", "replace"))
     except InvalidValue as error:
         raise InvalidValue("HADOOP_CONF_DIR", str(site), f"Hadoop's configuration ({error})") from error
-    return _web_address(values)
+    names = _address_names(values)
+    for name in names:
+        if url := _web_address(values, name):
+            return name, url
+    raise InvalidValue("HADOOP_CONF_DIR", str(site), f"{' or '.join(names)} in it, or --server")
 
 
-def _web_address(values: Mapping[str, str]) -> tuple[str, str] | None:
-    """Pure.  Of several ResourceManagers (``yarn.resourcemanager.ha.rm-ids``) the first one."""
-    is_tls = values.get("yarn.http.policy", "").upper() == "HTTPS_ONLY"
-    scheme, default_port = ("https", HTTPS_PORT) if is_tls else ("http", HTTP_PORT)
+def _is_tls(values: Mapping[str, str]) -> bool:
+    return values.get("yarn.http.policy", "").upper() == "HTTPS_ONLY"
+
+
+def _address_names(values: Mapping[str, str]) -> tuple[str, str]:
+    """The properties that may name it.  Of several ResourceManagers (``yarn.resourcemanager.ha.rm-ids``) the first."""
     ids = [name.strip() for name in values.get(f"{_RM}ha.rm-ids", "").split(",") if name.strip()]
     is_ha = values.get(f"{_RM}ha.enabled", "").lower() == "true" and bool(ids)
     suffix = f".{ids[0]}" if is_ha else ""
-    for name in (f"{_RM}webapp.{'https.' if is_tls else ''}address{suffix}", f"{_RM}hostname{suffix}"):
-        address = _expanded(values.get(name, ""), values)
-        if address:
-            host, separator, port = address.rpartition(":")
-            host, port = (host, port) if separator else (address, str(default_port))
-            return name, f"{scheme}://{'localhost' if host == '0.0.0.0' else host}:{port}"
-    return None
+    return f"{_RM}webapp.{'https.' if _is_tls(values) else ''}address{suffix}", f"{_RM}hostname{suffix}"
+
+
+def _web_address(values: Mapping[str, str], name: str) -> str:
+    """What a property names, as a URL; empty when it is not set."""
+    scheme, default_port = ("https", HTTPS_PORT) if _is_tls(values) else ("http", HTTP_PORT)
+    address = _expanded(values.get(name, ""), values)
+    host, separator, port = address.rpartition(":")
+    host, port = (host, port) if separator else (address, str(default_port))
+    return f"{scheme}://{'localhost' if host == '0.0.0.0' else host}:{port}" if address else ""
 
 
 def _expanded(value: str, values: Mapping[str, str]) -> str:

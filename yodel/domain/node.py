@@ -57,9 +57,9 @@ class Node:
         return self.state is NodeState.RUNNING
 
     @property
-    def is_gone(self) -> bool:
-        """Its agent is not expected to say any more, unless it registers anew."""
-        return self.state in _GONE
+    def is_registered(self) -> bool:
+        """Its agent has registered, and neither left nor was given up."""
+        return self.state in REGISTERED
 
     @property
     def is_closed(self) -> bool:
@@ -67,6 +67,7 @@ class Node:
         return self.state in _CLOSED
 
 
+REGISTERED = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 _CLOSED = frozenset(
     {NodeState.DECOMMISSIONING, NodeState.DECOMMISSIONED, NodeState.UNHEALTHY, NodeState.SHUTDOWN, NodeState.REBOOTED}
 )

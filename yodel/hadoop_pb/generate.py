@@ -58,8 +58,12 @@ EXTENSION_FIELDS: dict[str, Fields] = {
         (10001, "colocation_policy", "YodelPolicyProto", False),
         (10002, "pods", "YodelPodProto", True),
         (10003, "eviction_ranks", "ContainerIdProto", True),
+        (10004, "allocatable", "YodelFigureProto", True),
     ),
-    "ContainerTokenIdentifierProto": ((10000, "shuffle", "StringStringMapProto", True),),
+    "ContainerTokenIdentifierProto": (
+        (10000, "shuffle", "StringStringMapProto", True),
+        (10001, "pod_uid", STRING, False),
+    ),
 }
 # Messages that Hadoop does not know, in the file that also holds the messages of EXTENSION_FIELDS.
 EXTENSION_FILE = "yarn_server_common_service_protos.proto"

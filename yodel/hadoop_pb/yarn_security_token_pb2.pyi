@@ -28,7 +28,7 @@ class AMRMTokenIdentifierProto(_message.Message):
     def __init__(self, appAttemptId: _Optional[_Union[_yarn_protos_pb2.ApplicationAttemptIdProto, _Mapping]] = ..., keyId: _Optional[int] = ...) -> None: ...
 
 class ContainerTokenIdentifierProto(_message.Message):
-    __slots__ = ("containerId", "nmHostAddr", "appSubmitter", "resource", "expiryTimeStamp", "masterKeyId", "rmIdentifier", "priority", "creationTime", "logAggregationContext", "nodeLabelExpression", "containerType", "executionType", "version", "allocation_request_id", "allocation_tags", "shuffle")
+    __slots__ = ("containerId", "nmHostAddr", "appSubmitter", "resource", "expiryTimeStamp", "masterKeyId", "rmIdentifier", "priority", "creationTime", "logAggregationContext", "nodeLabelExpression", "containerType", "executionType", "version", "allocation_request_id", "allocation_tags", "shuffle", "pod_uid")
     CONTAINERID_FIELD_NUMBER: _ClassVar[int]
     NMHOSTADDR_FIELD_NUMBER: _ClassVar[int]
     APPSUBMITTER_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +46,7 @@ class ContainerTokenIdentifierProto(_message.Message):
     ALLOCATION_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     ALLOCATION_TAGS_FIELD_NUMBER: _ClassVar[int]
     SHUFFLE_FIELD_NUMBER: _ClassVar[int]
+    POD_UID_FIELD_NUMBER: _ClassVar[int]
     containerId: _yarn_protos_pb2.ContainerIdProto
     nmHostAddr: str
     appSubmitter: str
@@ -63,7 +64,8 @@ class ContainerTokenIdentifierProto(_message.Message):
     allocation_request_id: int
     allocation_tags: _containers.RepeatedScalarFieldContainer[str]
     shuffle: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.StringStringMapProto]
-    def __init__(self, containerId: _Optional[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]] = ..., nmHostAddr: _Optional[str] = ..., appSubmitter: _Optional[str] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., expiryTimeStamp: _Optional[int] = ..., masterKeyId: _Optional[int] = ..., rmIdentifier: _Optional[int] = ..., priority: _Optional[_Union[_yarn_protos_pb2.PriorityProto, _Mapping]] = ..., creationTime: _Optional[int] = ..., logAggregationContext: _Optional[_Union[_yarn_protos_pb2.LogAggregationContextProto, _Mapping]] = ..., nodeLabelExpression: _Optional[str] = ..., containerType: _Optional[_Union[_yarn_protos_pb2.ContainerTypeProto, str]] = ..., executionType: _Optional[_Union[_yarn_protos_pb2.ExecutionTypeProto, str]] = ..., version: _Optional[int] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ..., shuffle: _Optional[_Iterable[_Union[_yarn_protos_pb2.StringStringMapProto, _Mapping]]] = ...) -> None: ...
+    pod_uid: str
+    def __init__(self, containerId: _Optional[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]] = ..., nmHostAddr: _Optional[str] = ..., appSubmitter: _Optional[str] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., expiryTimeStamp: _Optional[int] = ..., masterKeyId: _Optional[int] = ..., rmIdentifier: _Optional[int] = ..., priority: _Optional[_Union[_yarn_protos_pb2.PriorityProto, _Mapping]] = ..., creationTime: _Optional[int] = ..., logAggregationContext: _Optional[_Union[_yarn_protos_pb2.LogAggregationContextProto, _Mapping]] = ..., nodeLabelExpression: _Optional[str] = ..., containerType: _Optional[_Union[_yarn_protos_pb2.ContainerTypeProto, str]] = ..., executionType: _Optional[_Union[_yarn_protos_pb2.ExecutionTypeProto, str]] = ..., version: _Optional[int] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ..., shuffle: _Optional[_Iterable[_Union[_yarn_protos_pb2.StringStringMapProto, _Mapping]]] = ..., pod_uid: _Optional[str] = ...) -> None: ...
 
 class ClientToAMTokenIdentifierProto(_message.Message):
     __slots__ = ("appAttemptId", "clientName")

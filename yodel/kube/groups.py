@@ -102,6 +102,9 @@ class GroupedPods:
     async def get(self, name: str) -> PodObservation | None:
         return await self._pods.get(name)
 
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        return await self._pods.priority_of(manifest)
+
     async def require(self, kinds: Iterable[GangKind]) -> None:
         """The kinds are served here.  Raises like ``require_kinds``."""
         await require_kinds(self._api, kinds, self._limits)

@@ -19,7 +19,8 @@ from yodel.kube.api import METADATA_ONLY, ApiStatus, KubeApi, Request
 from yodel.kube.decode import decode_version
 from yodel.kube.nodes import NODES_PATH
 from yodel.kube.retrying import RetryLimits, retried
-from yodel.translator.names import PUBLISHED, PUBLISHER
+from yodel.translator.names import PUBLISHER
+from yodel.translator.publishing import patch_of
 
 MERGE_PATCH = "application/merge-patch+json"
 REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -115,13 +116,3 @@ class KubeNodeStatuses:
             if status.code == 404:
                 return None
             raise
-
-
-def patch_of(amounts: Mapping[str, int | None]) -> dict[str, object]:
-    """Plain integers as text: a fraction of an extended resource is refused by the API server."""
-    texts = {name: None if amount is None else str(amount) for name, amount in amounts.items()}
-    left = ",".join(sorted(name for name, amount in amounts.items() if amount is not None))
-    return {
-        "metadata": {"annotations": {PUBLISHED: left or None}},
-        "status": {"capacity": texts, "allocatable": texts},
-    }

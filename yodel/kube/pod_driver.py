@@ -1,4 +1,4 @@
-"""The Pods port on a Kubernetes API server: create, delete, resize, get; each idempotent and with a deadline.
+"""The Pods port on a Kubernetes API server: create or try, delete, resize, get; each idempotent and with a deadline.
 
 "Already there" and "already gone" are successes, but a pod that merely has our name is not: it has to carry the same
 container id, else two clusters or a leftover could be taken for our container.
@@ -36,6 +36,16 @@ class DriverLimits:
     create_wait_max_s: float = 30.0
     call_timeout_s: float = CALL_TIMEOUT_S
     retry: RetryLimits = field(default_factory=RetryLimits)
+
+
+class _Spec(msgspec.Struct):
+    priority: int | None = None
+
+
+class _Tried(msgspec.Struct):
+    """The pod that a dry run answers with."""
+
+    spec: _Spec
 
 
 class PodDriver:
@@ -101,6 +111,24 @@ class PodDriver:
         Raises: Refused, Unavailable (also for an answer that is no pod).
         """
         return await retried(lambda: self._get_once(name), f"Reading pod {name}", self._limits.retry)
+
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        """Ask what would become of the pod (``dryRun=All``): admission judges it, and nothing is stored or counted.
+
+        Raises: Refused, also where a webhook would have side effects; Unavailable, also for an answer that is no pod.
+        """
+        request = Request(
+            method="POST",
+            path=self._pods_path,
+            query={"dryRun": "All"},
+            body=msgspec.json.encode(manifest, enc_hook=_plain),
+            timeout_s=self._limits.call_timeout_s,
+        )
+        body = await retried(lambda: self._api.call(request), "Trying a pod", self._limits.retry)
+        try:
+            return msgspec.json.decode(body, type=_Tried).spec.priority
+        except msgspec.DecodeError as malformed:
+            raise Unavailable(f"Trying a pod: the answer is no pod: {malformed}") from malformed
 
     async def _turn(self, name: str) -> None:
         wait_s = self._creates.reserve(self._limits.create_wait_max_s)

@@ -22,7 +22,7 @@ from yodel.errors import Unavailable
 from yodel.local import discovery, tables
 from yodel.local.objects import ObjectStore, Record
 from yodel.local.reading import Watch, is_true, list_body, parse_read_request, wants_table
-from yodel.local.registry import Registry, parse_delete_options
+from yodel.local.registry import Registry, is_dry_run, parse_delete_options
 from yodel.local.statuses import (
     ApiError,
     Json,
@@ -134,19 +134,22 @@ class KubernetesApi:
         if request.method == "GET":
             return self._get(request, target)
         if request.method == "POST" and not target.name:
-            _refuse_dry_run(request)
-            record = self._registry.create(target.resource, target.home, await _body(request))
+            registry = self._registry_for(request, "CreateOptions")
+            record = registry.create(target.resource, target.home, await _body(request))
             return self._one(request, record, status=201)
         if request.method == "PUT" and target.name:
-            _refuse_dry_run(request)
-            body = await _body(request)
-            record = self._registry.replace(target.resource, target.home, target.name, target.subresource, body)
+            registry, body = self._registry_for(request, "UpdateOptions"), await _body(request)
+            record = registry.replace(target.resource, target.home, target.name, target.subresource, body)
             return self._one(request, record)
         if request.method == "PATCH" and target.name:
             return await self._patch(request, target)
         if request.method == "DELETE" and not target.subresource:
             return await self._delete(request, target)
         raise method_not_allowed()
+
+    def _registry_for(self, request: Request, options: str) -> Registry:
+        """Raises ApiError (422): a dry run is asked for in words that are none."""
+        return self._registry.dry() if is_dry_run(options, request.query.get("dryRun")) else self._registry
 
     def _get(self, request: Request, target: Target) -> Answer:
         if target.name and not is_true(request.query, "watch"):
@@ -157,11 +160,11 @@ class KubernetesApi:
         return Answer(body=list_body(self._store, read, self._now()))
 
     async def _patch(self, request: Request, target: Target) -> Answer:
-        _refuse_dry_run(request)
+        registry = self._registry_for(request, "PatchOptions")
         media_type = request.content_type.partition(";")[0].strip()
         patch = _decode(await _bytes(request))
         where = (target.resource, target.home, target.name, target.subresource)
-        return self._one(request, self._registry.patch(*where, media_type, patch))
+        return self._one(request, registry.patch(*where, media_type, patch))
 
     async def _delete(self, request: Request, target: Target) -> Answer:
         raw = await _bytes(request)
@@ -182,9 +185,11 @@ class KubernetesApi:
             record = self._store.get("pods", target.home, target.name)
             return Answer(media_type=b"text/plain", chunks=self._logs.read(record, request.query))
         if what == ("pods", "binding", "POST"):
-            return _json(self._registry.bind(target.home, target.name, await _body(request)), 201)
+            registry = self._registry_for(request, "CreateOptions")
+            return _json(registry.bind(target.home, target.name, await _body(request)), 201)
         if what == ("pods", "eviction", "POST"):
-            return _json(self._registry.evict(target.home, target.name, await _body(request)), 201)
+            registry = self._registry_for(request, "CreateOptions")
+            return _json(registry.evict(target.home, target.name, await _body(request)), 201)
         raise path_not_found()
 
     def _one(self, request: Request, record: Record, status: int = 200) -> Answer:
@@ -284,11 +289,6 @@ def _document(path: str) -> Json:
 
 def _json(body: Json, status: int = 200) -> Answer:
     return Answer(status=status, body=msgspec.json.encode(body))
-
-
-def _refuse_dry_run(request: Request) -> None:
-    if request.query.get("dryRun"):
-        raise bad_request("dryRun is not supported by the local cluster")
 
 
 async def _body(request: Request) -> Json:

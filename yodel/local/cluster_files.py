@@ -22,11 +22,16 @@ from yodel.local.client_config import write_hadoop_conf
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, NodePorts, Ports
 from yodel.translator.client_config import ClientConfig, client_files
+from yodel.translator.dialects import DIALECTS
 
 NODE_EXPIRY_S = 30.0
 """A dead node is noticed sooner than in production: somebody is watching."""
 POD_STOP_GRACE_S = 2.0
 """At Ctrl-C: what has not ended by then is killed."""
+OWN_CLASSES = {"am": -100, "task": -200}
+"""Priorities of the chart's PriorityClasses, by what they are for."""
+ENGINES_PRIORITY = 5000
+"""The least of Koordinator's ``koord-batch``."""
 
 
 def make_directories(directory: Path) -> None:
@@ -94,6 +99,7 @@ def agent_file(directory: Path, node: str) -> Path:
 def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
     """Fields of yodel.settings.rm.Settings, by their names in TOML."""
     directory = options.directory
+    classes = {f"queue_defaults.priority_class_{role}": f"yodel-{role}" for role in OWN_CLASSES}
     return {
         "store_url": f"sqlite+aiosqlite:///{directory / 'rm' / 'rm.db'}",
         "kubeconfig": str(directory / "kubeconfig"),
@@ -121,6 +127,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "web.log_dir": str(directory / "logs"),
         "pod_creates_per_second": 500.0,
         "log_aggregation_enable": True,
+        **(classes if options.colocation is not None else {}),
     }
 
 
@@ -136,7 +143,16 @@ def kube_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "port": ports.kube,
         "stop_grace_s": POD_STOP_GRACE_S,
         "nodes": [{"name": node.name, "address": node.host, **size} for node in ports.nodes],
+        "priority_classes": _priority_classes(options),
     }
+
+
+def _priority_classes(options: LocalOptions) -> dict[str, int]:
+    """Those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine brings."""
+    if options.colocation is not None:
+        return {f"yodel-{role}": value for role, value in OWN_CLASSES.items()}
+    name = DIALECTS[options.dialect].priority_class_name
+    return {name: ENGINES_PRIORITY} if name else {}
 
 
 def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict[str, Any]:
@@ -154,6 +170,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,
         "vcores": options.vcores,
+        "fetch_closed_networks": [],  # what containers reach by themselves, they may have fetched
         "cgroup_mount": "",  # pods are processes here: groups of a kubelet, if there are any, are somebody else's
         "local_dirs": [str(base / "local")],
         "log_dirs": [str(base / "logs")],

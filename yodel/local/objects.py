@@ -199,6 +199,24 @@ class ObjectStore:
             self._journal.compact(self.version, live)
 
 
+class DryRun(ObjectStore):
+    """The objects of another store, as they are at any time.  Writes are judged and answered, and nothing stays."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._records = store._records
+
+    def remove(self, resource: str, namespace: str, name: str) -> Record:
+        """The last state.  Raises ApiError (404)."""
+        return self.get(resource, namespace, name)
+
+    def _store(self, kind: str, key: Key, item: Json, previous: Record | None) -> Record:
+        if previous is not None:
+            return _record(key, previous.version, item)
+        metadata = {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}
+        unversioned = {**item, "metadata": metadata}
+        return Record(key, 0, unversioned, msgspec.json.encode(unversioned))
+
+
 def _key(resource: str, item: Json) -> Key:
     metadata: dict[str, Any] = item["metadata"]
     return resource, metadata.get("namespace", ""), metadata["name"]

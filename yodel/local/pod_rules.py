@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yodel.errors import InvalidValue
-from yodel.local.statuses import Cause, Json, invalid
+from yodel.local.statuses import Cause, Json, forbidden, invalid
 from yodel.translator.quantities import parse_milli
 
 NAME_LENGTH_MAX = 253
@@ -99,17 +99,36 @@ def _frozen_spec(spec: Json) -> Json:
     return {**{key: value for key, value in spec.items() if key not in _MUTABLE_SPEC}, "containers": containers}
 
 
-def with_defaults(pod: Json) -> Json:
+def priority(pod: Json, classes: Mapping[str, int]) -> int:
+    """What the priority admission plugin computes, of classes by name; without one it is 0, for none is the default.
+
+    Raises ApiError (403).
+    """
+    spec, name = pod["spec"], str(pod["metadata"].get("name", ""))
+    class_name, given = spec.get("priorityClassName") or "", spec.get("priority")
+    if class_name and class_name not in classes:
+        raise forbidden("pods", name, f"no PriorityClass with name {class_name} was found")
+    found = classes[class_name] if class_name else 0
+    if given not in (None, found):
+        text = (
+            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
+            f"computed {found} from the given PriorityClass name"
+        )
+        raise forbidden("pods", name, text)
+    return found
+
+
+def with_defaults(pod: Json, priority: int) -> Json:
     """The pod as it is stored at creation; ``pod`` has passed ``check_pod``."""
     containers = [_container_with_defaults(container) for container in pod["spec"]["containers"]]
     spec = {
         "dnsPolicy": "ClusterFirst",
         "enableServiceLinks": True,
-        "priority": 0,
         "schedulerName": "default-scheduler",
         "securityContext": {},
         "terminationGracePeriodSeconds": 30,
         **{key: value for key, value in pod["spec"].items() if value is not None},
+        "priority": priority,
         "containers": containers,
     }
     return {**pod, "spec": spec, "status": {"phase": "Pending", "qosClass": _qos_class(containers)}}

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from yodel.local import admission, pod_rules
 from yodel.local.discovery import RESOURCES
-from yodel.local.objects import ObjectStore, Record
+from yodel.local.objects import DryRun, ObjectStore, Record
 from yodel.local.patches import apply_patch
 from yodel.local.shapes import check_shape
-from yodel.local.statuses import Json, bad_request, conflict, forbidden, invalid, not_found, success
+from yodel.local.statuses import Cause, Json, bad_request, conflict, forbidden, invalid, not_found, success
 from yodel.local.times import to_text
 
 _SERVER_METADATA = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 DEFAULT_GRACE_S = 30
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""PriorityClasses that every cluster has (pkg/apis/scheduling)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +34,29 @@ class DeleteOptions:
     grace_s: int | None = None
     uid: str = ""
     resource_version: str = ""
+    is_dry_run: bool = False
 
 
 class Registry:
     """Writes objects by the rules of their resource.  Raises ApiError everywhere."""
 
-    def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: ObjectStore, now: Callable[[], datetime], priority_classes: Mapping[str, int] | None = None
+    ) -> None:
+        """``priority_classes``: those that are there besides Kubernetes' own, by name."""
         self._store, self._now = store, now
+        self._priority_classes = SYSTEM_CLASSES | dict(priority_classes or {})
+
+    def dry(self) -> Registry:
+        """One of the same rules for ``dryRun=All``: it writes nothing."""
+        return Registry(DryRun(self._store), self._now, self._priority_classes)
 
     def create(self, resource: str, namespace: str, body: Json) -> Record:
         item = self._identified(resource, namespace, body)
         if resource == "pods":
             self._require_namespace(namespace)
             pod_rules.check_pod(item)
-            item = pod_rules.with_defaults(item)
+            item = pod_rules.with_defaults(item, pod_rules.priority(item, self._priority_classes))
             if item["spec"].get("nodeName"):
                 item["status"]["conditions"] = [scheduled_condition(self._now())]
         else:
@@ -72,6 +83,8 @@ class Registry:
 
     def delete(self, resource: str, namespace: str, name: str, options: DeleteOptions) -> Json:
         """The body of the answer: the pod as it is now, or a Status."""
+        if options.is_dry_run:
+            return self.dry().delete(resource, namespace, name, replace(options, is_dry_run=False))
         record = self._store.get(resource, namespace, name)
         _check_preconditions(resource, record, options)
         if resource == "pods":
@@ -213,13 +226,24 @@ def parse_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
     if grace_s is not None and grace_s < 0:
         grace_s = 1  # "negative values are treated as one second" (metav1.DeleteOptions)
     preconditions = body.get("preconditions") or {}
-    if body.get("dryRun") or query.get("dryRun"):
-        raise bad_request("dryRun is not supported by the local cluster")
     return DeleteOptions(
         grace_s=grace_s,
+        is_dry_run=is_dry_run("DeleteOptions", body.get("dryRun", query.get("dryRun"))),
         uid=str(preconditions.get("uid") or ""),
         resource_version=str(preconditions.get("resourceVersion") or ""),
     )
+
+
+def is_dry_run(options: str, asked: object) -> bool:
+    """``dryRun`` of a body, a list, or of a query.  Raises ApiError (422): all stages are run, or none is left out."""
+    values = asked if isinstance(asked, list) else [] if asked is None else [asked]
+    unknown = [value for value in values if value != "All"]
+    if unknown:
+        shown = ",".join(f'"{value}"' for value in values)
+        text = f'Unsupported value: [{shown}]: supported values: "All"'
+        cause = Cause(field="dryRun", reason="FieldValueNotSupported", message=text)
+        raise invalid(f"{options}.meta.k8s.io", "", [cause])
+    return bool(values)
 
 
 def _check_preconditions(resource: str, record: Record, options: DeleteOptions) -> None:

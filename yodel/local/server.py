@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class LocalKubernetesConfig:
     tls_certificate: Path
     tls_key: Path
     nodes: tuple[LocalNode, ...]
+    priority_classes: Mapping[str, int] = field(default_factory=dict)
     stop_pods_on_exit: bool = False
     stop_grace_s: float = 5.0
     heartbeat_interval_s: float = 60.0
@@ -58,7 +59,7 @@ async def run_local_kubernetes(
     """
     now = times.now
     store = ObjectStore(Journal(config.data_dir / "objects.log"))
-    registry = Registry(store, now)
+    registry = Registry(store, now, config.priority_classes)
     events = EventRecorder(store, now)
     keeper = NodeKeeper(store, registry, config.nodes, now)
     scheduler = Scheduler(store, registry, events, now)

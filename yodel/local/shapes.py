@@ -156,6 +156,8 @@ class _PodSpec(_Shape):
     security_context: _Security | None = None
     overhead: _Quantities = None
     scheduler_name: str | None = None
+    priority_class_name: str | None = None
+    priority: int | None = None
     restart_policy: str | None = None
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None

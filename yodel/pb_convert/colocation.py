@@ -6,11 +6,11 @@ than any agent has to say, is refused with ``InvalidValue`` and has changed noth
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import TypeVar
 
 from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.groups import best_effort_group
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Pressure, Step, Term
 from yodel.errors import InvalidValue
@@ -31,8 +31,6 @@ PRESSURE_MAX = 10_000
 """Hundredths of a percent."""
 REPORTED_MAX = AMOUNT_MAX << 8
 """Of any amount in a report: a sum may go further than each of its numbers."""
-
-_PATH = re.compile(r"/?[A-Za-z0-9_.]([A-Za-z0-9_./-]*[A-Za-z0-9_-])?")
 
 T = TypeVar("T")
 
@@ -63,7 +61,7 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
                 for one in message.counts
             ),
             written_groups=_written_groups(message),
-            best_effort=_path(message.best_effort),
+            best_effort=_group(message.best_effort),
         ),
     )
 
@@ -113,6 +111,23 @@ def emergency_pb(value: Emergency) -> pb.YodelEmergencyProto:
         cool_down_s=value.cool_down_s,
         containers=[ids.container_id_pb(one) for one in value.containers[-ENTRIES_MAX:]],
     )
+
+
+def allocatable(messages: Sequence[pb.YodelFigureProto]) -> dict[str, int]:
+    """Return what the kubelet leaves to pods, by resource; empty where nothing is said of it.
+
+    Raises:
+        InvalidValue: a name that is no resource, or an amount out of range.
+    """
+    _bounded("allocatable", messages, len(RESOURCES))
+    amounts = {one.name: _within("allocatable", one.amount, 0, REPORTED_MAX) for one in messages}
+    if unknown := amounts.keys() - RESOURCES:
+        raise InvalidValue("allocatable", ", ".join(sorted(unknown)), f"one of {', '.join(RESOURCES)}")
+    return amounts
+
+
+def allocatable_pb(amounts: Mapping[str, int]) -> list[pb.YodelFigureProto]:
+    return [pb.YodelFigureProto(name=name, amount=min(amount, REPORTED_MAX)) for name, amount in amounts.items()]
 
 
 def policy(message: pb.YodelPolicyProto) -> Policy | None:
@@ -170,11 +185,12 @@ def _written_groups(message: pb.YodelCapacityProto) -> int | None:
     return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
 
 
-def _path(value: str) -> str:
-    """A path that may stand in a line of a shell as it is."""
-    if value and not (_PATH.fullmatch(value) and len(value) <= WHY_LENGTH_MAX and ".." not in value):
-        raise InvalidValue("capacity.best_effort", value[:WHY_LENGTH_MAX], "a path of letters, digits and ._-")
-    return value
+def _group(value: str) -> str:
+    found = best_effort_group(value)
+    if value and not found:
+        expected = "the kubelet's best-effort group, below a root of letters, digits and ._-"
+        raise InvalidValue("capacity.best_effort", value[:WHY_LENGTH_MAX], expected)
+    return found
 
 
 def _bound(message: pb.YodelBoundProto) -> Bound:

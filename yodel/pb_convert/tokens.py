@@ -40,6 +40,8 @@ class ContainerTokenContent:
     node_label: str = ""
     shuffle: tuple[tuple[str, str], ...] = ()
     """What the node agent has to know of the application's remote shuffle."""
+    pod_uid: str = ""
+    """The Kubernetes uid of the container's pod; empty while it is not known."""
 
 
 def token_to_pb(token: Token) -> security_pb.TokenProto:
@@ -91,6 +93,8 @@ def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:
     message.priority.priority = content.priority
     for name, text in content.shuffle:
         message.shuffle.add(key=name, value=text)
+    if content.pod_uid:
+        message.pod_uid = content.pod_uid
     if content.log_aggregation_context:
         message.logAggregationContext.ParseFromString(content.log_aggregation_context)
     return _signed(key, message.SerializeToString(), CONTAINER_TOKEN_KIND, str(content.node_id))

@@ -64,3 +64,10 @@ class Pods(Protocol):
 
     async def get(self, name: str) -> PodObservation | None:
         """The pod as the API server has it now."""
+
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        """Ask what would become of the pod, and create nothing (a dry run).
+
+        Returns its priority (``spec.priority``), which is its PriorityClass's, or without one the cluster's default;
+        None where the API server gives none.
+        """

@@ -16,7 +16,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import NAME_LENGTH_MAX, capacity_report, emergency, policy_pb
+from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
@@ -61,7 +61,7 @@ class TrackerProtocol:
         return protocol(NAME, descriptor, handlers)
 
     async def register(
-        self, _: CallContext, request: msg.RegisterNodeManagerRequestProto
+        self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
         node_id = ids.node_id(request.node_id)
         registration = NodeRegistration(
@@ -71,6 +71,7 @@ class TrackerProtocol:
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
             kubernetes_node_name=request.kubernetes_node_name or node_id.host,
             version=request.nm_version,
+            proved_name=_proved_name(context),
             can_measure=set(RESOURCES).issubset(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
@@ -133,15 +134,17 @@ class TrackerProtocol:
             emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
-        if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
-            self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
+        reports_of_logs = request.log_aggregation_reports_for_apps
+        is_own = beat.node_id in self._nodes.runtimes and not self._nodes.is_for_another(beat.node_id, beat.proved_name)
+        if reports_of_logs and is_own:
+            self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))
         answer = self._nodes.heartbeat(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
     async def unregister(
-        self, _: CallContext, request: msg.UnRegisterNodeManagerRequestProto
+        self, context: CallContext, request: msg.UnRegisterNodeManagerRequestProto
     ) -> msg.UnRegisterNodeManagerResponseProto:
-        await self._nodes.unregister(ids.node_id(request.node_id))
+        await self._nodes.unregister(ids.node_id(request.node_id), _proved_name(context))
         return msg.UnRegisterNodeManagerResponseProto()
 
     async def _heartbeat_slow(
@@ -176,6 +179,8 @@ class TrackerProtocol:
         for container_id, uid in answer.pods:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
         response.eviction_ranks.extend(ids.container_id_pb(i) for i in answer.eviction_ranks)
+        if answer.allocatable is not None:
+            response.allocatable.extend(allocatable_pb(answer.allocatable.by_type))
         response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"

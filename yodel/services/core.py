@@ -50,7 +50,8 @@ from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import Lending
-from yodel.services.nodes.lent_as import require_possible
+from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
+from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
@@ -168,7 +169,7 @@ class Core:
         self.quotas = Quotas(
             self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption, ports.clock
         )
-        self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
+        self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms, self._pod_uid_of)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
         self._wire_nodes(stored)
@@ -409,8 +410,16 @@ class Core:
     def _has_pod(self, container_id: ContainerId) -> bool:
         return self.reconciler.has_pod(container_id)
 
+    def _pod_uid_of(self, container_id: ContainerId) -> str:
+        pod = self.reconciler.observed(container_id)
+        return pod.uid if pod is not None else ""
+
     async def _change_profiles(self, profiles: PodProfiles) -> None:
         await self._ports.require_kinds(profiles.gang_kinds)
+        measures = measures_of(self.publishing.colocation, profiles.pool_rules())
+        if measures is not None:
+            known = self.maker.profiles.all
+            await require_giving_way(self._ports.pods, drawing_on(profiles, measures), known)
         self._use_profiles(profiles)
 
     def _use_profiles(self, profiles: PodProfiles) -> None:
@@ -429,9 +438,12 @@ class Core:
         if self.maker.profiles.binds:
             self.lending.see_others(node_name, held)
 
-    async def _require_colocation(self, wanted: Colocation) -> None:
-        present, lacking = self.publishing.colocation, self._limits.lacking_for_colocation
-        await require_possible(wanted, present, self.lending.rules, lacking, self._ports.statuses)
+    async def _require_colocation(self, wanted: Colocation) -> Sequence[str]:
+        if not is_switched_on(wanted, self.publishing.colocation):
+            return ()
+        lacking, statuses = self._limits.lacking_for_colocation, self._ports.statuses
+        measures = await require_possible(wanted, self.lending.rules, lacking, statuses)
+        return await require_giving_way(self._ports.pods, drawing_on(self.maker.profiles, measures))
 
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""

@@ -14,13 +14,17 @@ import structlog
 
 from yodel.domain.attempt import Attempt
 from yodel.domain.events import AmExpired, IncreaseExpired, KillRequested, NodeExpired, StopRequested
-from yodel.domain.ids import ContainerId
-from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
 from yodel.services.nodes.agents import NodeService
 from yodel.services.writer.engine import Engine
 
 LOOK_INTERVAL_S = 1.0
+REPLACED_S = 30.0
+"""A node agent that is silent for so long is lost where another of its Kubernetes node is heard: it was restarted on
+another port, or its machine was replaced."""
 WAITING_FOR_AM = (AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptState.FINISHING)
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 log = structlog.get_logger("yodel.liveness")
@@ -75,14 +79,21 @@ class Liveness:
 
     def _look_at_nodes(self, now_s: float, now_ms: int) -> None:
         for node in list(self._engine.state.nodes.values()):
-            if node.state not in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING):
+            if not node.is_registered:
                 continue
-            runtime = self._nodes.runtimes.get(node.id)
-            last_s = runtime.last_seen_s if runtime is not None else self._started_s
-            if now_s - last_s > self._settings.node_expiry_s:
+            silent_s = self._silent_s(node.id, now_s)
+            if silent_s > self._settings.node_expiry_s or (silent_s > REPLACED_S and self._is_replaced(node, now_s)):
                 log.warning("node expired", node_id=str(node.id))
                 self._nodes.give_up(node.id)
                 self._engine.tell_later(node.id, NodeExpired(now_ms))
+
+    def _is_replaced(self, node: Node, now_s: float) -> bool:
+        agents = self._engine.state.node_index.agents_of(node.kubernetes_node_name)
+        return any(self._silent_s(other, now_s) <= REPLACED_S for other in agents if other in self._nodes.runtimes)
+
+    def _silent_s(self, node_id: NodeId, now_s: float) -> float:
+        runtime = self._nodes.runtimes.get(node_id)
+        return now_s - (runtime.last_seen_s if runtime is not None else self._started_s)
 
     def _look_at_containers(self, now_s: float, now_ms: int) -> None:
         unstarted = {c.id for c in self._engine.state.live_containers() if c.state in UNSTARTED and not c.is_am}

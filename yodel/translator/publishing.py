@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Step
 from yodel.translator.dialects import MIB, Measures
+from yodel.translator.names import PUBLISHED
 from yodel.translator.node_fit import milli
 
 KUBELET = "kubelet"
@@ -63,16 +64,24 @@ class Publication:
 
 
 def lend(
-    said: Lent, machine: Lent | None, before: Lent | None, silence: Silence, ordered: Lent | None = None
+    said: Lent,
+    machine: Lent | None,
+    before: Lent | None,
+    silence: Silence,
+    ordered: Lent | None = None,
+    allocatable: Lent | None = None,
 ) -> Lending:
-    """``machine`` is the node's size as the API server has it; ``before`` what counted last; ``ordered`` the most that
-    an administrator leaves it."""
+    """``machine`` is the node's size as the API server has it, ``allocatable`` what the kubelet leaves of it to pods;
+    ``before`` what counted last; ``ordered`` the most that an administrator leaves it."""
     before = before or Lent(cpu_milli=0, memory_mib=0)
     found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
     for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
-        size, last, first = of(machine) if machine is not None else None, of(before), of(said)
-        there = first if size is None else min(first, size)
-        has = "the API server does not say how large the node is" if size is None else f"the node has {size}"
+        last, first = of(before), of(said)
+        there, has = first, "the API server does not say how large the node is"
+        if machine is not None:
+            there, has = min(first, of(machine)), f"the node has {of(machine)}"
+        if allocatable is not None and (machine is None or of(allocatable) < of(machine)):
+            there, has = min(there, of(allocatable)), f"{has}, of which {of(allocatable)} are allocatable"
         now, why = {
             Silence.NONE: (there, "its agent reports"),
             Silence.STALE: (min(there, last), f"its agent is silent: no more than the {last} that were lent"),
@@ -130,6 +139,13 @@ def units(lent: Lent, measures: Measures) -> dict[str, int]:
     return {measures.cpu: cpu, measures.memory: memory}
 
 
+def size_of(quantities: Mapping[str, str]) -> Lent | None:
+    """The cores and memory of a node's capacity, or of its allocatable; None where it does not say both."""
+    if "cpu" not in quantities or "memory" not in quantities:
+        return None
+    return Lent(cpu_milli=milli(quantities["cpu"]), memory_mib=milli(quantities["memory"]) // 1000 // MIB)
+
+
 def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> Lent:
     """What pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
     cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
@@ -137,6 +153,16 @@ def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> Lent:
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
         memory_mib=-(-memory // 1000) if measures.memory_unit == "mib" else -(-memory // (1000 * MIB)),
     )
+
+
+def patch_of(amounts: Mapping[str, int | None]) -> dict[str, object]:
+    """Plain integers as text: a fraction of an extended resource is refused by the API server."""
+    texts = {name: None if amount is None else str(amount) for name, amount in amounts.items()}
+    left = ",".join(sorted(name for name, amount in amounts.items() if amount is not None))
+    return {
+        "metadata": {"annotations": {PUBLISHED: left or None}},
+        "status": {"capacity": texts, "allocatable": texts},
+    }
 
 
 def capped(allocatable: Mapping[str, str], counted: Mapping[str, int]) -> Mapping[str, str]:

@@ -38,7 +38,8 @@ class RefusalLine:
     """``says`` tests the server's message.
 
     ``until``: what would let the pod in, empty when waiting does not help; then an AM's container ends.  ``cause``
-    names what refuses where the server's own words do not.
+    names what refuses where the server's own words do not.  ``names_what_is_missing``: the server does, and no pod like
+    this one is made before that is there.
     """
 
     what: str
@@ -46,6 +47,7 @@ class RefusalLine:
     says: Callable[[str], bool]
     until: str = ""
     cause: str = ""
+    names_what_is_missing: bool = False
 
     @property
     def may_pass(self) -> bool:
@@ -77,6 +79,7 @@ TABLE: tuple[RefusalLine, ...] = (
         seen="404 `namespaces … not found`, 403 `… because it is being terminated`",
         says=_has(_LEAVING),
         until="there is a namespace of that name again (kubectl get namespace).",
+        names_what_is_missing=True,
     ),
     RefusalLine(
         what="Service account or class that the pod names missing, or just made",
@@ -84,6 +87,7 @@ TABLE: tuple[RefusalLine, ...] = (
         "`RuntimeClass … not found`",
         says=_has(_ABSENT),
         until="it is made; that of a new namespace is made by Kubernetes itself, in a moment.",
+        names_what_is_missing=True,
     ),
     RefusalLine(
         what="API server not ready, or without an answer from whom it asks",

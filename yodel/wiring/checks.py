@@ -6,30 +6,30 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from yodel.domain.queues.pools import NATIVE
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.errors import InvalidValue, YodelError
 from yodel.host.endpoints import TcpEndpoints
-from yodel.kube.client import check_reachable, open_kube
+from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
+from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
+from yodel.services.nodes.pod_trials import LOWER_CLASSES, NOT_KNOWN, tried
 from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look
 from yodel.store.stored_queues import stored_queues
-from yodel.translator.dialects import dialect
-from yodel.translator.pod_spec import PodSettings
-from yodel.translator.profiles import PodProfiles, profiles
-from yodel.wiring.from_settings import lacking_for_colocation
+from yodel.wiring.from_settings import lacking_for_colocation, pod_profiles
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
@@ -53,18 +53,14 @@ class Finding:
     text: str
 
 
-async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
-    """What ``yodel serve`` needs: one finding a check, as it comes."""
-    for name, port in (
-        ("client port", settings.client_port),
-        ("scheduler port", settings.scheduler_port),
-        ("tracker port", settings.tracker_port),
-        ("admin port", settings.admin_port),
-        ("web port", settings.webapp_port),
-        *((("probe port", settings.probe_port),) if settings.probe_port is not None else ()),
-    ):
-        yield port_finding(name, settings.bind_host, port)
-    yield java_finding()
+async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIterator[Finding]:
+    """What ``yodel serve`` needs: one finding a check, as it comes.  ``is_running``: a ResourceManager serves here.
+
+    In a pod its ports are the ResourceManager's own, and containers have the Java of their image.
+    """
+    if not settings.own_pod_name:
+        for finding in _machine_findings(settings, is_running=is_running):
+            yield finding
     for finding in _store_path_findings(settings):
         yield finding
     store = await _store_finding(settings)
@@ -75,6 +71,19 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     if store.verdict is Verdict.OK:
         for finding in await _shuffle_findings(settings):
             yield finding
+
+
+def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Finding]:
+    for name, port in (
+        ("client port", settings.client_port),
+        ("scheduler port", settings.scheduler_port),
+        ("tracker port", settings.tracker_port),
+        ("admin port", settings.admin_port),
+        ("web port", settings.webapp_port),
+        *((("probe port", settings.probe_port),) if settings.probe_port is not None else ()),
+    ):
+        yield port_finding(name, settings.bind_host, port, is_running=is_running)
+    yield java_finding()
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -144,7 +153,11 @@ def existing_part(path: Path) -> Path:
     return next(p for p in (path, *path.parents) if p.exists())
 
 
-def port_finding(name: str, host: str, port: int) -> Finding:
+def port_finding(name: str, host: str, port: int, *, is_running: bool = False) -> Finding:
+    """A taken port is a warning only where a ResourceManager runs."""
+    if not is_free(host, port) and is_running:
+        text = f"{host}:{port} is taken; the ResourceManager that runs here may be who has it"
+        return Finding(name=name, verdict=Verdict.WARNING, text=text)
     if not is_free(host, port):
         text = f"{host}:{port} is taken or not this machine's; `ss -ltnp 'sport = :{port}'` shows who has it"
         return Finding(name=name, verdict=Verdict.FAILED, text=text)
@@ -225,36 +238,58 @@ async def _kubernetes_finding(settings: Settings) -> Finding:
 async def _queues_finding(settings: Settings) -> Finding:
     """What the queues' pods are to look like, and that the cluster knows the groups that they name."""
     try:
-        found = _profiles(settings)
+        found = pod_profiles(settings)
     except InvalidValue as error:
         return Finding(name="queues", verdict=Verdict.FAILED, text=str(error))
-    if not found.gang_kinds:
-        return Finding(name="queues", verdict=Verdict.OK, text="their pods can be made")
     names = ", ".join(kind.crd_name for kind in found.gang_kinds)
     try:
         async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
             await require_kinds(client, found.gang_kinds, KUBERNETES_PATIENCE)
+            answered = await tried(_pods(client, settings), found.all, is_compared=False)
     except InvalidValue as error:
         text = f"{error}; install the scheduler that has it, or take gang from the queues"
         return Finding(name="queues", verdict=Verdict.FAILED, text=text)
     except (YodelError, OSError) as error:
-        text = f"whether the cluster has {names} is not known: {error}"
+        text = f"whether their pods can be made{f', in groups of {names},' if names else ''} is not known: {error}"
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
-    return Finding(name="queues", verdict=Verdict.OK, text=f"their pods can be made, in groups of {names}")
+    if answered.missing:
+        text = f"their pods cannot be made: {'; '.join(answered.missing)}; make it, or name another in queue_settings"
+        return Finding(name="queues", verdict=Verdict.FAILED, text=text)
+    if answered.untold:
+        text = f"whether their pods can be made is not known: {'; '.join(answered.untold)}"
+        return Finding(name="queues", verdict=Verdict.WARNING, text=text)
+    text = f"their pods can be made{f', in groups of {names}' if names else ''}"
+    return Finding(name="queues", verdict=Verdict.OK, text=text)
+
+
+def _pods(client: KubeClient, settings: Settings) -> PodDriver:
+    return PodDriver(client, settings.namespace, DriverLimits(retry=KUBERNETES_PATIENCE))
 
 
 async def _colocation_finding(settings: Settings) -> Finding:
-    """What is missing before measured capacity can be lent.  That is no mistake: it is off unless somebody wants it."""
+    """What is missing before measured capacity can be lent.  That is no mistake: it is off unless somebody wants it.
+
+    Batch pods that would stay where services go are one, for what it takes to lend is there.
+    """
     missing = lacking_for_colocation(settings)
     try:
+        lent = [profile for profile in pod_profiles(settings).all if profile.dialect.name != NATIVE]
         async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
             missing += await KubeNodeStatuses(client, KUBERNETES_PATIENCE).missing_rights()
+            found = await tried(_pods(client, settings), lent)
     except (YodelError, OSError) as error:
         text = f"whether measured capacity can be lent is not known: {error}"
         return Finding(name="colocation", verdict=Verdict.WARNING, text=text)
     if missing:
         text = f"measured capacity cannot be lent before there is: {'; '.join(missing)}"
         return Finding(name="colocation", verdict=Verdict.OK, text=text)
+    if found.missing or found.not_below:
+        why = f": {LOWER_CLASSES}" if found.not_below else ""
+        text = f"measured capacity cannot be lent: {'; '.join((*found.missing, *found.not_below))}{why}"
+        return Finding(name="colocation", verdict=Verdict.FAILED, text=text)
+    if found.untold:
+        text = f"{NOT_KNOWN}: {'; '.join(found.untold)}"
+        return Finding(name="colocation", verdict=Verdict.WARNING, text=text)
     return Finding(name="colocation", verdict=Verdict.OK, text="measured capacity can be lent (yodel colocation on)")
 
 
@@ -302,16 +337,3 @@ def others_finding(pods: int, nodes: int) -> Finding:
         "cpu does not (yodel node explain NODE counts them)"
     )
     return Finding(name="quota", verdict=Verdict.WARNING, text=text)
-
-
-def _profiles(settings: Settings) -> PodProfiles:
-    """Raises InvalidValue: a setting of a queue cannot be."""
-    own = PodSettings(
-        cluster=settings.cluster_name,
-        namespace=settings.namespace,
-        image=settings.image,
-        dialect=dialect(settings.dialect, settings.dialects),
-        handover_dir=settings.handover_dir,
-        host_paths=settings.host_paths,
-    )
-    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)

@@ -100,7 +100,7 @@ class LogAggregator:
         self._node, self._uploads.node_id = str(node_id), node_id
         if not self._settings.enabled:
             return
-        for logs in await self._parts.threads.run(self._parts.journals.load):
+        for logs in await self._parts.records.run(self._parts.journals.load):
             self._applications[logs.application_id] = logs
         if self._settings.retain_s >= 0:
             self._parts.tasks.create_task(self._expire(), name="log-retention")
@@ -291,7 +291,7 @@ class LogAggregator:
 
     async def _write(self, function: Callable[..., None], *arguments: Any) -> None:
         try:
-            await self._parts.threads.run(function, *arguments)
+            await self._parts.records.run(function, *arguments)
         except OSError as error:
             self._log.error("journal_not_written", reason=str(error))
 

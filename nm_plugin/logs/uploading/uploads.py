@@ -46,11 +46,12 @@ class AggregationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatorParts:
-    """What the aggregator works with."""
+    """What the aggregator works with; ``records`` are threads that do nothing but keep what a restart needs."""
 
     directories: Directories
     users: UserDatabase
     threads: FileThreads
+    records: FileThreads
     workers: Workers
     journals: Journals
     ledger: Ledger
@@ -216,7 +217,7 @@ class Uploads:
     async def add(self, logs: AppLogs, line: dict[str, Any], must: bool = False) -> None:
         """A line to the journal and to what is known; a full disk is fatal only to what ``must`` be written down."""
         try:
-            await self._parts.threads.run(self._parts.journals.add, logs.application_id, line)
+            await self._parts.records.run(self._parts.journals.add, logs.application_id, line)
         except OSError as error:
             if must:
                 raise

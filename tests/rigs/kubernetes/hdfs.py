@@ -7,6 +7,7 @@ be local to containers.  Users are believed by name; the superuser is ``hdfs``.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
@@ -62,7 +63,7 @@ class ClusterHdfs:
             (self._folder / "web" / "webapps" / name).mkdir(parents=True, exist_ok=True)
         (self._folder / "no-dns").touch()
         conf = self._conf("namenode", _name_node(self._folder))
-        if not (self._folder / "name").exists():
+        if not is_formatted(self._folder / "name"):
             self._format(conf)
         self._start("namenode", NAME_NODE, conf)
         for number in range(1, self._nodes + 1):
@@ -107,6 +108,8 @@ class ClusterHdfs:
         return folder
 
     def _format(self, conf: Path) -> None:
+        for left in (self._folder / "name", *self._folder.glob("data[0-9]")):  # by whoever was interrupted
+            shutil.rmtree(left, ignore_errors=True)
         command = [*self._java(conf), NAME_NODE, "-format", "-nonInteractive"]
         environment = {**os.environ, **self._environment(conf)}
         done = subprocess.run(command, timeout=FORMAT_TIMEOUT_S, capture_output=True, text=True, env=environment)
@@ -122,6 +125,12 @@ class ClusterHdfs:
 
     def _history_answers(self) -> bool:
         return bool(answer(f"http://{HOST_ADDRESS}:{HISTORY_HTTP_PORT}/ws/v1/history/info"))
+
+
+def is_formatted(name_folder: Path) -> bool:
+    """Whether a NameNode can start there: an image and its checksum are the last that a format writes."""
+    sums = (name_folder / "current").glob("fsimage_*.md5")
+    return any(path.with_suffix("").exists() for path in sums)
 
 
 def _name_node(folder: Path) -> dict[str, dict[str, str]]:

@@ -108,7 +108,7 @@ def uninstall(target: Target, say: Say = lambda line: None) -> None:
     namespaces = {NAMESPACE, *(agent["metadata"]["namespace"] for agent in agents)}
     tools.helm("uninstall", RELEASE, "--ignore-not-found")
     tools.kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", f"--timeout={GONE_TIMEOUT_S}s")
-    tools.kubectl("delete", "persistentvolume,priorityclass", "--selector", f"{RIG_LABEL}=true")
+    tools.kubectl("delete", "persistentvolume", "--selector", f"{RIG_LABEL}=true")
     shutil.rmtree(target.folder, ignore_errors=True)
     say(f"{RELEASE} is uninstalled")
 

@@ -33,6 +33,7 @@ POD_LOGS = "podlogs"
 # Of all pods of all nodes together: each process outside has 1024, the control plane's too, which must not starve.
 CPU_SHARES = 4 * 1024
 LEASE_S = 20
+EVICTS_BELOW_MIB = 100
 # Nobody listens there, so that a look-up fails at once.  Without a line pods would get the machine's own file, whose
 # server they do not reach: each look-up of an address then takes half a minute.
 NO_NAMES = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
@@ -106,12 +107,13 @@ class Node:
         self._mark(archive)
         return True
 
-    def start_kubelet(self) -> None:
-        """And kube-proxy, without which there are no Services."""
+    def start_kubelet(self, **fields: object) -> None:
+        """And kube-proxy, without which there are no Services.  ``fields`` are further ones of its configuration."""
         for folder in (self._folder / "kubelet", self._folder / POD_LOGS):
             folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "resolv.conf").write_text(NO_NAMES)
-        _write_json(self._folder / "kubelet.json", _kubelet(self._home, self._folder, self._run, self.number))
+        configuration = {**_kubelet(self._home, self._folder, self._run, self.number), **fields}
+        _write_json(self._folder / "kubelet.json", configuration)
         kubeconfig = certificates.write_kubeconfig(self._home, self.name, certificates.INSIDE)
         self._start(
             "kubelet",
@@ -270,7 +272,7 @@ def _kubelet(home: Home, folder: Path, run: Path, number: int) -> dict[str, obje
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
         "evictionHard": {
-            "memory.available": "100Mi",
+            "memory.available": f"{EVICTS_BELOW_MIB}Mi",
             "nodefs.available": "1%",
             "imagefs.available": "1%",
             "nodefs.inodesFree": "1%",

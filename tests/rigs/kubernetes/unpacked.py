@@ -51,18 +51,22 @@ def unpacked(archives: Sequence[Path], folder: Path) -> Path:
 
 
 def link(root: Path, destination: Path) -> None:
-    """As another containerd's root folder.  It is copied where the two are not of one file system."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    words = ("cp", "--archive", str(root), str(destination))
+    """As another containerd's root folder, whole or not at all.  It is copied where the two are not of one file
+    system."""
+    making = destination.with_name(f"{destination.name}.part")
+    shutil.rmtree(making, ignore_errors=True)
+    making.parent.mkdir(parents=True, exist_ok=True)
+    words = ("cp", "--archive", str(root), str(making))
     try:
         command(*words, "--link", timeout_s=IMPORT_TIMEOUT_S)
     except RigError:
-        shutil.rmtree(destination, ignore_errors=True)
+        shutil.rmtree(making, ignore_errors=True)
         command(*words, timeout_s=IMPORT_TIMEOUT_S)
     for database in root.glob("io.containerd.*/*.db"):
-        own = destination / database.relative_to(root)
+        own = making / database.relative_to(root)
         own.unlink()
         shutil.copy2(database, own)
+    making.rename(destination)
 
 
 @contextlib.contextmanager

@@ -49,6 +49,31 @@ def test_queue_is_made_changed_moved_and_removed(served: Served) -> None:
     assert (served.capacities, served.version) == ({"default": 100.0}, 7)
 
 
+def test_what_changes_something_says_where_and_what_only_looks_does_not(
+    served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In one line on standard error, however much is sent."""
+    monkeypatch.setenv("YODEL_SERVER", "http://rm:1/")
+    line, file = "Server: http://rm:1 (YODEL_SERVER)\n", tmp_path / "capacity-scheduler.xml"
+    file.write_text(served.run("export").stdout)
+    for command in (
+        "queue set root.default user-limit-factor=2 --json",
+        f"queue import {file} --dry-run",
+        "queue revert 1",
+        "queue window add root.default w '0 8 * * *' --duration 60 --maximum 20",
+        "queue window remove root.default w",
+        "colocation off --now",
+    ):
+        result = served.invoke(*shlex.split(command))
+        assert (result.exit_code, result.stderr.count(line), line in result.stdout) == (0, 1, False), result.output
+    for command in ("app list", "queue tree", "queue history", "queue export", "colocation status"):
+        result = served.invoke(*shlex.split(command))
+        assert (result.exit_code, "Server:" in result.output) == (0, False), result.output
+    refused = served.run("set", "root.nowhere", "state=STOPPED")
+    assert (refused.exit_code, line in refused.stderr) == (1, False), refused.output
+    assert "Asked was http://rm:1, from YODEL_SERVER." in refused.stderr
+
+
 def test_dry_run_shows_what_would_be_and_changes_nothing(served: Served) -> None:
     result = served.run("set", "root.default", "user-limit-factor=3", "--dry-run")
     assert (result.exit_code, served.version) == (0, 1)
@@ -100,7 +125,7 @@ def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path)
     differs = served.run("diff", str(path))
     assert differs.exit_code == 1
     assert "root.etl.capacity\t-\t30" in differs.stdout
-    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: locality is asked of Kub" in differs.stderr
+    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: how long a request" in differs.stderr
     assert served.version == 1
     served.done("import", str(path), "--reason", "from the old cluster")
     assert served.capacities == {"default": 70.0, "etl": 30.0}

@@ -13,19 +13,24 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.api_rows import NODE, fill
+from tests.support.fakes import FakePods
 from tests.support.loans import measured_report
+from tests.support.rm_options import POD_SETTINGS
 from tests.support.served_world import Served, serving_world
 from yodel import cli
-from yodel.client import api
+from yodel.client import api, colocation
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.errors import Refused
 from yodel.ports.kube_nodes import NodeObservation
+from yodel.services.nodes.taking_back import TakingBack
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
+from yodel.translator.profiles import PodProfiles
 from yodel.translator.publishing import Lent
-from yodel.translator.undo_lines import undo_lines
+from yodel.translator.undo_lines import undo_lines, unpublish_line, unpublish_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 
@@ -57,6 +62,13 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         yield made
 
 
+def unpublish(served: Served, name: str = "kube-1") -> None:
+    """The watch shows that the names are gone."""
+    node = served.world.rm.publishing.nodes["kube-1"].observed
+    gone = replace(node, name=name, resource_version="9", capacity={}, allocatable={}, annotations={})
+    served.on_loop(lambda: served.world.rm.node_sinks.node_seen(gone))
+
+
 def hear(served: Served) -> None:
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
@@ -83,6 +95,21 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     assert off.exit_code == 0, off.output
     assert not served.world.rm.publishing.colocation.is_on
     assert "kube-1\tGOING" in off.stdout
+
+
+def test_what_could_not_be_told_of_pods_is_a_warning(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(pods: FakePods, manifest: object) -> int:
+        raise Refused('pods "a" is forbidden: exceeded quota: all')
+
+    batch = PodProfiles(default=replace(POD_SETTINGS, dialect=dialect("koordinator")), by_queue={})
+    served.on_loop(lambda: served.world.rm.maker.use(batch))
+    monkeypatch.setattr(FakePods, "priority_of", full)
+    done = served.invoke("colocation", "on")
+    assert done.exit_code == 0, done.output
+    warning = "warning: whether batch pods can be made, and give way to services, is not known: exceeded quota: all"
+    assert warning in done.stderr
+    assert served.world.rm.publishing.colocation.is_on
+    assert "warning" not in served.invoke("colocation", "on", "window-s=20").output, "it is on"
 
 
 def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
@@ -132,7 +159,7 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
 
 
-def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere(served: Served) -> None:
+def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: Served) -> None:
     rm = served.world.rm
     served.invoke("colocation", "on", "limits=true")
 
@@ -147,8 +174,19 @@ def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere
     assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout
     lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
     assert [line.strip() for line in lines] == [*undo_lines("")]
+    assert "kube-1: it lends nothing new: what is published follows its pods down" in late.stdout
+    lines = late.stdout.partition("With kubectl, once no batch pod is there:\n")[2].splitlines()
+    assert lines[0].strip() == unpublish_line("kube-1", (CPU, MEMORY))
     served.on_loop(lambda: rm.nodes.give_up(NODE.id))
     assert "kube-1\tSILENT\t2\t\tits agent is silent" in served.invoke("colocation", "status").stdout
+
+    confirm(0)
+    late = served.invoke("colocation", "off", "--wait", "0")
+    assert (late.exit_code, "As root" in late.stdout) == (1, False), late.output
+    unpublish(served)
+    confirm(2)
+    late = served.invoke("colocation", "off", "--wait", "0")
+    assert (late.exit_code, "kubectl" in late.stdout) == (1, False), late.output
 
     answers = threading.Timer(0.2, confirm, [0])
     answers.start()
@@ -159,12 +197,68 @@ def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere
     assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
 
 
+def test_off_tells_of_names_that_go_and_takes_no_resource_manager_that_saw_no_node_for_done(served: Served) -> None:
+    served.invoke("colocation", "on")
+    answers = threading.Timer(0.2, unpublish, [served])
+    answers.start()
+    done = served.invoke("colocation", "off", "--wait", "60")
+    answers.join()
+    assert (done.exit_code, "kube-1: nothing is published any more." in done.stdout) == (0, True), done.output
+    served.on_loop(lambda: served.world.rm.node_sinks.nodes_listed([]))
+    early = served.invoke("colocation", "off", "--wait", "0")
+    assert early.exit_code == 1
+    assert "The ResourceManager has seen no node of Kubernetes yet." in early.stdout
+
+
+def test_a_grace_period_is_waited_for_before_what_is_left_is_ended(served: Served) -> None:
+    rm = served.world.rm
+    alone = served.invoke("colocation", "off", "--grace-period", "5")
+    assert (alone.exit_code, "only --now waits" in alone.stderr) == (2, True), alone.output
+    served.invoke("colocation", "on")
+    hear(served)
+    live = [*rm.state.live_containers()]
+    answers = threading.Timer(0.2, unpublish, [served])
+    answers.start()
+    done = served.invoke("colocation", "off", "--now", "--grace-period", "60")
+    answers.join()
+    assert (done.exit_code, "being ended" in done.stderr) == (0, False), done.output
+    assert [*rm.state.live_containers()] == live
+
+
+def test_what_starts_after_now_is_ended_too_while_it_waits(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pod was made before, and found room when others had ended."""
+    ended, taking_back = list[int](), served.world.rm.taking_back
+
+    async def end_containers(user: str) -> int:
+        ended.append(await TakingBack.end_containers(taking_back, user))
+        if len(ended) == 3:
+            unpublish_here()
+        return ended[-1]
+
+    node = served.world.rm.publishing.nodes["kube-1"].observed
+    gone = replace(node, resource_version="9", capacity={}, allocatable={}, annotations={})
+
+    def unpublish_here() -> None:
+        served.world.rm.node_sinks.node_seen(gone)
+
+    monkeypatch.setattr(taking_back, "end_containers", end_containers)
+    monkeypatch.setattr(colocation, "LOOK_S", 0.01)
+    served.invoke("colocation", "on")
+    hear(served)
+    done = served.invoke("colocation", "off", "--now", "--wait", "60")
+    assert (done.exit_code, ended) == (0, [2, 0, 0]), done.output
+
+
 def test_without_a_resource_manager_off_says_what_to_run_on_any_node(monkeypatch: pytest.MonkeyPatch) -> None:
     transport = httpx2.MockTransport(lambda request: httpx2.Response(503, text="starting"))
     monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
     monkeypatch.setenv("YODEL_SERVER", "http://rm:8088")
     done = CliRunner().invoke(cli.app, ["colocation", "off", "--wait", "60"])
-    assert (done.exit_code, [line.strip() for line in done.stdout.splitlines()[1:]]) == (1, [*undo_lines("")])
+    assert done.exit_code == 1
+    assert [line.removeprefix("  ") for line in done.stdout.splitlines() if line.startswith("  ")] == [
+        *unpublish_lines(),
+        *undo_lines(""),
+    ]
     assert "No ResourceManager answers." in done.stdout
 
 

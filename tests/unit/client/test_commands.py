@@ -201,7 +201,7 @@ def test_applications_are_filtered(net: Net) -> None:
         (("app", "list", "--queue", "none"), "Invalid queue: 'none'"),
         (("app", "show", "job_1"), "error: Invalid ApplicationId: 'job_1'; expected application_"),
         (("app", "kill", str(RUNNING.id), "../nodes"), "Invalid ApplicationId: '../nodes'"),
-        (("app", "watch", "application_1_1"), "Invalid ApplicationId"),
+        (("app", "watch", "application_1_x"), "Invalid ApplicationId"),
         (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
         (
             ("node", "show", "nope"),
@@ -258,7 +258,10 @@ def test_kill_of_what_has_ended_says_so_and_is_no_success(net: Net, monkeypatch:
     monkeypatch.setattr(net, "is_owner_of_all", True)
     result = run("app", "kill", FAILED.id)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
+    assert result.stderr == (
+        "Server: http://localhost:8088 (the default: nothing names another)\n"
+        f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
+    )
     both = run("app", "kill", FAILED.id, RUNNING.id)
     assert (both.exit_code, both.stdout.split()[0]) == (1, str(RUNNING.id))
     as_json = run("app", "kill", FAILED.id, "--json")
@@ -272,6 +275,8 @@ def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
     assert (result.exit_code, result.stdout) == (0, "err\nout\n")
     assert f"warning: {TASK.id}: node-1:8041 does not have them any more" in result.stderr
     assert run("app", "logs", RUNNING.id, "--am", "--file", "stdout").stdout == "out\n"
+    spelled = [str(one).replace("_0", "_") for one in (RUNNING.id, MASTER.id)]
+    assert run("app", "logs", spelled[0], "--container", spelled[1], "--file", "stdout").stdout == "out\n"
     assert read(run("app", "logs", RUNNING.id, "--json"))[0]["container_id"] == str(MASTER.id)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yodel.client.server import STANDARD_URL, SeveralLocals, find_server
+from yodel.client.server import STANDARD_URL, Server, SeveralLocals, find_server
 from yodel.errors import InvalidValue
 from yodel.local.running import RunningLocal
 from yodel.translator.client_config import site_xml
@@ -32,8 +32,8 @@ def test_the_first_that_names_one_counts(tmp_path: Path) -> None:
 
 def test_each_says_where_it_comes_from(tmp_path: Path) -> None:
     hadoop = conf(tmp_path, resourcemanager_hostname="rm")
-    assert find_server("x", {}, []).origin == "--server"
-    assert find_server(None, {"YODEL_SERVER": "x"}, []).origin == "YODEL_SERVER"
+    assert find_server("http://x", {}, []).origin == "--server"
+    assert find_server(None, {"YODEL_SERVER": "http://x/"}, []) == Server(url="http://x", origin="YODEL_SERVER")
     site = tmp_path / "yarn-site.xml"
     assert find_server(None, hadoop, []).origin == f"HADOOP_CONF_DIR (yarn.resourcemanager.hostname in {site})"
     assert find_server(None, {}, [LOCAL]).origin == "your yodel local --dir /tmp/a"
@@ -65,9 +65,48 @@ def test_of_several_resource_managers_the_first_is_asked(tmp_path: Path) -> None
     assert find_server(None, {"HADOOP_CONF_DIR": str(tmp_path)}, []).url == "http://a:1"
 
 
-def test_configuration_that_names_none_leaves_the_others(tmp_path: Path) -> None:
-    assert find_server(None, conf(tmp_path, nodemanager_hostname="x"), [LOCAL]).url == LOCAL.rest_url
-    assert find_server(None, {"HADOOP_CONF_DIR": str(tmp_path / "none")}, []).url == STANDARD_URL
+def test_what_is_set_and_names_none_never_leaves_it_to_another(tmp_path: Path) -> None:
+    """With a slip of the pen in it, a command would change that one."""
+    typo, file = tmp_path / "hadoop-prdo", tmp_path / "file"
+    file.touch()
+    hadoop = "HADOOP_CONF_DIR"
+    for option, environment, words in (
+        (None, {hadoop: str(typo)}, f"Invalid {hadoop}: '{typo}'; expected a directory with a yarn-site.xml"),
+        (None, {hadoop: str(file)}, f"Invalid {hadoop}: '{file}'; expected a directory with a yarn-site.xml"),
+        (
+            None,
+            conf(tmp_path, resourcemanager_hostnam="rm"),
+            f"Invalid {hadoop}: '{tmp_path}/yarn-site.xml'; expected yarn.resourcemanager.webapp.address or "
+            "yarn.resourcemanager.hostname in it, or --server",
+        ),
+        (None, {"YODEL_SERVER": ""}, "Invalid YODEL_SERVER: ''; expected a URL like http://rm-host:8088"),
+        (None, {"YODEL_SERVER": "rm:8088"}, "Invalid YODEL_SERVER: 'rm:8088'; expected a URL like http://rm-host:8088"),
+        ("", {"YODEL_SERVER": "http://rm"}, "Invalid --server: ''; expected a URL like http://rm-host:8088"),
+    ):
+        with pytest.raises(InvalidValue) as raised:
+            find_server(option, environment, [LOCAL])
+        assert str(raised.value) == words
+    broken = conf(tmp_path, resourcemanager_webapp_address="rm:80 88")
+    with pytest.raises(
+        InvalidValue, match=r"Invalid yarn.resourcemanager.webapp.address in .*/yarn-site.xml: 'http://"
+    ):
+        find_server(None, broken, [LOCAL])
+    (tmp_path / "yarn-site.xml").write_text(
+        site_xml({"yarn.resourcemanager.ha.enabled": "true", "yarn.resourcemanager.ha.rm-ids": "rm1"}, "a test")
+    )
+    with pytest.raises(InvalidValue, match=r"webapp\.address\.rm1"):
+        find_server(None, broken, [LOCAL])
+
+
+@pytest.mark.parametrize("server", ["", "rm", "rm:8088", "ftp://rm", "http://", "http://rm:x", "http://[::1"])
+def test_server_has_to_be_a_url(server: str) -> None:
+    with pytest.raises(InvalidValue, match="Invalid --server"):
+        find_server(server, {}, [])
+
+
+def test_a_variable_of_hadoops_that_is_empty_is_not_set() -> None:
+    """Its scripts write it so."""
+    assert find_server(None, {"HADOOP_CONF_DIR": ""}, []).url == STANDARD_URL
 
 
 def test_variables_that_name_each_other_end(tmp_path: Path) -> None:

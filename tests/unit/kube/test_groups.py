@@ -45,6 +45,10 @@ class Recorded:
         self.asked.append(("get", name))
         return None
 
+    async def priority_of(self, manifest: Manifest) -> int | None:
+        self.asked.append(("priority_of", manifest))
+        return None
+
 
 def group_of(manifest: Manifest) -> Group | None:
     name = manifest.get("group")
@@ -67,7 +71,14 @@ async def test_it_is_a_pods_port_that_passes_all_else_on() -> None:
     await port.resize({"name": "a"})
     await port.delete("a", grace_s=3)
     await port.get("a")
-    assert pods.asked == [("create", {"name": "a"}), ("resize", {"name": "a"}), ("delete", ("a", 3)), ("get", "a")]
+    await port.priority_of({"name": "a"})
+    assert pods.asked == [
+        ("create", {"name": "a"}),
+        ("resize", {"name": "a"}),
+        ("delete", ("a", 3)),
+        ("get", "a"),
+        ("priority_of", {"name": "a"}),
+    ]
     assert api.server.asked == []
 
 

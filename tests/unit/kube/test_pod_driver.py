@@ -167,6 +167,23 @@ async def test_an_answer_that_is_no_pod_is_unavailable() -> None:
         await pods.get("a")
 
 
+async def test_what_would_become_of_a_pod_is_asked_and_nothing_is_created() -> None:
+    pods, api = driver(Answer(body={"spec": {"priority": -200}}), Answer(body={"spec": {}}), Answer(body=b"<html>"))
+    assert await pods.priority_of(manifest()) == -200
+    assert await pods.priority_of(manifest()) is None, "without the admission plugin"
+    with pytest.raises(Unavailable, match="the answer is no pod"):
+        await pods.priority_of(manifest())
+    assert [(one.method, one.path, one.query) for one in api.server.asked] == [
+        ("POST", "/api/v1/namespaces/jobs/pods", {"dryRun": "All"})
+    ] * 3
+
+
+async def test_a_pod_that_could_not_be_is_refused_with_the_servers_words() -> None:
+    pods, _ = driver(refusal(403, "Forbidden", "no PriorityClass with name koord-batch was found"))
+    with pytest.raises(Refused, match="no PriorityClass with name koord-batch was found"):
+        await pods.priority_of(manifest())
+
+
 async def test_names_cannot_leave_their_path() -> None:
     pods, api = driver(NOT_FOUND)
     await pods.get("../../secrets/x?y")

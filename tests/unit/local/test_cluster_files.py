@@ -16,6 +16,8 @@ from yodel.local.cluster_files import agent_file, closed_parents, kube_file, mak
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import choose_ports
 from yodel.settings import rm as settings
+from yodel.translator.trial_pods import class_of, trial_pods
+from yodel.wiring.from_settings import pod_profiles
 
 PRIVATE = ("node-token", "kubeconfig", "rm/rm.toml", "kube/kube.json", "nodes/node-2/nm.toml")
 
@@ -83,7 +85,28 @@ def test_nothing_is_fixed_where_capacity_is_measured_and_processes_are_what_is_m
     }
     rm = settings.load(rm_file(options.directory))
     assert (rm.dialect, rm.milli_per_vcore, rm.maximum_allocation_vcores) == ("koordinator", 100, 30)
-    assert nm_plugin.settings.load(agent_file(options.directory, "node-1")).cgroup_mount == ""
+    agent = nm_plugin.settings.load(agent_file(options.directory, "node-1"))
+    assert (agent.cgroup_mount, agent.fetch_closed_networks) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("dialect", "colocation", "task_class", "classes"),
+    [
+        ("native", None, None, {}),
+        ("koordinator", None, None, {"koord-batch": 5000}),
+        ("koordinator", "crane", "yodel-task", {"yodel-am": -100, "yodel-task": -200}),
+    ],
+)
+def test_the_classes_that_pods_name_are_there(
+    tmp_path: Path, dialect: str, colocation: str | None, task_class: str | None, classes: dict[str, int]
+) -> None:
+    options = LocalOptions(directory=tmp_path / "local", dialect=dialect, colocation=colocation)
+    make_directories(options.directory)
+    cluster_files.write_configuration(options, choose_ports("auto", 1, options.directory / "ports.json"))
+    profile = pod_profiles(settings.load(rm_file(options.directory))).default
+    assert (profile.priority_class_task or None) == task_class
+    assert json.loads(kube_file(options.directory).read_text())["priority_classes"] == classes
+    assert {class_of(pod) for pod in trial_pods([profile]).values()} == (classes.keys() or {""})
 
 
 def test_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -80,6 +80,17 @@ def test_a_policy_survives_the_wire_and_a_static_zero_is_not_an_absent_one() -> 
     assert colocation.policy(message) == POLICY
 
 
+def test_what_is_allocatable_survives_the_wire() -> None:
+    for amounts in ({}, {CPU_MILLI: 1, MEMORY_MIB: 0}):
+        assert colocation.allocatable(colocation.allocatable_pb(amounts)) == amounts
+
+
+@pytest.mark.parametrize("amounts", [{"disks": 1}, {MEMORY_MIB: -1}, {CPU_MILLI: 1, MEMORY_MIB: 1, "disks": 1}])
+def test_what_cannot_be_allocatable_is_refused(amounts: dict[str, int]) -> None:
+    with pytest.raises(InvalidValue, match="allocatable"):
+        colocation.allocatable(colocation.allocatable_pb(amounts))
+
+
 def test_no_policy_is_a_message_without_a_version() -> None:
     assert colocation.policy(colocation.policy_pb(None)) is None
 
@@ -102,7 +113,7 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m, "written_groups", -1), "capacity.written_groups"),
         (lambda m: setattr(m, "best_effort", "kubepods/$(reboot)"), "capacity.best_effort"),
         (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
-        (lambda m: setattr(m, "best_effort", "kubepods\n"), "capacity.best_effort"),
+        (lambda m: setattr(m, "best_effort", "kubepods/burstable"), "capacity.best_effort"),
         (lambda m: m.loans.add(), "capacity.loans"),
         (lambda m: m.counts.extend([pb.YodelFigureProto(name="x")] * 16), "capacity.counts"),
         (lambda m: setattr(m.counts[0], "amount", -1), "capacity.counts"),

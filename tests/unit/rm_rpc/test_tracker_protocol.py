@@ -11,7 +11,7 @@ from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import RESOURCES
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
@@ -21,19 +21,22 @@ from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
-from yodel.errors import InvalidValue
+from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import capacity_report_pb, emergency_pb, policy
+from yodel.pb_convert.colocation import allocatable, capacity_report_pb, emergency_pb, policy
+from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
+from yodel.services.nodes.agents import ALL_PODS_EVERY
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -332,38 +335,163 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     assert policy(answer.colocation_policy) is None, "it is to stop"
 
 
-async def test_pods_are_named_to_agents_that_bound_them_once(world: World, protocol: RpcProtocol) -> None:
+async def test_what_is_allocatable_is_told_once_and_when_it_changes(world: World, protocol: RpcProtocol) -> None:
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    machine = {"cpu": "16", "memory": "16Gi"}
+    world.statuses.put(NODE.host, allocatable={"cpu": "15500m", "memory": "13Gi"}, capacity=machine)
+    await world.settle()
+    able = registration(kubernetes_node_name=NODE.host, can=RESOURCES)
+
+    async def told(answered: int | None = None) -> dict[str, int]:
+        beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id if answered is None else answered)
+        return allocatable((await call(protocol, "nodeHeartbeat", context(), beat)).allocatable)
+
+    await call(protocol, "registerNodeManager", context(), able)
+    assert await told() == {}, "nothing is lent"
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    expected = {CPU_MILLI: 15_500, MEMORY_MIB: 13 * 1024}
+    answered = world.rm.nodes.runtimes[NODE].response_id
+    assert await told() == expected
+    assert await told(answered) == expected, "that answer was lost"
+    assert await told() == {}, "it was told"
+    world.statuses.change(NODE.host, allocatable=machine)
+    await world.settle()
+    assert await told() == {CPU_MILLI: 16_000, MEMORY_MIB: 16_384}
+    await call(protocol, "registerNodeManager", context(), able)
+    assert await told() == {CPU_MILLI: 16_000, MEMORY_MIB: 16_384}, "it may have forgotten"
+    world.rm.use_colocation(OFF)
+    assert await told() == {}
+    await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name=NODE.host))
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await told() == {}, "it does not measure"
+
+
+# --- who may be which node -------------------------------------------------------------------------------------------
+
+
+async def test_agent_registers_as_the_node_that_its_token_names(world: World, protocol: RpcProtocol) -> None:
+    for said in ("node-1", ""):
+        answer = await call(
+            protocol, "registerNodeManager", node_context(b"node-1"), registration(kubernetes_node_name=said)
+        )
+        assert answer.nodeAction == common.NODE_ACTION_NORMAL, "one that does not name it is on the node of its host"
+    for name, said in ((b"node-9", "node-1"), (b"node-9", ""), (b"node-1", "node-9")):
+        answer = await call(
+            protocol, "registerNodeManager", node_context(name), registration(kubernetes_node_name=said)
+        )
+        assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
+        assert answer.diagnostics_message == (
+            f"Disallowed NodeManager node-1:8041: its node token is of {name.decode()}, and it says that it is on "
+            f"{said or 'node-1'}, Sending SHUTDOWN signal to the NodeManager."
+        )
+        assert not answer.HasField("nm_token_master_key")
+        assert not answer.HasField("container_token_master_key")
+    assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-1"
+
+
+async def test_agent_of_another_node_has_no_say_over_a_node_id(world: World, protocol: RpcProtocol) -> None:
+    """Not by registering it for its own node, nor by beats, nor by leaving for it."""
+    am = await world.running_am()
+    (one,) = await am.obtain(1)
+    mallory, before = node_context(b"node-9"), world.rm.state.nodes[NODE]
+    answer = await call(protocol, "registerNodeManager", mallory, registration(kubernetes_node_name="node-9"))
+    reason = "its node token is of node-9, and this node id is registered for node-1"
+    text = f"Disallowed NodeManager node-1:8041: {reason}, Sending SHUTDOWN signal to the NodeManager."
+    assert (answer.nodeAction, answer.diagnostics_message) == (common.NODE_ACTION_SHUTDOWN, text)
+    assert not answer.HasField("nm_token_master_key")
+
+    beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id, is_healthy=False)
+    add_status(beat, one, pb.C_COMPLETE, 5)
+    beat.last_known_nm_token_master_key.key_id = beat.last_known_container_token_master_key.key_id = -1
+    beat.log_aggregation_reports_for_apps.add(
+        application_id=ids.application_id_pb(am.application_id),
+        log_aggregation_status="LOG_FAILED",
+        diagnostics="false",
+    )
+    answer = await call(protocol, "nodeHeartbeat", mallory, beat)
+    assert (answer.nodeAction, answer.diagnostics_message) == (common.NODE_ACTION_SHUTDOWN, text)
+    assert not answer.HasField("nm_token_master_key")
+    request = msg.UnRegisterNodeManagerRequestProto(node_id=ids.node_id_pb(NODE))
+    with pytest.raises(AccessDenied, match=reason):
+        await call(protocol, "unRegisterNodeManager", mallory, request)
+    await world.settle()
+    assert world.rm.state.nodes[NODE] == before
+    assert world.container(one).is_live
+    assert not world.rm.log_aggregation.nodes_of(am.application_id)
+
+    await call(protocol, "unRegisterNodeManager", node_context(b"node-1"), request)
+    await world.settle()
+    assert world.rm.state.nodes[NODE].state is NodeState.SHUTDOWN
+    answer = await call(protocol, "registerNodeManager", mallory, registration(kubernetes_node_name="node-9"))
+    assert answer.nodeAction == common.NODE_ACTION_NORMAL, "nobody has it any more, nor anything there"
+
+
+async def test_node_id_is_free_once_its_kubernetes_node_is_gone(world: World, protocol: RpcProtocol) -> None:
+    """Addresses are given anew when machines are replaced."""
+    am = await world.running_am()
+    new, request = node_context(b"node-9"), registration(kubernetes_node_name="node-9")
+    topology = world.rm.topology
+    there, fresh = (NodeObservation(name=name, uid=name, resource_version="1") for name in ("node-1", "node-9"))
+    topology.nodes_listed([there, fresh])
+    assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_SHUTDOWN
+    topology.nodes_listed([fresh])
+    assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_NORMAL
+    await world.settle()
+    assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-9"
+    assert not world.container(am.container.id).is_live, "it ran on the node that is gone"
+
+
+async def test_where_no_secret_is_shared_no_token_is_asked_for(world: World, protocol: RpcProtocol) -> None:
+    for said in ("node-1", "node-9"):
+        answer = await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name=said))
+        assert answer.nodeAction == common.NODE_ACTION_NORMAL
+    assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-9"
+
+
+async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bounded(
+    world: World, protocol: RpcProtocol
+) -> None:
     am = await world.running_am()
     one, other = await am.obtain(2)
     observed = world.rm.reconciler.observed(one)
     assert observed is not None
     able = registration(kubernetes_node_name="node-1", can=RESOURCES)
 
-    async def named(*containers: ContainerId) -> list[tuple[ContainerId, str]]:
+    async def named(*containers: ContainerId, version: str = "") -> list[tuple[ContainerId, str]]:
         beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id)
+        beat.colocation_policy_version = version
         for container in containers:
             add_status(beat, container, pb.C_RUNNING, -1000)
         answer = await call(protocol, "nodeHeartbeat", context(), beat)
         return [(ids.container_id(pod.container_id), pod.uid) for pod in answer.pods]
 
     await call(protocol, "registerNodeManager", context(), able)
-    world.rm.use_colocation(Colocation(policy=POLICY))
-    assert await named(one) == [], "nothing is bounded"
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
-    assert await named(one) == [], "it was told"
-    world.rm.use_colocation(Colocation(policy=POLICY))
-    assert await named(one) == []
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
-    assert await named(one) == [(one, observed.uid)], "a quota counts the masters among them"
-    assert await named() == []
-    assert await named(one) == [(one, observed.uid)], "it runs there again"
+    assert [found for found, _ in await named(one, other)] == [other]
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
+    assert [found for found, _ in await named(one, other)] == [one, other], "an earlier release forgot them"
+    assert await named(one, other, version=POLICY.version) == []
+    world.rm.reconciler.pod_seen(replace(observed, uid="another"))
+    news = [await named(one, version=POLICY.version) for _ in range(ALL_PODS_EVERY)]
+    assert [told for told in news if told] == [[(one, "another")]], "its kubelet refused the first one"
+    assert list(world.rm.nodes.runtimes[NODE].named_pods) == [one], "what has ended is forgotten"
     await call(protocol, "registerNodeManager", context(), able)
     assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))
-    assert await named(one) == [], "it does not measure"
+    assert await named(one) == [], "it is no agent of ours"
+
+
+async def test_a_container_s_token_names_its_pod(world: World) -> None:
+    am = await world.running_am()
+    (one,) = await am.obtain(1)
+    observed, container = world.rm.reconciler.observed(one), world.rm.state.containers[one]
+    assert observed is not None
+    token = world.rm.tokens.container_token(container, now_ms=0)
+    assert token_pb.ContainerTokenIdentifierProto.FromString(token.identifier).pod_uid == observed.uid
+    world.rm.reconciler.pods_listed([])
+    token = world.rm.tokens.container_token(container, now_ms=0)
+    assert not token_pb.ContainerTokenIdentifierProto.FromString(token.identifier).HasField("pod_uid")
 
 
 async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(

@@ -6,7 +6,7 @@ from tests.support.fakes import FakeStatuses
 from tests.support.loans import POLICY
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.errors import Refused
-from yodel.services.nodes.lent_as import measures_of, require_possible
+from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -26,13 +26,18 @@ async def test_on_takes_a_dialect_that_queues_draw_on_and_every_right() -> None:
     statuses = FakeStatuses(lambda _: None)
     only_native, batch = rules_of(NATIVE, {}, 1000), rules_of(BATCH, {}, 1000)
     with pytest.raises(Refused, match="no queue draws on a dialect other than native"):
-        await require_possible(ON, OFF, only_native, (), statuses)
+        await require_possible(ON, only_native, (), statuses)
     with pytest.raises(Refused, match="expected one of those that queues draw on: koordinator"):
-        await require_possible(KATALYST, OFF, batch, (), statuses)
+        await require_possible(KATALYST, batch, (), statuses)
     statuses.missing = ("rbac.nodeStatus (…)",)
     with pytest.raises(Refused, match=r"cannot be true: the node token; rbac.nodeStatus \(…\) is missing"):
-        await require_possible(ON, OFF, batch, ("the node token",), statuses)
-    await require_possible(OFF, ON, batch, ("the node token",), statuses)
-    await require_possible(ON, ON, batch, ("the node token",), statuses)
+        await require_possible(ON, batch, ("the node token",), statuses)
     statuses.missing = ()
-    await require_possible(ON, OFF, batch, (), statuses)
+    assert await require_possible(ON, batch, (), statuses) == BATCH.measures
+
+
+def test_what_is_on_already_is_not_switched_on() -> None:
+    assert is_switched_on(ON, OFF)
+    assert is_switched_on(KATALYST, ON)
+    assert not is_switched_on(ON, ON)
+    assert not is_switched_on(OFF, ON)

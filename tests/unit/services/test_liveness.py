@@ -3,6 +3,7 @@ from __future__ import annotations
 from tests.support.fakes import NODE
 from tests.support.playbook import World
 from tests.support.rm_options import Options
+from yodel.domain.ids import NodeId
 from yodel.domain.states import AttemptState, NodeState
 from yodel.services.liveness import LivenessSettings
 
@@ -59,3 +60,29 @@ async def test_unhealthy_node_is_watched_too() -> None:
         await world.settle()
         await world.pass_time(61)
         assert world.rm.state.nodes[NODE].state is NodeState.LOST
+
+
+async def test_agent_whose_node_has_another_one_is_lost_once_it_is_silent() -> None:
+    """It was restarted on another port, or its machine was replaced: its containers do not wait ten minutes."""
+    second = NodeId(NODE.host, 9999)
+    async with World(SHORT) as world:
+        am = await world.running_am()
+        await world.pass_time(31)
+        assert world.rm.state.nodes[NODE].state is NodeState.RUNNING, "it is alone"
+        await world.register_node(second)
+        await world.beat()
+        for _ in range(3):
+            await world.pass_time(15)
+            await world.beat(node_id=second)
+        await world.settle()
+        assert world.rm.state.nodes[NODE].state is NodeState.LOST
+        assert not world.container(am.container.id).is_live
+        assert world.rm.state.node_index.of_kubernetes(NODE.host) == world.rm.state.nodes[second]
+
+
+async def test_agents_of_a_node_of_which_none_is_heard_have_the_whole_time() -> None:
+    async with World(SHORT) as world:
+        for node_id in (NODE, NodeId(NODE.host, 9999)):
+            await world.register_node(node_id)
+        await world.pass_time(60)
+        assert {node.state for node in world.rm.state.nodes.values()} == {NodeState.RUNNING}

@@ -43,8 +43,8 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
     used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
     rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
 
-    async def have_all(_: Colocation) -> None:
-        return
+    async def have_all(_: Colocation) -> Sequence[str]:
+        return ()
 
     consequences = Consequences(
         am_share=used.append,

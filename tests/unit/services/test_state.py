@@ -148,6 +148,58 @@ def test_kubernetes_node_with_a_new_agent_is_not_closed_by_its_old_one() -> None
     assert not state.node_index.is_closed("k1")
 
 
+def agents(*states: NodeState) -> list[Node]:
+    """Of one Kubernetes node, each with cores of its own number."""
+    return [
+        Node(id=NodeId("h", n), state=state, kubernetes_node_name="k1", capability=Resource(1024 * n, n))
+        for n, state in enumerate(states, 1)
+    ]
+
+
+def test_of_several_agents_of_a_kubernetes_node_the_first_that_registered_counts() -> None:
+    first, second, third = agents(NodeState.RUNNING, NodeState.RUNNING, NodeState.RUNNING)
+    state = state_of(second, first, third)
+    assert list(state.node_index.agents_of("k1")) == [second.id, first.id, third.id]
+    assert state.node_index.of_kubernetes("k1") == state.node_index.speaker("k1") == second
+    assert [state.node_index.speaks(one) for one in (first, second, third)] == [False, True, False]
+    assert state.usable_resource == second.capability, "a place that nothing can be placed on is none"
+
+    state.publish([replace(second, state=NodeState.UNHEALTHY)])
+    assert (state.node_index.of_kubernetes("k1"), state.usable_resource) == (None, NONE)
+    assert state.node_index.is_closed("k1"), "that it is sick gives nobody its place"
+    state.publish([replace(second, capability=Resource(512, 1))])
+    assert state.node_index.speaker("k1") == state.nodes[second.id], "registered anew, it keeps its turn"
+
+    state.publish([replace(second, state=NodeState.LOST)])
+    assert state.node_index.of_kubernetes("k1") == first
+    assert state.usable_resource == first.capability
+    state.publish([second])
+    assert state.node_index.speaker("k1") == first, "it was gone"
+    state.publish([replace(first, kubernetes_node_name="k2")])
+    assert (state.node_index.speaker("k1"), state.node_index.speaker("k2")) == (third, state.nodes[first.id])
+    assert state.usable_resource == third.capability + first.capability
+    state.publish([replace(one, state=NodeState.SHUTDOWN) for one in (third, second)])
+    assert state.node_index.speaker("k1") is None
+    assert state.node_index.is_closed("k1")
+
+
+def test_after_a_takeover_the_agent_that_was_given_containers_is_the_first() -> None:
+    first, second = agents(NodeState.RUNNING, NodeState.RUNNING)
+    held = a_container(node_id=second.id, state=ContainerState.RUNNING)
+    newer = a_container(container=9, node_id=first.id, state=ContainerState.RUNNING)
+    for containers, speaker in (((), first), ((held,), second), ((newer, held), second)):
+        rows = Snapshot(
+            identity=IDENTITY,
+            queues=(),
+            applications=(an_application(),),
+            attempts=(),
+            containers=containers,
+            nodes=(first, second),
+            master_keys=(),
+        )
+        assert ClusterState.of(rows).node_index.speaker("k1") == speaker
+
+
 def test_leaving_node_counts_as_what_it_holds() -> None:
     running = a_container(container=2, node_id=NODE_ID, state=ContainerState.RUNNING)
     size = Resource(8192, 8)

@@ -13,6 +13,7 @@ from tests.support.loans import POLICY, report
 from tests.support.playbook import World
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.ids import NodeId
 from yodel.services.nodes.publishing import STALE_S
 from yodel.services.nodes.written_limits import LimitsState
 
@@ -118,6 +119,32 @@ async def test_another_node_s_token_confirms_nothing(world: World) -> None:
     world.rm.use_colocation(WERE_LIMITED)
     await say(world, 0, version="", proved_name="another")
     assert known(world) == (LimitsState.UNDOING, 3)
+
+
+async def test_a_second_agent_of_a_node_confirms_nothing_and_says_nothing_of_it(world: World) -> None:
+    """Whoever has the node's token may register one."""
+    second = NodeId(NODE.host, 1)
+    await say(world, 3)
+    await world.register_node(second)
+    world.rm.use_colocation(WERE_LIMITED)
+    before = world.rm.capacities.view(1).limits
+    for groups in (7, 0):
+        said = CapacityReport(
+            policy_version="",
+            source="",
+            age_ms=0,
+            loans=(),
+            problems=("rm -rf / undoes it",),
+            written_groups=groups,
+            best_effort="other/kubepods/besteffort",
+        )
+        await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
+    assert world.rm.capacities.view(1).limits == before
+    assert "kubepods/besteffort" in before[0].undo_lines[1]
+    await world.run(world.rm.nodes.unregister(NODE))
+    await world.settle()
+    await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
+    assert known(world) == (LimitsState.UNDONE, 0), "the first has left"
 
 
 async def test_a_node_that_kubernetes_does_not_know_is_forgotten(world: World) -> None:

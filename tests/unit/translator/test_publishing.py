@@ -72,6 +72,28 @@ def test_a_loan_is_cut_to_the_machine_and_by_silence(silence: Silence, expected:
     assert found.steps[MEMORY_MIB][0].why == "the node has 9000"
 
 
+@pytest.mark.parametrize(
+    ("machine_mib", "allocatable_mib", "lent", "why"),
+    [
+        (9000, 8000, 8000, "the node has 9000, of which 8000 are allocatable"),
+        (9000, 9000, 8500, "the node has 9000"),
+        (8200, 9000, 8200, "the node has 8200"),
+        (9000, None, 8500, "the node has 9000"),
+        (None, None, 8500, "the API server does not say how large the node is"),
+    ],
+)
+def test_a_loan_is_never_above_allocatable(
+    machine_mib: int | None, allocatable_mib: int | None, lent: int, why: str
+) -> None:
+    machine, allocatable = (
+        None if mib is None else Lent(cpu_milli=8000, memory_mib=mib) for mib in (machine_mib, allocatable_mib)
+    )
+    said = Lent(cpu_milli=9500, memory_mib=8500)
+    found = lend(said, machine, None, Silence.NONE, allocatable=allocatable)
+    assert found.lent == Lent(cpu_milli=9500 if machine is None else 8000, memory_mib=lent)
+    assert found.steps[MEMORY_MIB][0].why == why
+
+
 def test_the_last_steps_lead_on_to_what_is_published() -> None:
     found = publication(Lent(cpu_milli=1000, memory_mib=4), {MEMORY: (6 << 20) * 1000}, BATCH, ())
     unit, pods = last_steps(MEMORY, 4, found)

@@ -4,6 +4,9 @@ An emergency is the node agent's own: it cannot wait for an answer.  It begins w
 mark, memory that is used or time that is lost to waiting for memory, and lasts until a reading below the lower mark.  A
 reading that was lost says nothing: it ends nobody, and ends no emergency.
 
+Used is judged of the node, and of what the kubelet lets all pods use together where it has set that a limit: it evicts
+pods there too, however much of the node is free.
+
 Stalls count only where memory is used up to the lower mark.  A pod that works at its own limit stalls all the same, and
 no other pod's end would give it more.
 """
@@ -48,11 +51,14 @@ class Emergency:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One reading: what is used of the node's memory without files that were read once, and the percent of the last ten
-    seconds in which all that ran waited for memory (None: not known)."""
+    seconds in which all that ran waited for memory (None: not known).  ``pods_size_mib`` is what all pods together may
+    use, of which they use ``pods_used_mib``; None: they have no limit of their own."""
 
     used_mib: int
     size_mib: int
     stall_percent: float | None = None
+    pods_used_mib: int = 0
+    pods_size_mib: int | None = None
 
     @property
     def is_absurd(self) -> bool:
@@ -60,19 +66,26 @@ class Memory:
 
     @property
     def is_high(self) -> bool:
-        return self.used_mib * 100 >= self.size_mib * HIGH_PERCENT
+        return any(used * 100 >= size * HIGH_PERCENT for _, used, size in self._shares)
 
     @property
     def is_low(self) -> bool:
-        return self.used_mib * 100 <= self.size_mib * LOW_PERCENT
+        return all(used * 100 <= size * LOW_PERCENT for _, used, size in self._shares)
 
     @property
     def is_stalled(self) -> bool:
         return self.stall_percent is not None and self.stall_percent > STALL_PERCENT and not self.is_low
 
+    @property
+    def _shares(self) -> list[tuple[str, int, int]]:
+        """Whose memory, how much of it is used, and its size."""
+        node = ("node", self.used_mib, self.size_mib)
+        return [node] if not self.pods_size_mib else [node, ("kubepods", self.pods_used_mib, self.pods_size_mib)]
+
     def __str__(self) -> str:
-        percent = self.used_mib * 100 // self.size_mib
-        used = f"node memory {self.used_mib / 1024:.1f} GiB of {self.size_mib / 1024:.1f} GiB ({percent} %)"
+        """Of the share that is used most."""
+        whose, mib, size_mib = max(self._shares, key=lambda share: share[1] / share[2])
+        used = f"{whose} memory {mib / 1024:.1f} GiB of {size_mib / 1024:.1f} GiB ({mib * 100 // size_mib} %)"
         return used if not self.is_stalled else f"{used}, stalled {self.stall_percent:.0f} % of the time"
 
 
@@ -145,14 +158,15 @@ class Candidate:
 def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -> Candidate | None:
     """Return who is ended; None: there is nobody.
 
-    ApplicationMasters last, and what does not run yet uses little.  Who uses more than it was granted goes before who
-    does not, whatever the ranks: one container must not be able to have others ended.  Then as ``ranks`` say; who has
-    none is newer than those who have, and goes before them, newest first.
+    Who uses more than it was granted goes before who does not, be it an ApplicationMaster, and whatever the ranks: one
+    container must not be able to have others ended.  Of the others ApplicationMasters go last, and what does not run
+    yet uses little.  Then as ``ranks`` say; who has none is newer than those who have, and goes before them, newest
+    first.
     """
     places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
 
-    def turn(one: Candidate) -> tuple[bool, bool, int, int, int, int, int]:
+    def turn(one: Candidate) -> tuple[int, bool, bool, int, int, int, int]:
         newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
-        return one.is_master, not one.is_running, -one.over_mib, places.get(one.container_id, -1), *newest
+        return -one.over_mib, one.is_master, not one.is_running, places.get(one.container_id, -1), *newest
 
     return min(candidates, key=turn, default=None)

@@ -1,7 +1,8 @@
 """The one formula: what could be lent of a resource, as terms that add up.
 
-``part x (share x capacity - max(system if counted, reserved) - factor x online - kept)``.  Each product is rounded so
-that less is lent, and each term is a whole number in the resource's unit; their sum may be negative.
+``part x (share x capacity - max(system if counted, reserved, kubelet-reserved) - factor x online - kept)``.  Each
+product is rounded so that less is lent, and each term is a whole number in the resource's unit; their sum may be
+negative.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from yodel.domain.colocation.policy import Formula
 from yodel.domain.colocation.report import Term
 
 
-def terms(formula: Formula, *, capacity: int, online: int, system: int) -> tuple[Term, ...]:
-    """Return the summands, in the order of the formula; of a static amount it is the only one."""
+def terms(
+    formula: Formula, *, capacity: int, online: int, system: int, kubelet_reserved: int | None = None
+) -> tuple[Term, ...]:
+    """Return the summands, in the order of the formula; of a static amount it is the only one.
+
+    ``kubelet_reserved`` is what the kubelet keeps from pods, None where that is not known: what runs outside of pods
+    runs there, so it is counted once, whichever of them is more.
+    """
     if formula.static_amount is not None:
         return (Term(name="static", amount=formula.static_amount, why="the policy's amount, whatever is measured"),)
     margin_percent = 100 - formula.share_percent
-    taken = system if formula.counts_system else 0
+    taken = max(system if formula.counts_system else 0, formula.reserved, kubelet_reserved or 0)
     found = (
         Term(name="capacity", amount=capacity, why="the size of the node"),
         Term(
@@ -23,7 +30,7 @@ def terms(formula: Formula, *, capacity: int, online: int, system: int) -> tuple
             amount=-_percent_up(margin_percent, capacity),
             why=f"{margin_percent} % of {capacity} are not lent",
         ),
-        Term(name="system", amount=-max(taken, formula.reserved), why=_system_why(formula, system)),
+        Term(name="system", amount=-taken, why=_system_why(formula, system, kubelet_reserved or 0)),
         Term(
             name="online",
             amount=-_percent_up(formula.online_percent, online),
@@ -39,15 +46,19 @@ def terms(formula: Formula, *, capacity: int, online: int, system: int) -> tuple
     )
 
 
-def estimate(formula: Formula, *, capacity: int, online: int, system: int) -> int:
+def estimate(formula: Formula, *, capacity: int, online: int, system: int, kubelet_reserved: int | None = None) -> int:
     """Return the sum of the terms."""
-    return sum(term.amount for term in terms(formula, capacity=capacity, online=online, system=system))
+    found = terms(formula, capacity=capacity, online=online, system=system, kubelet_reserved=kubelet_reserved)
+    return sum(term.amount for term in found)
 
 
-def _system_why(formula: Formula, system: int) -> str:
+def _system_why(formula: Formula, system: int, kubelet_reserved: int) -> str:
+    reserved, whose = formula.reserved, "reserved"
+    if kubelet_reserved > reserved:
+        reserved, whose = kubelet_reserved, "reserved by the kubelet"
     if formula.counts_system:
-        return f"the larger of {system}, the mean of what runs outside of pods, and {formula.reserved}, reserved"
-    return f"{formula.reserved} are reserved; the {system} that run outside of pods are not counted"
+        return f"the larger of {system}, the mean of what runs outside of pods, and {reserved}, {whose}"
+    return f"{reserved} are {whose}; the {system} that run outside of pods are not counted"
 
 
 def _percent_up(percent: int, amount: int) -> int:

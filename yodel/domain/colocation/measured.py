@@ -37,12 +37,14 @@ class Use:
 class Window:
     """One resource over the policy's window: ``uses`` oldest first, ``recent`` the last RECENT_S of them.
 
-    ``capacity`` is the node's size now.  Both have at least one use.
+    ``capacity`` is the node's size now, ``kubelet_reserved`` what the kubelet keeps of it from pods; None: it is not
+    known.  Both sequences have at least one use.
     """
 
     capacity: int
     uses: Sequence[Use]
     recent: Sequence[Use]
+    kubelet_reserved: int | None = None
 
     @property
     def mean_online(self) -> int:

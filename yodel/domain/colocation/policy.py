@@ -1,7 +1,7 @@
 """How much of a node is lent: the numbers of one policy, which the ResourceManager hands to node agents.
 
-Per resource, ``lent = part x (share x capacity - max(system if counted, reserved) - factor x online - kept)``, cut to
-[0, most x capacity].  Percents are whole numbers, so that equal words give equal figures everywhere.
+Per resource the numbers of the formula (``yodel.domain.colocation.estimate``), whose sum is cut to [0, most x
+capacity].  Percents are whole numbers, so that equal words give equal figures everywhere.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ MEMORY_MIB: Final = "memory_mib"
 RESOURCES: Final = (CPU_MILLI, MEMORY_MIB)
 """What may be lent, by its name with its unit."""
 OTHERS_PODS: Final = "best-effort-pods-of-others"
-"""Pods in the best-effort group that are not proved to be Yodel's: they share its quota."""
+"""Pods in the best-effort group that the ResourceManager has not named: they share its quota."""
 ENDED_AT_LIMITS: Final = "processes-ended-at-limits"
 """By the kernel, in containers that went on, since the agent started."""
 

@@ -58,8 +58,8 @@ def numbers_of(policy: Policy, resource: str) -> Numbers:
 
 def loan_of(resource: str, numbers: Numbers, window: Window, before: Before) -> Loan:
     """Return what the node lends of the resource now, with all that led to it."""
-    online, system = window.mean_online, window.mean_system
-    summands = terms(numbers.formula, capacity=window.capacity, online=online, system=system)
+    online, system, kept = window.mean_online, window.mean_system, window.kubelet_reserved
+    summands = terms(numbers.formula, capacity=window.capacity, online=online, system=system, kubelet_reserved=kept)
     amount = sum(term.amount for term in summands)
     steps: list[Step] = []
     for name, step in _STEPS:
@@ -78,6 +78,7 @@ def loan_of(resource: str, numbers: Numbers, window: Window, before: Before) -> 
             Figure(name="best-effort", amount=now.best_effort),
             Figure(name="mean-online", amount=online),
             Figure(name="mean-system", amount=system),
+            *([] if kept is None else [Figure(name="kubelet-reserved", amount=kept)]),
         ),
         terms=summands,
         steps=tuple(steps),
@@ -95,9 +96,10 @@ def is_climbing(loan: Loan) -> bool:
 
 def _down_at_once(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
     """The least that any of the last seconds left."""
-    formula, capacity, recent = numbers.formula, window.capacity, window.recent
+    formula, capacity, kept, recent = numbers.formula, window.capacity, window.kubelet_reserved, window.recent
     least, online = min(
-        (estimate(formula, capacity=capacity, online=use.online, system=use.system), use.online) for use in recent
+        (estimate(formula, capacity=capacity, online=use.online, system=use.system, kubelet_reserved=kept), use.online)
+        for use in recent
     )
     if least < amount:
         return least, f"one of the last {len(recent)} readings left no more: online pods used {online}"

@@ -13,6 +13,7 @@ from typing import Final
 
 from yodel.domain.colocation.report import MEMORY_MIB, RESOURCES
 from yodel.domain.ids import ContainerId
+from yodel.domain.preemption.order import order_of
 
 CPU_VICTIMS_MAX: Final = 3
 CPU_VICTIMS_WITHIN_S: Final = 60.0
@@ -25,15 +26,15 @@ class Holding:
     """A container on lent capacity.
 
     ``over_milli`` is what its queue holds above its guarantee in that pool, in thousandths of the pool, negative where
-    that is less; ``priority`` its application's, ``request_priority`` its own, where the lower number is served first.
+    that is less; ``priority`` and ``submitted_ms`` are its application's, ``request_priority`` is its own.
     """
 
     id: ContainerId
     amounts: Amounts
     over_milli: int = 0
     priority: int = 0
+    submitted_ms: int = 0
     request_priority: int = 0
-    created_ms: int = 0
     is_master: bool = False
 
     @property
@@ -42,11 +43,12 @@ class Holding:
         return (
             self.is_master,
             -self.over_milli,
-            self.priority,
-            -self.request_priority,
-            -self.created_ms,
-            -self.id.application_id.sequence,
-            -self.id.number,
+            *order_of(
+                self.id,
+                priority=self.priority,
+                submitted_ms=self.submitted_ms,
+                request_priority=self.request_priority,
+            ),
         )
 
     @property

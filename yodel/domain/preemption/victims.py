@@ -5,9 +5,9 @@ placement may be had, and only what stands in the way there goes.  Room that is 
 What goes for one container is a claim: it is told and ended whole.  Where it takes more than one victim of the size,
 the node has to be held, or what the first one leaves would be given to others.
 
-In this order (FifoCandidatesSelector): what is on notice already, pods that no node was found for, applications of the
-lowest priority, of them those submitted last, of their containers those of the lowest priority, of these the newest;
-ApplicationMasters only where their queue has nothing else left and they hold more than their share.
+In this order: what is on notice already, pods that no node was found for, then application by application
+(``preemption.order``); ApplicationMasters only where their queue has nothing else left and they hold more than their
+share.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from enum import Enum
 
 from yodel.domain.allocation.holds import Short
 from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.preemption.order import order_of
 from yodel.domain.resource import NONE, Resource, larger
 
 VICTIMS_MAX = 1000
@@ -42,7 +43,7 @@ class Ease(Enum):
 class Candidate:
     """A container that its queue may give back.  ``node_id`` None: its pod waits for a node.
 
-    ``priority`` is its application's, ``request_priority`` its own, where the lower number is served first.
+    ``priority`` and ``submitted_ms`` are its application's, ``request_priority`` is its own.
     """
 
     id: ContainerId
@@ -63,11 +64,12 @@ class Candidate:
             self.is_am,
             not self.is_marked,
             self.node_id is not None,
-            self.priority,
-            -self.submitted_ms,
-            -self.id.application_id.sequence,
-            -self.request_priority,
-            -self.id.number,
+            *order_of(
+                self.id,
+                priority=self.priority,
+                submitted_ms=self.submitted_ms,
+                request_priority=self.request_priority,
+            ),
         )
 
 

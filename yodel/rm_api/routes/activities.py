@@ -1,7 +1,8 @@
 """``/scheduler/activities``, ``/scheduler/bulk-activities``, ``/scheduler/app-activities/{id}``: why nothing is given.
 
 Asking arms the scheduler; what its next tick found is in the next answer.  What is asked wrongly is answered with 200
-and a diagnostic, as Hadoop does; only the bulk call has errors.
+and a diagnostic, as Hadoop does; only the bulk call has errors.  Unlike in Hadoop, applications that the caller may not
+view are left out, and asking for one is refused.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.domain.activities import Look, NodeActivity, RequestActivity
+from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.errors import InvalidValue, Unavailable
+from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.rim import reader
 from yodel.rm_api.wire import activities as wire
 from yodel.services.scheduling.activities import of_node
 
@@ -66,8 +69,8 @@ async def activities(request: Request) -> Response:
     service = api.services.activities
     look = service.last(node_id)
     service.arm(node_id)
-    if look is not None and node_id is not None:
-        look = of_node(look, node_id)
+    if look is not None:
+        look = _visible(request, api, look if node_id is None else of_node(look, node_id))
     return answer(request, wire.activities(look, node_id, is_grouped=is_grouped))
 
 
@@ -89,6 +92,7 @@ async def bulk_activities(request: Request) -> Response:
     if look is None:
         raise Unavailable(f"The scheduler did not look at the cluster within {BULK_TIMEOUT_S:g} s")
     node_ids = look.node_ids[: min(count if count > 0 else BULK_DEFAULT, BULK_MAX)]
+    look = _visible(request, api, look)
     looks = ((node_id, of_node(look, node_id)) for node_id in node_ids)
     return answer(request, wire.bulk(looks, is_grouped=is_grouped))
 
@@ -100,9 +104,12 @@ async def app_activities(request: Request) -> Response:
     now_ms = api.services.clock.now_ms()
     try:
         wanted = _wanted(request)
-        application_id = _live_application(api, text)
+        application = _live_application(api, text)
     except _AskedWrongly as wrong:
         return answer(request, wire.application_refused(str(wrong), text, now_ms))
+    application_id, user = application.id, reader(request, api)
+    if not api.services.rights.may_view(application, user):
+        raise AccessDenied(f"User {user} does not have privilege to see this application {application_id}")
     service = api.services.activities
     kept = service.of_application(application_id)
     if "REFRESH" in wanted.actions:
@@ -113,7 +120,8 @@ async def app_activities(request: Request) -> Response:
         return answer(request, wire.application_refused(said, text, now_ms))
     if kept is None:
         return answer(request, wire.application_refused(wire.WAITING_FOR_NODE, text, now_ms))
-    return answer(request, wire.application(text, _chosen(kept, wanted), is_grouped=wanted.is_grouped))
+    looks = [_visible(request, api, look) for look in _chosen(kept, wanted)]
+    return answer(request, wire.application(text, looks, is_grouped=wanted.is_grouped))
 
 
 # --- what is asked for
@@ -195,7 +203,7 @@ def _duration_s(text: str | None) -> float:
     return min(float(text), WATCH_MAX_S)
 
 
-def _live_application(api: Api, text: str) -> ApplicationId:
+def _live_application(api: Api, text: str) -> Application:
     try:
         application_id = ApplicationId.parse(text)
     except InvalidValue as error:
@@ -203,10 +211,29 @@ def _live_application(api: Api, text: str) -> ApplicationId:
     application = api.services.queries.rows.application(application_id)
     if application is None or application.state.is_final:
         raise _AskedWrongly(APPLICATION_ENDED)
-    return application_id
+    return application
 
 
 # --- what is shown of it
+
+
+def _visible(request: Request, api: Api, look: Look) -> Look:
+    """Without applications that the caller may not view, and without what reasons say of them."""
+    rows, rights, user = api.services.queries.rows, api.services.rights, reader(request, api)
+    if rights.views_all(user):
+        return look
+    may_view, without_others = rights.viewer(user), api.services.queries.why.without_others
+    seen = [
+        replace(
+            activity,
+            requests=tuple(
+                replace(one, diagnostic=without_others(one.diagnostic, may_view)) for one in activity.requests
+            ),
+        )
+        for activity in look.applications
+        if (owner := rows.application(activity.application_id)) is not None and may_view(owner)
+    ]
+    return replace(look, applications=tuple(seen))
 
 
 def _chosen(looks: list[Look], wanted: _Wanted) -> list[Look]:

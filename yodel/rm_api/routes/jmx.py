@@ -105,7 +105,8 @@ async def _live_applications(api: Api, tree: Tree) -> dict[str, list[Application
 def _queue_beans(api: Api, tree: Tree, applications: Mapping[str, list[Application]], host: str) -> Iterator[Bean]:
     rows, now_ms = api.services.queries.rows, api.services.clock.now_ms()
     for queue in tree.queues:
-        yield wire.queue_metrics(tree, queue, applications[queue.path], rows.totals_of(queue.path), host, now_ms)
+        pending, running = (list(filter(so, applications[queue.path])) for so in (rows.is_pending, rows.is_running))
+        yield wire.queue_metrics(tree, queue, pending, running, rows.totals_of(queue.path), host, now_ms)
 
 
 def _line(path: str) -> list[str]:

@@ -5,7 +5,8 @@ It is switched on and off where queues are changed: it is said in properties of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
@@ -15,12 +16,13 @@ from starlette.requests import Request
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Pressure
 from yodel.domain.colocation.switch import Colocation
-from yodel.domain.ids import NodeId
-from yodel.errors import NodeNotFound
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.context import api_of
-from yodel.rm_api.rim import writer
+from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import capacity_models as models
+from yodel.rm_api.v1.callers import KNOWN
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 from yodel.services.nodes.taking_back import Eviction
@@ -28,12 +30,12 @@ from yodel.services.nodes.written_limits import NodeLimits
 from yodel.translator.publishing import Lent
 
 NODES_SHOWN_MAX = 200
-router = APIRouter(tags=["nodes"])
+router = APIRouter(tags=["nodes"], dependencies=[KNOWN])
 NodePath = Annotated[
     str,
     Path(
         max_length=260,
-        pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+        pattern=r"^[A-Za-z0-9._-]{1,253}:0*[0-9]{1,5}$",
         description="host:port of the node agent.",
         examples=["node-1:8041"],
     ),
@@ -42,14 +44,14 @@ NodePath = Annotated[
 
 @router.get("/nodes/{node_id}/capacity")
 async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapacity:
-    """What a node lends: measured, each term, each step, published and held."""
+    """What a node lends: measured, each term, each step, published and held; of its containers those you may see."""
     services = api_of(request).services
     asked = NodeId.parse(node_id)
     name = services.queries.node(asked).node.kubernetes_node_name
     found = services.capacities.of(name)
     if found is None:
         raise NodeNotFound(asked)
-    return _node(found)
+    return _node(found, _seen_containers(request, found))
 
 
 @router.get("/colocation")
@@ -100,7 +102,26 @@ def _eviction(found: Eviction) -> models.Eviction:
     )
 
 
-def _node(found: NodeCapacity) -> models.NodeCapacity:
+def _seen_containers(request: Request, found: NodeCapacity) -> frozenset[str]:
+    """Of those that the node's agent names; an empty name is of none."""
+    api = api_of(request)
+    named = {one.container for one in found.report.bounds} if found.report is not None else set()
+    named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()
+    rows, rights, user = api.services.queries.rows, api.services.rights, reader(request, api)
+    if rights.views_all(user):
+        return frozenset(named)
+    may_view = rights.viewer(user)
+
+    def is_seen(text: str) -> bool:
+        with suppress(InvalidValue):
+            owner = rows.application(ContainerId.parse(text).application_id)
+            return owner is not None and may_view(owner)
+        return False
+
+    return frozenset(one for one in named if not one or is_seen(one))
+
+
+def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
     report = found.report
     return models.NodeCapacity(
         kubernetes_node=found.kubernetes_node,
@@ -110,19 +131,21 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         source=report.source if report is not None else None,
         age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
         problems=[*report.problems] if report is not None else [],
-        emergency=_emergency(found.emergency) if found.emergency is not None else None,
+        emergency=_emergency(found.emergency, seen) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
-        bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
+        bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds if one.container in seen]
+        if report is not None
+        else [],
         pressure=_pressure(report.pressure) if report is not None else None,
         counts=[models.CapacityFigure(**asdict(one)) for one in report.counts] if report is not None else [],
     )
 
 
-def _emergency(found: Emergency) -> models.Emergency:
+def _emergency(found: Emergency, seen: Container[str]) -> models.Emergency:
     return models.Emergency(
         reason=found.reason,
         cool_down_s=found.cool_down_s,
-        containers=[str(container_id) for container_id in found.containers],
+        containers=[str(container_id) for container_id in found.containers if str(container_id) in seen],
     )
 
 

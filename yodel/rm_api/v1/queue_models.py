@@ -114,6 +114,7 @@ class QueuesChanged(QueueChange):
 
     is_dry_run: bool = Field(description="Nothing was changed.")
     is_needed: bool = Field(description="Something is different; otherwise there is no new version.")
+    warnings: list[str] = Field(description="What could not be found out, and might stand in the way.")
     over_maximum: list[OverMaximum] = Field(description="The first of the queues that hold too much, by path.")
     left_out: list[str] = Field(
         default_factory=list, description="Properties of a whole configuration that Hadoop ignores, each with why."

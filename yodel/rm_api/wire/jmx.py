@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from yodel.domain.application import Application
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.queues.queue import Queue
-from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.domain.states import NodeState
 from yodel.hadoop_http.beans import Bean
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.rpc_beans import rate_figures
@@ -55,9 +55,15 @@ def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str)
 
 
 def queue_metrics(
-    tree: Tree, queue: Queue, applications: Sequence[Application], totals: Totals, host: str, now_ms: int
+    tree: Tree,
+    queue: Queue,
+    pending: Sequence[Application],
+    running: Sequence[Application],
+    totals: Totals,
+    host: str,
+    now_ms: int,
 ) -> Bean:
-    """One queue's.  ``applications`` are the living in it and below it, ``totals`` all that ever were there."""
+    """One queue's.  ``pending`` and ``running`` are in it and below it, ``totals`` of all that ever were there."""
     name = _queue_name(queue.path)
     found = tree.load(queue)
     load = found.total
@@ -73,7 +79,7 @@ def queue_metrics(
         "tag.Queue": queue.path,
         "tag.Context": "yarn",
         "tag.Hostname": host,
-        **_ages(applications, now_ms),
+        **_ages(running, now_ms),
         "AMResourceLimitMB": am_limit.memory_mib if queue.is_leaf else 0,
         "AMResourceLimitVCores": am_limit.vcores if queue.is_leaf else 0,
         "AbsoluteUsedCapacity": java_float(used),
@@ -94,7 +100,7 @@ def queue_metrics(
         "AllocatedContainers": load.containers,
         "AllocatedMB": load.used.memory_mib,
         "AllocatedVCores": int32(load.used.vcores),
-        **_counts("Apps", totals.applications, applications),
+        **_counts("Apps", totals.applications, len(pending), len(running)),
         "AvailableMB": available.memory_mib,
         "AvailableVCores": available.vcores,
         "PendingContainers": int32(load.pending_containers),
@@ -103,8 +109,12 @@ def queue_metrics(
         "ReservedContainers": load.reserved_containers,
         "ReservedMB": load.reserved.memory_mib,
         "ReservedVCores": int32(load.reserved.vcores),
-        **_counts("UnmanagedApps", totals.unmanaged, [app for app in applications if app.submission.is_unmanaged]),
+        **_counts("UnmanagedApps", totals.unmanaged, _unmanaged(pending), _unmanaged(running)),
     }
+
+
+def _unmanaged(applications: Iterable[Application]) -> int:
+    return sum(app.submission.is_unmanaged for app in applications)
 
 
 def live_node(view: NodeView) -> str:
@@ -162,24 +172,22 @@ def _queue_name(path: str) -> str:
     return f"QueueMetrics,{parts}"
 
 
-def _ages(applications: Iterable[Application], now_ms: int) -> Bean:
-    """Running applications by how long they have been, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
+def _ages(running: Iterable[Application], now_ms: int) -> Bean:
+    """By how long they have been running, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
     found = Counter[int]()
-    for app in applications:
-        if app.yarn_state is YarnApplicationState.RUNNING:
-            minutes = (now_ms - app.submitted_ms) / MINUTE_MS
-            found[max(age for age in AGES_MIN if age == 0 or age <= minutes)] += 1
+    for app in running:
+        minutes = (now_ms - app.submitted_ms) / MINUTE_MS
+        found[max(age for age in AGES_MIN if age == 0 or age <= minutes)] += 1
     return {f"running_{age}": found[age] for age in AGES_MIN}
 
 
-def _counts(prefix: str, totals: ApplicationTotals, applications: Sequence[Application]) -> Bean:
-    by_state = Counter(app.yarn_state for app in applications)
+def _counts(prefix: str, totals: ApplicationTotals, pending: int, running: int) -> Bean:
     return {
         f"{prefix}Completed": totals.completed,
         f"{prefix}Failed": totals.failed,
         f"{prefix}Killed": totals.killed,
-        f"{prefix}Pending": by_state[YarnApplicationState.ACCEPTED],
-        f"{prefix}Running": by_state[YarnApplicationState.RUNNING],
+        f"{prefix}Pending": pending,
+        f"{prefix}Running": running,
         f"{prefix}Submitted": totals.submitted,
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationAttemptId, NodeId
+from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey, Token, password
 from yodel.pb_convert import tokens as pb_tokens
 
@@ -38,14 +38,20 @@ def told_of(attempt: Attempt | None) -> tuple[tuple[str, str], ...]:
 
 
 class TokenIssuer:
-    """Signs and checks with the current keys."""
+    """Signs and checks with the current keys.  ``pod_uid_of`` names a container's pod; empty while nobody knows it."""
 
-    def __init__(self, keys: Sequence[tuple[str, MasterKey]], cluster_timestamp_ms: int) -> None:
+    def __init__(
+        self,
+        keys: Sequence[tuple[str, MasterKey]],
+        cluster_timestamp_ms: int,
+        pod_uid_of: Callable[[ContainerId], str] = lambda _: "",
+    ) -> None:
         self._keys: dict[str, list[MasterKey]] = {purpose: [] for purpose in PURPOSES}
         for purpose, key in keys:
             if purpose in self._keys:  # delegation tokens have keys of their own
                 self._keys[purpose].append(key)
         self.rm_identifier = cluster_timestamp_ms
+        self._pod_uid_of = pod_uid_of
 
     def current(self, purpose: str) -> MasterKey:
         return self._keys[purpose][-1]
@@ -104,5 +110,6 @@ class TokenIssuer:
             log_aggregation_context=log_aggregation_context,
             node_label=container.placement.node_label,
             shuffle=shuffle,
+            pod_uid=self._pod_uid_of(container.id),
         )
         return pb_tokens.container_token(self.current("container"), content)

@@ -26,6 +26,7 @@ from yodel.domain.events import (
     ContainerStarted,
     NodeCapabilityOrdered,
     NodeDecommissioned,
+    NodeExpired,
     NodeHealthReported,
     NodePlaced,
     NodeRegistered,
@@ -39,17 +40,20 @@ from yodel.domain.node_load import NodeLoad
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
-from yodel.errors import InvalidValue
+from yodel.errors import AccessDenied, InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
+from yodel.translator.publishing import Lent
 
 SIGNALS_MAX = 1_000
 FORGET_MAX = 10_000
 """Containers that an agent is told to forget in one answer; what is not told it forgets by a maximum of its own."""
+ALL_PODS_EVERY = 16
+"""Answers from one look at the pods of all containers that run on a node to the next."""
 HEALTH_REPORT_LENGTH_MAX = 10_000
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 LISTED_MAX_S = 60.0
@@ -82,6 +86,8 @@ class NodeRegistration:
     kubernetes_node_name: str
     version: str
     containers: Sequence[ContainerReport] = ()
+    proved_name: str = ""
+    """The node that the token of the connection names; empty: it has none, as no secret is shared."""
     can_measure: bool = False
     """It understands a policy; a genuine NodeManager does not."""
 
@@ -135,9 +141,11 @@ class HeartbeatAnswer:
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
     pods: Sequence[tuple[ContainerId, str]] = ()
-    """Uids of the pods of containers on this node that the agent was not told yet; where batch pods are bounded."""
+    """Uids of the pods of containers on this node that the agent was not told yet."""
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
+    allocatable: Lent | None = None
+    """What the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
@@ -164,6 +172,7 @@ class NodeRuntime:
     named_pods: dict[ContainerId, str] = field(default_factory=dict)
     """Uids that the agent was told."""
     told_ranks: tuple[ContainerId, ...] = ()
+    told_allocatable: Lent | None = None
     listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
     """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
@@ -214,12 +223,17 @@ class NodeService:
         capability = registration.capability
         if capability.memory_mib < 0 or capability.vcores < 0:
             raise InvalidValue("resource", str(capability), "memory and vcores of at least 0")
+        if reason := self._is_anothers(registration):
+            log.warning("registration refused", node_id=str(registration.node_id), reason=reason)
+            return Registered(refusal=_disallowed(registration.node_id, reason))
         if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
             return await self._refuse(registration)
 
         def work(tx: Transaction) -> None:
             if not tx.has(registration.node_id):
                 tx.put(Node(id=registration.node_id))
+            if self.is_for_another(registration.node_id, registration.proved_name):
+                tx.tell(registration.node_id, NodeExpired(tx.now_ms))  # what ran there was on the other node
             event = NodeRegistered(
                 registration.http_port,
                 capability,
@@ -254,6 +268,8 @@ class NodeService:
     def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``heartbeat_slow``."""
         self._engine.state.standing.heard()
+        if reason := self.is_for_another(beat.node_id, beat.proved_name):
+            return HeartbeatAnswer(must_shut_down=True, diagnostics=_disallowed(beat.node_id, reason))
         runtime = self.runtimes.get(beat.node_id)
         node = self._engine.state.nodes.get(beat.node_id)
         if (turned_away := self._turned_away(beat.node_id, node, runtime)) is not None:
@@ -268,9 +284,9 @@ class NodeService:
             self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
-            self._publishing.refuse(beat.node_id, beat.capacity_problem)
+            self._publishing.refuse(beat.node_id, beat.proved_name, beat.capacity_problem)
         if beat.emergency_problem:
-            self._publishing.refuse(beat.node_id, beat.emergency_problem)
+            self._publishing.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
         else:
             self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
@@ -299,10 +315,23 @@ class NodeService:
         self.runtimes.pop(node_id, None)
         self._publishing.left(node_id)
 
-    async def unregister(self, node_id: NodeId) -> None:
-        """unRegisterNodeManager: an orderly shutdown of the agent."""
+    async def unregister(self, node_id: NodeId, proved_name: str = "") -> None:
+        """unRegisterNodeManager: an orderly shutdown of the agent.
+
+        Raises:
+            AccessDenied: it is another node's agent.
+        """
+        if reason := self.is_for_another(node_id, proved_name):
+            raise AccessDenied(f"NodeManager {node_id} is not unregistered: {reason}")
         self.give_up(node_id)
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
+
+    def is_for_another(self, node_id: NodeId, proved_name: str) -> str:
+        """Why a node id is not the one of the agent whose token names this node; empty: it may be."""
+        node = self._engine.state.nodes.get(node_id)
+        if not proved_name or node is None or node.kubernetes_node_name == proved_name or not node.is_registered:
+            return ""
+        return f"its node token is of {proved_name}, and this node id is registered for {node.kubernetes_node_name}"
 
     def order_shutdown(self, node_id: NodeId, reason: str) -> None:
         """Its next heartbeat is answered with SHUTDOWN, once its row says that it is out."""
@@ -340,6 +369,16 @@ class NodeService:
         runtime.signals.append((container_id, command))
         return True
 
+    def _is_anothers(self, registration: NodeRegistration) -> str:
+        """Why the node is not the one that the agent's token names; empty: it is."""
+        proved, said = registration.proved_name, registration.kubernetes_node_name
+        if proved and proved != said:
+            return f"its node token is of {proved}, and it says that it is on {said}"
+        node = self._engine.state.nodes.get(registration.node_id)
+        if node is not None and self._place_of(said) and not self._place_of(node.kubernetes_node_name):
+            return ""  # Kubernetes' nodes were listed, and the other one is gone: its address is free
+        return self.is_for_another(registration.node_id, proved)
+
     def _is_allowed(self, node_id: NodeId, kubernetes_node_name: str) -> bool:
         """What the lists say; one that is leaving may still talk (ResourceTrackerService.isNodeInDecommissioning)."""
         node = self._engine.state.nodes.get(node_id)
@@ -376,7 +415,7 @@ class NodeService:
         if not self.lists.allow(names) and (node is None or node.state is not NodeState.DECOMMISSIONING):
             text = f"Disallowed NodeManager nodeId: {node_id} hostname: {node_id.host}"
             return HeartbeatAnswer(must_shut_down=True, diagnostics=text)
-        return _resync(node_id) if runtime is None or node is None or node.is_gone else None
+        return _resync(node_id) if runtime is None or node is None or not node.is_registered else None
 
     def _is_news(self, report: ContainerReport) -> bool:
         container = self._engine.state.containers.get(report.container_id)
@@ -396,6 +435,7 @@ class NodeService:
             report.exit_status == ContainerExitStatus.PREEMPTED
             and (container := states.get(report.container_id)) is not None
             and (container.is_live or container.awaits_agent)
+            and container.node_id == node_id
             for report in ended
         )
         ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
@@ -404,7 +444,7 @@ class NodeService:
             for report in news:
                 container_id = report.container_id
                 # A token names the node: another node's word on a container is worth nothing.
-                if not tx.has(container_id) or tx.container(container_id).node_id not in (None, node_id):
+                if not tx.has(container_id) or tx.container(container_id).node_id != node_id:
                     continue
                 if report.is_complete:
                     end = ends[container_id]
@@ -454,15 +494,16 @@ class NodeService:
                 runtime.clean_up[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
                 runtime.updates[report.container_id] = None
-        self._clean_up_unknown(runtime, reports)
+        self._clean_up_unknown(node_id, reports)
 
-    def _clean_up_unknown(self, runtime: NodeRuntime, reports: Sequence[ContainerReport]) -> None:
+    def _clean_up_unknown(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         """What runs there and has no row any more was stopped long ago; the order to end it was lost.  What has ended
-        there and was heard of may be forgotten; that order may have been lost too."""
-        state = self._engine.state
+        there and was heard of, or is not the node's, may be forgotten; that order may have been lost too."""
+        runtime, state = self.runtimes[node_id], self._engine.state
         for report in reports:
             container = state.containers.get(report.container_id)
-            if report.is_complete and (container is None or state.is_heard_of(container)):
+            is_nobodys = container is None or container.node_id != node_id or state.is_heard_of(container)
+            if report.is_complete and is_nobodys:
                 runtime.may_forget(report.container_id)
             elif report.is_running and container is None:
                 runtime.clean_up[report.container_id] = None
@@ -470,11 +511,13 @@ class NodeService:
     def _answer(self, runtime: NodeRuntime, node: Node, beat: Heartbeat) -> HeartbeatAnswer:
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
-        self._clean_up_unknown(runtime, beat.containers)
+        self._clean_up_unknown(node.id, beat.containers)
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
         is_policy_news, policy = self._publishing.policy_for(runtime.policy_version if runtime.can_measure else None)
+        if is_policy_news:
+            runtime.named_pods = {}  # agents of earlier releases forget them where nothing is bounded
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
             capability=None if is_told else node.capability,
@@ -486,6 +529,7 @@ class NodeService:
             updates=self._take_updates(runtime),
             pods=self._unnamed_pods(runtime, node, beat.containers) if runtime.can_measure else (),
             eviction_ranks=self._new_ranks(runtime, node) if runtime.can_measure else (),
+            allocatable=self._new_allocatable(runtime, node) if runtime.can_measure else None,
             is_policy_news=is_policy_news,
             policy=policy if is_policy_news else None,
         )
@@ -498,19 +542,23 @@ class NodeService:
     def _unnamed_pods(
         self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
     ) -> tuple[tuple[ContainerId, str], ...]:
-        """Which pods are ours: an agent bounds no other."""
-        policy = self._publishing.colocation.policy
-        if policy is None or not policy.bounds:
-            runtime.named_pods = {}
-            return ()
+        """Which pods are ours: whose a process is goes by the uid of its pod.
+
+        Each is named once; a container whose first pod its kubelet refused has another one, so all are looked at again
+        now and then.
+        """
+        named = runtime.named_pods
+        looks_at_all = runtime.response_id % ALL_PODS_EVERY == 0
         uids: dict[ContainerId, str] = {}
         for report in reports:
-            pod = self._pod_of(report.container_id) if report.is_running else None
-            container = self._engine.state.containers.get(report.container_id)
+            container_id = report.container_id
+            if not report.is_running or (container_id in named and not looks_at_all):
+                continue
+            pod, container = self._pod_of(container_id), self._engine.state.containers.get(container_id)
             if pod is not None and pod.uid and container is not None and container.node_id == node.id:
-                uids[report.container_id] = pod.uid
-        before, runtime.named_pods = runtime.named_pods, uids
-        return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)
+                uids[container_id] = pod.uid
+        runtime.named_pods = uids if looks_at_all else {**named, **uids} if uids else named
+        return tuple((one, uid) for one, uid in uids.items() if named.get(one) != uid)
 
     def _new_ranks(self, runtime: NodeRuntime, node: Node) -> tuple[ContainerId, ...]:
         """Who would go first in an emergency, where that is not what the agent was told."""
@@ -518,6 +566,13 @@ class NodeService:
         is_told = ranks == runtime.told_ranks
         runtime.told_ranks = ranks
         return () if is_told else ranks
+
+    def _new_allocatable(self, runtime: NodeRuntime, node: Node) -> Lent | None:
+        """What pods may use of the node, where that is not what the agent was told."""
+        found = self._publishing.allocatable(node.kubernetes_node_name)
+        is_told = found == runtime.told_allocatable
+        runtime.told_allocatable = found
+        return None if is_told else found
 
     def _take_updates(self, runtime: NodeRuntime) -> tuple[tuple[Container, int], ...]:
         if not runtime.updates:
@@ -548,6 +603,10 @@ def _health_changed(node: Node, beat: Heartbeat) -> bool:
     if node.state is NodeState.DECOMMISSIONING:
         return words_changed
     return words_changed or beat.is_healthy != (node.state is not NodeState.UNHEALTHY)
+
+
+def _disallowed(node_id: NodeId, reason: str) -> str:
+    return f"Disallowed NodeManager {node_id}: {reason}, Sending SHUTDOWN signal to the NodeManager."
 
 
 def _resync(node_id: NodeId) -> HeartbeatAnswer:

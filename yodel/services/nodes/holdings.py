@@ -97,8 +97,8 @@ class Holdings:
             amounts={CPU_MILLI: cpu_milli, MEMORY_MIB: size.memory_mib},
             over_milli=self._over_of(application.submission.queue),
             priority=application.submission.priority,
+            submitted_ms=application.submitted_ms,
             request_priority=container.priority,
-            created_ms=container.created_ms,
             is_master=container.is_am,
         )
 

@@ -30,19 +30,24 @@ def _no_dialect(asked: str, rules: PoolRules) -> str:
     return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
 
 
+def is_switched_on(wanted: Colocation, present: Colocation) -> bool:
+    """Something would be lent that is not lent now."""
+    return wanted.is_on and not (present.is_on and wanted.dialect == present.dialect)
+
+
 async def require_possible(
-    wanted: Colocation, present: Colocation, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
-) -> None:
-    """Whether that can be put in force.  ``lacking`` are settings without which it cannot be.
+    wanted: Colocation, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
+) -> Measures:
+    """Return what would be published.  ``lacking`` are settings without which nothing can be.
 
     Raises:
         Refused: names the dialect, or each right that is missing.
         Unavailable: the API server does not tell.
     """
-    if not wanted.is_on or (present.is_on and wanted.dialect == present.dialect):
-        return
-    if measures_of(wanted, rules) is None:
+    measures = measures_of(wanted, rules)
+    if measures is None:
         raise Refused(_no_dialect(wanted.dialect, rules))
     missing = [*lacking, *await statuses.missing_rights()]
     if missing:
         raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(missing)} is missing")
+    return measures

@@ -14,7 +14,7 @@ from enum import StrEnum
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
 from yodel.translator.names import PUBLISHED, PUBLISHER
-from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, whole
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, size_of, whole
 
 PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
@@ -41,6 +41,10 @@ class PublishedNode:
     """Changed by its own methods, and by ``Publishing``."""
 
     observed: NodeObservation
+    machine: Lent | None = None
+    """Its size; None: the API server does not say it."""
+    allocatable: Lent | None = None
+    """What the kubelet leaves of that to pods; None: the API server does not say it."""
     lent: Lent | None = None
     """What counted last."""
     lending: Lending | None = None
@@ -77,6 +81,12 @@ class PublishedNode:
         return frozenset([name.strip() for name in names if name.strip()][:NAMES_MAX])
 
     @property
+    def is_marked(self) -> bool:
+        """Our annotation is there: it stays when somebody else takes away, or takes over, the names that it has."""
+        is_written = is_older(self.observed.resource_version, self.written_version)
+        return PUBLISHED in self.observed.annotations and not is_written
+
+    @property
     def ours(self) -> frozenset[str]:
         """Names that are there and were published by this ResourceManager, in this life or an earlier one."""
         if self.has_yielded:
@@ -96,6 +106,7 @@ class PublishedNode:
         if node.uid != self.observed.uid:  # made anew: nothing that was written is there any more
             self.written, self.written_version, self.put_back_s = {}, "", []
         self.observed = node
+        self.machine, self.allocatable = size_of(node.capacity), size_of(node.allocatable)
         if self.has_yielded or self.is_writing:
             return
         if self.written and not is_older(node.resource_version, self.written_version):

@@ -39,13 +39,12 @@ from yodel.services.nodes.published_node import PublishedNode
 from yodel.services.nodes.tally import Tally
 from yodel.services.writer.loan_book import Declared, Said, Taking
 from yodel.services.writer.state import ClusterState
-from yodel.translator.dialects import MIB, Measures
-from yodel.translator.node_fit import milli
+from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
 from yodel.translator.publishing import Lending, Lent, Publication, Silence, capped, lend, publication
 
 STALE_S = 30.0
-"""Without a report for so long a node's loan does not grow; another agent may speak for the node."""
+"""Without a report for so long a node's loan does not grow."""
 SILENT_S = 180.0
 """Without a report for so long a node lends nothing new."""
 LOOK_S = 1.0
@@ -118,9 +117,8 @@ class Publishing:
         if self.measures is None or row is None:
             return
         name, now_s = row.kubernetes_node_name, self._clock.monotonic_s()
-        reason = self._may_not_speak(node_id, proved_name, name)
-        if reason:
-            self.refuse(node_id, reason)
+        if reason := self._state.node_index.may_not_speak(node_id, proved_name):
+            self.refuse(node_id, proved_name, reason)
             return
         if self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
             return  # by numbers that do not count any more: it has the new ones with this answer
@@ -136,9 +134,9 @@ class Publishing:
         before = self._state.loans.emergencies.get(name)
         if self.measures is None or (emergency is None and before is None):
             return
-        if reason := self._may_not_speak(node_id, proved_name, name):
+        if reason := self._state.node_index.may_not_speak(node_id, proved_name):
             if emergency is not None:
-                self.refuse(node_id, reason)
+                self.refuse(node_id, proved_name, reason)
             return
         now_s = self._clock.monotonic_s()
         declared = None
@@ -149,10 +147,12 @@ class Publishing:
             log.warning("node in emergency" if emergency else "emergency over", node=name, reason=_reason(emergency))
             self._judge_by_name(name)
 
-    def refuse(self, node_id: NodeId, reason: str) -> None:
-        """The agent's report does not count; what it said before does, until it is too old."""
+    def refuse(self, node_id: NodeId, proved_name: str, reason: str) -> None:
+        """The agent's report does not count; what it said before does, until it is too old.  What is wrong with it is
+        of no interest where the agent does not speak for its node."""
         if self.measures is None or node_id not in self._state.nodes:
             return
+        reason = self._state.node_index.may_not_speak(node_id, proved_name) or reason
         if self.refused.get(node_id) != reason:
             log.warning("capacity report refused", node_id=str(node_id), reason=reason)
         self.refused[node_id] = reason
@@ -163,6 +163,11 @@ class Publishing:
         policy = self.colocation.policy
         version = policy.version if policy is not None else ""
         return known_version is not None and known_version != version, policy
+
+    def allocatable(self, name: str) -> Lent | None:
+        """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
+        node = self.nodes.get(name) if self.measures is not None else None
+        return node.allocatable if node is not None else None
 
     def order(self, name: str, most: Lent | None) -> None:
         """A node that is known lends no more than that from now on; None: what its agent reports."""
@@ -283,6 +288,8 @@ class Publishing:
 
     async def _write(self, name: str, node: PublishedNode) -> None:
         wanted = self._difference(node)
+        if wanted is None:  # the watch has just shown that it is there
+            return
         node.is_writing = True
         try:
             version = await self._statuses.publish(name, wanted)
@@ -319,15 +326,6 @@ class Publishing:
             self._see_holdings()  # of an earlier life: they go with their pods
         self._judge(node.name, known, is_told=True)
 
-    def _may_not_speak(self, node_id: NodeId, proved_name: str, name: str) -> str:
-        """Why an agent may not speak for the node of this name; empty: it may."""
-        before = self._state.loans.of(name)
-        if not name or proved_name != name:
-            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
-        if before is not None and before.node_id != node_id and self.age_s(before) < STALE_S:
-            return f"node {name} has another agent, {before.node_id}, which reports too"
-        return ""
-
     def _drop(self, name: str) -> None:
         self.nodes.pop(name, None)
         self._due.pop(name, None)
@@ -345,11 +343,12 @@ class Publishing:
         node.is_short = self._state.loans.emergency(name) is not None
         node.publication, node.counted = self._wanted(name, node)
         self._close(name, node)
-        if self._difference(node):
+        if self._difference(node) is not None:
             self._due.setdefault(name, self._clock.monotonic_s())
             self._woken.set()
         else:
             self._due.pop(name, None)
+            node.problem = ""
         self._count(name, node)
         if node.counted != before and not is_told:
             self._following.node_seen(self._as_counted(node))
@@ -358,7 +357,10 @@ class Publishing:
         ours, measures = node.ours, self.measures if not node.other else None
         node.is_awaited = False
         if not ours and measures is None:
-            return None, {}
+            if self.names or not node.is_marked:
+                return None, {}
+            node.lending = node.lent = None
+            return publication(None, {}, None, ()), {}
         said = self._state.loans.of(name)
         node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else Silence.NONE
         node.was_heard = node.was_heard or said is not None
@@ -387,7 +389,7 @@ class Publishing:
             cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
             memory_mib=memory.amount if memory is not None else before.memory_mib,
         )
-        return lend(reported, _machine(node.observed), node.lent, node.silence, node.ordered)
+        return lend(reported, node.machine, node.lent, node.silence, node.ordered, node.allocatable)
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
@@ -408,13 +410,14 @@ class Publishing:
             name, node.state(is_on=bool(self.names)), node.lent, {one: node.present(one) for one in node.ours}
         )
 
-    def _difference(self, node: PublishedNode) -> dict[str, int | None]:
-        """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
+    def _difference(self, node: PublishedNode) -> dict[str, int | None] | None:
+        """What is to be written; None: it is there.  All names, where any differs: the annotation names those that are
+        left.  An annotation that names nothing of ours any more goes too."""
         if node.publication is None:
-            return {}
+            return None
         amounts = node.publication.amounts
         is_other = any(node.present(name) != amount for name, amount in amounts.items())
-        return dict(amounts) if is_other else {}
+        return dict(amounts) if is_other or (not amounts and node.is_marked) else None
 
     def _turn(self, name: str, now_s: float) -> tuple[bool, float]:
         """What shrinks is written before what grows, unless that has waited for long: it has its turn at some time."""
@@ -423,7 +426,7 @@ class Publishing:
         return not is_first, since_s
 
     def _shrinks(self, node: PublishedNode) -> bool:
-        return any((amount or 0) < (node.present(name) or 0) for name, amount in self._difference(node).items())
+        return any((amount or 0) < (node.present(name) or 0) for name, amount in (self._difference(node) or {}).items())
 
     def _ready(self, now_s: float) -> list[str]:
         return [name for name in self._due if now_s >= self.nodes[name].not_before_s]
@@ -444,10 +447,3 @@ def _reason(emergency: Emergency | None) -> str:
 
 def _silence(age_s: float) -> Silence:
     return Silence((age_s >= STALE_S) + (age_s >= SILENT_S))
-
-
-def _machine(node: NodeObservation) -> Lent | None:
-    if "cpu" not in node.capacity or "memory" not in node.capacity:
-        return None
-    memory = milli(node.capacity["memory"]) // 1000 // MIB
-    return Lent(cpu_milli=milli(node.capacity["cpu"]), memory_mib=memory)

@@ -110,11 +110,10 @@ class WrittenLimits:
             self._said = {name: replace(said, confirmed_ms=None) for name, said in self._said.items()}
 
     def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
-        """A report of the agent whose connection proved to be on the node of this name."""
-        row = self._state.nodes.get(node_id)
-        name = row.kubernetes_node_name if row is not None else ""
-        groups = report.written_groups
-        if groups is None or not name or name != proved_name:
+        """A report of the agent whose token is of the node of this name.  Who does not speak for the node
+        confirms nothing, and says neither what stands there nor where."""
+        groups, name = report.written_groups, proved_name
+        if groups is None or self._state.node_index.may_not_speak(node_id, proved_name):
             return
         before, colocation = self._said.get(name), self._publishing.colocation
         version = colocation.policy.version if colocation.policy is not None else ""

@@ -449,7 +449,7 @@ class Reconciler:
 
 def _has_agent(tx: Transaction, container: Container) -> bool:
     """Whether its node's agent is expected to tell of it, or to be lost."""
-    return container.node_id is not None and tx.has(container.node_id) and not tx.node(container.node_id).is_gone
+    return container.node_id is not None and tx.has(container.node_id) and tx.node(container.node_id).is_registered
 
 
 def _is_same(pod: PodObservation, before: PodObservation | None) -> bool:

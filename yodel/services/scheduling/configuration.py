@@ -59,6 +59,8 @@ class Plan:
     colocation: Colocation = OFF
     is_needed: bool = True
     """Something would be different afterwards."""
+    warnings: Sequence[str] = ()
+    """What its author should know of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ class _Judged:
     properties: Mapping[str, str]
     found: Described
     change: TreeChange
+    warnings: Sequence[str] = ()
 
 
 def _judged(asked: _Asked) -> _Judged:
@@ -207,12 +210,12 @@ def _removing(mark: Mark, paths: Iterable[str]) -> Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequences:
     """Where what is said of the whole scheduler is put in force.  ``require_colocation`` raises Refused where what is
-    wanted of it cannot be done, and Unavailable where that is not known."""
+    wanted of it cannot be done, and Unavailable where that is not known; it returns warnings."""
 
     am_share: Callable[[float], None]
     mapping: Callable[[MappingRules], None]
     colocation: Callable[[Colocation], None]
-    require_colocation: Callable[[Colocation], Awaitable[None]]
+    require_colocation: Callable[[Colocation], Awaitable[Sequence[str]]]
 
 
 class SchedulerConfService:
@@ -344,7 +347,8 @@ class SchedulerConfService:
             self._require_version(expected)
             found, used = judged, self._in_use(tx.new_applications())
             if not self._is_fresh(found, used):  # settings, pools or use have changed while the thread was at it
-                found = _judged(self._asked(user, wanted, reason, whose(), used if is_whole else None))
+                again = _judged(self._asked(user, wanted, reason, whose(), used if is_whole else None))
+                found = replace(again, warnings=judged.warnings)
             plan = self._planned(found, tx.now_ms, used)
             if plan.is_needed or is_always_new:
                 self._write(tx, plan)
@@ -447,10 +451,10 @@ class SchedulerConfService:
         """
         judged = await asyncio.to_thread(_judged, asked)
         try:
-            await self._use.require_colocation(judged.found.colocation)
+            warnings = await self._use.require_colocation(judged.found.colocation)
         except Refused as error:
             raise InvalidQueues(f"{NOT_PASSABLE}{error}") from error
-        return judged
+        return replace(judged, warnings=warnings)
 
     def _asked(
         self,
@@ -497,6 +501,7 @@ class SchedulerConfService:
             colocation=found.colocation,
             change=replace(judged.change, time_ms=now_ms),
             is_needed=bool(judged.change.before or judged.change.after) or not are_said(self._queues.values()),
+            warnings=judged.warnings,
         )
 
     def _require_version(self, expected: int | None) -> None:

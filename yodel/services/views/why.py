@@ -147,7 +147,7 @@ class Why:
             return ""
         waits, told = reasons.waits, self._told(app, attempt)
         # Whoever may see this one reads it, and maybe no other: of those `why` tells.
-        return self._hidden(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
+        return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
     def _diagnostics(
         self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Told]
@@ -278,7 +278,7 @@ class Why:
         has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
         return Link(
             what=what,
-            text=self._hidden(hindrance.reason.strip(), may_view),
+            text=self.without_others(hindrance.reason.strip(), may_view),
             change=change_of(what, hindrance.path, hindrance.user),
             queue=hindrance.path,
             user=hindrance.user,
@@ -301,7 +301,7 @@ class Why:
             return False
         return other is not None and may_view(other)
 
-    def _hidden(self, text: str, may_view: MayView) -> str:
+    def without_others(self, text: str, may_view: MayView) -> str:
         """A reason without what it says of applications that the asker may not see."""
         return _NAMED.sub(lambda one: one[0] if self._is_seen(one[1], may_view) else "another application", text)
 

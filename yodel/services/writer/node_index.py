@@ -1,8 +1,12 @@
-"""Which node agents stand behind Kubernetes' nodes and behind hosts, and how many of them can be used."""
+"""Which node agents stand behind Kubernetes' nodes and behind hosts, and how many of them can be used.
+
+A Kubernetes node may have several: one that was restarted on another port, one of a machine that was replaced, or one
+that should not be there.  The first that registered counts until it leaves or is given up (``services.liveness``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
@@ -15,31 +19,75 @@ class NodeIndex:
         self._nodes = nodes
         self.usable_count = 0
         """Nodes in state RUNNING: every heartbeat is told, so it is kept, not counted."""
-        self._by_kubernetes_name: dict[str, NodeId] = {}
-        self._closed_by_kubernetes_name: dict[str, NodeId] = {}
+        self._agents: dict[str, dict[NodeId, None]] = {}
+        """Registered agents by Kubernetes' name of their node, in the order in which they registered."""
+        self._left: dict[str, NodeId] = {}
+        """The agent that closed a node when it left, where none is registered now."""
+        self._closed: set[str] = set()
         self._by_host: dict[str, dict[NodeId, None]] = {}
 
     def put(self, new: Node, old: Node | None) -> None:
         """A row that is new, or takes the place of an older one."""
         self._by_host.setdefault(new.id.host, {})[new.id] = None
-        self.usable_count += new.is_usable
-        if old is not None:
-            self.usable_count -= old.is_usable
-            for names in (self._by_kubernetes_name, self._closed_by_kubernetes_name):
-                if names.get(old.kubernetes_node_name) == new.id:
-                    del names[old.kubernetes_node_name]
-        if not new.kubernetes_node_name:
+        self.usable_count += new.is_usable - (old is not None and old.is_usable)
+        if old is not None and (not new.is_registered or old.kubernetes_node_name != new.kubernetes_node_name):
+            self._drop(old)
+        name = new.kubernetes_node_name
+        if not name:
             return
-        if new.is_usable:
-            self._by_kubernetes_name[new.kubernetes_node_name] = new.id
-            self._closed_by_kubernetes_name.pop(new.kubernetes_node_name, None)
-        elif new.is_closed and new.kubernetes_node_name not in self._by_kubernetes_name:
-            self._closed_by_kubernetes_name[new.kubernetes_node_name] = new.id
+        if new.is_registered:
+            self._agents.setdefault(name, {})[new.id] = None
+            self._left.pop(name, None)
+        elif new.is_closed and name not in self._agents:
+            self._left[name] = new.id
+        self._judge(name)
+
+    def _drop(self, old: Node) -> None:
+        name = old.kubernetes_node_name
+        agents = self._agents.get(name, {})
+        agents.pop(old.id, None)
+        if not agents:
+            self._agents.pop(name, None)
+        if self._left.get(name) == old.id:
+            del self._left[name]
+        self._judge(name)
+
+    def _judge(self, name: str) -> None:
+        speaker = self.speaker(name)
+        if speaker.is_closed if speaker is not None else name in self._left:
+            self._closed.add(name)
+        else:
+            self._closed.discard(name)
+
+    def agents_of(self, kubernetes_name: str) -> Collection[NodeId]:
+        """Registered agents that say they are on a Kubernetes node, the first to register first."""
+        return self._agents.get(kubernetes_name, {}).keys()
+
+    def speaker(self, kubernetes_name: str) -> Node | None:
+        """The agent that speaks for a Kubernetes node, well or not: of those registered, the one that was first."""
+        node_id = next(iter(self.agents_of(kubernetes_name)), None)
+        return self._nodes[node_id] if node_id is not None else None
+
+    def speaks(self, node: Node) -> bool:
+        """Whether the agent is the one that counts for its Kubernetes node; one that names none counts for itself."""
+        speaker = self.speaker(node.kubernetes_node_name)
+        return not node.kubernetes_node_name or (speaker is not None and speaker.id == node.id)
+
+    def may_not_speak(self, node_id: NodeId, proved_name: str) -> str:
+        """Why an agent, whose token is of the node of this name, may not speak for its node; empty: it may."""
+        node = self._nodes.get(node_id)
+        name = node.kubernetes_node_name if node is not None else ""
+        speaker = self.speaker(name)
+        if not name or proved_name != name:
+            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+        if speaker is not None and speaker.id != node_id:
+            return f"node {name} has another agent, {speaker.id}, which registered first"
+        return ""
 
     def of_kubernetes(self, name: str) -> Node | None:
-        """The registered node agent behind a Kubernetes node."""
-        node_id = self._by_kubernetes_name.get(name)
-        return self._nodes.get(node_id) if node_id is not None else None
+        """The agent behind a Kubernetes node, where it can be given containers."""
+        speaker = self.speaker(name)
+        return speaker if speaker is not None and speaker.is_usable else None
 
     def of_host(self, host: str) -> Node | None:
         """A node whose agent calls its host so; one that can be used before one that cannot."""
@@ -54,7 +102,7 @@ class NodeIndex:
     @property
     def closed(self) -> frozenset[str]:
         """Kubernetes nodes on which nothing may be placed: leaving, out, or sick."""
-        return frozenset(self._closed_by_kubernetes_name)
+        return frozenset(self._closed)
 
     def is_closed(self, kubernetes_name: str) -> bool:
-        return kubernetes_name in self._closed_by_kubernetes_name
+        return kubernetes_name in self._closed

@@ -6,7 +6,7 @@ pools a node has what it publishes; what an administrator ordered is the most th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from yodel.domain.container import Container
@@ -25,8 +25,9 @@ Published = Mapping[PoolName, Lent]
 class PoolBook:
     """Rows are told by ``ClusterState``, Kubernetes' nodes by who watches them.  ``queues`` are the rows there are."""
 
-    def __init__(self, queues: Mapping[str, Queue]) -> None:
-        self._queues = queues
+    def __init__(self, queues: Mapping[str, Queue], speaks: Callable[[Node], bool]) -> None:
+        """``speaks``: whether an agent is the one that counts for its Kubernetes node."""
+        self._queues, self._speaks = queues, speaks
         self.rules = PoolRules()
         self.places_version = 0
         """Grows when a node begins or ceases to lend, and with what it may lend at most."""
@@ -135,7 +136,7 @@ class PoolBook:
         """A node's row.  Whether what it lends is news."""
         is_news = False
         for name in self.pools.named:
-            lent = self._lent(name, node) if node.is_usable else None
+            lent = self._lent(name, node) if node.is_usable and self._speaks(node) else None
             pool = self.of(name)
             before = pool.lent(node.id)
             if pool.lend(node.id, lent, is_leaving=node.state is NodeState.DECOMMISSIONING):

@@ -5,7 +5,7 @@ Only the engine calls ``publish`` and ``remove_*``; everybody else reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey
@@ -15,9 +15,9 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, PastUsageId, newly_preempted
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.states import ContainerState
+from yodel.domain.states import AttemptState, ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
@@ -34,6 +34,8 @@ from yodel.services.writer.standing import Standing
 from yodel.services.writer.totals import TotalsBook
 from yodel.services.writer.usage import Usage, UsageBook
 from yodel.translator.pools import PoolRules
+
+ALLOCATED = (AttemptState.ALLOCATED, AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptState.FINISHING)
 
 
 def _standing(row: Application) -> tuple[object, ...]:
@@ -58,6 +60,12 @@ def ask_key(container: Container) -> AskKey:
         container.asked_execution_type,
         container.asked_capability,
     )
+
+
+def _in_order(nodes: Iterable[Node], containers: Sequence[Container]) -> list[Node]:
+    """Of several agents of a Kubernetes node no row says who registered first: it is who was given containers."""
+    first = {container.node_id: -number for number, container in enumerate(reversed(containers))}
+    return sorted(nodes, key=lambda node: (first.get(node.id, 1), node.id))
 
 
 class ClusterState:
@@ -85,7 +93,7 @@ class ClusterState:
         self.past_usage: dict[PastUsageId, PastUsage] = {}
         """What containers used that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
-        self.pools = PoolBook(self.queues)
+        self.pools = PoolBook(self.queues, self.node_index.speaks)
         self.notices = NoticeBook()
         self.endpoints = EndpointBook()
         self.loans = LoanBook()
@@ -106,7 +114,7 @@ class ClusterState:
         state.publish(applications)
         state.index.order_finished(row for row in applications if row.state.is_final)
         state.publish(attempts)
-        state.publish(snapshot.nodes)
+        state.publish(_in_order(snapshot.nodes, containers))
         state.publish(containers)
         state.publish(snapshot.past_usage)
         for usage in snapshot.past_usage:
@@ -198,6 +206,37 @@ class ClusterState:
     def unheard_updates(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """New sizes that the attempt's AM has to hear of."""
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
+
+    def needs_master(self, attempt: Attempt) -> bool:
+        """Whether the attempt waits for its ApplicationMaster's container to be planned."""
+        return attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in self.containers
+
+    def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
+        """Containers that an attempt waits for and that are not planned, its ApplicationMaster's too, and their size in
+        all."""
+        runtime = self.masters.runtimes.get(attempt_id)
+        if runtime is None:
+            return 0, NONE
+        count, size = runtime.wishes.pending()
+        if not self.needs_master(self.attempts[attempt_id]):
+            return count, size
+        return count + 1, size + self.applications[attempt_id.application_id].submission.am_capability
+
+    def is_pending(self, row: Application) -> bool:
+        """Whether an application counts as pending (QueueMetrics): its attempt was allocated nothing yet."""
+        attempt = self.attempts.get(row.current_attempt_id)
+        return attempt is not None and not attempt.state.is_final and not self.is_running(row)
+
+    def is_running(self, row: Application) -> bool:
+        """Whether it counts as running: from the first container that its attempt was allocated, which is its
+        ApplicationMaster's, to the attempt's end."""
+        attempt = self.attempts.get(row.current_attempt_id)
+        if attempt is None or attempt.state not in ALLOCATED:
+            return False
+        if not row.submission.is_unmanaged:
+            return True
+        usage = self.usage.by_application.get(row.id)
+        return (usage is not None and usage.allocated_containers > 0) or row.id in self.usage.seconds
 
     def live_containers(self) -> Iterator[Container]:
         return (self.containers[container_id] for container_id in self.container_index.live)
@@ -306,7 +345,9 @@ class ClusterState:
             self.standing.stirred()
         self.nodes[node.id] = node
         self.node_index.put(node, old)
-        self.pools.publish(node)
+        names = {node.kubernetes_node_name, old.kubernetes_node_name if old is not None else ""}
+        for other in {node.id, *(one for name in names for one in self.node_index.agents_of(name))}:
+            self.pools.publish(self.nodes[other])
         self.standing.node_changed()
         if old is not None and old.http_address != node.http_address:
             self.standing.address_changed()

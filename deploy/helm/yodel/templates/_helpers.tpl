@@ -172,7 +172,7 @@ capabilities:
   "admin_port" (int $ports.admin)
   "webapp_port" (int $ports.webapp)
   "probe_port" (int $values.resourceManager.probePort)
-  "image" $values.containers.image
+  "image" (default (printf "yodel/hadoop-runtime:%s" .Chart.AppVersion) $values.containers.image)
   "host_network" $values.containers.hostNetwork
   "dialect" $values.containers.dialect
   "scheduler_name" $values.containers.schedulerName
@@ -204,12 +204,13 @@ capabilities:
 {{- end -}}
 {{- $web = set $web "admin_networks" $networks -}}
 {{- end -}}
-{{- if $values.colocation.enforce -}}
+{{- if $values.colocation.enabled -}}
 {{- $web = set $web "admin_token_file" "/etc/yodel/administration/admin-token" -}}
 {{- end -}}
 {{- $settings = set $settings "web" $web -}}
 {{- $queues := dict -}}
-{{- if and $values.priorityClasses.use (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
+{{- /* A dialect's own class is for the engine that made it, which is not there where Yodel lends by itself. */ -}}
+{{- if and $values.priorityClasses.use (or $values.colocation.enabled (has $values.containers.dialect (list "native" "katalyst" "volcano"))) -}}
 {{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
 {{- end -}}
 {{- if $values.imagePullSecrets -}}
@@ -255,6 +256,10 @@ capabilities:
 {{- end -}}
 {{- with $values.nodeAgent.addressCidr -}}
 {{- $settings = set $settings "host_cidr" . -}}
+{{- end -}}
+{{- if $values.networkPolicy.enabled -}}
+{{- $closed := concat (list "0.0.0.0/8" "127.0.0.0/8" "169.254.0.0/16" "::/127" "fe80::/10") $values.networkPolicy.metadataCidrs -}}
+{{- $settings = set $settings "fetch_closed_networks" $closed -}}
 {{- end -}}
 {{- if eq $values.nodeAgent.capacity "fixed" -}}
 {{- $settings = set $settings "memory_mib" (int $values.nodeAgent.memoryMib) -}}

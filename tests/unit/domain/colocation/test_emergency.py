@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from yodel.domain.colocation.emergency import (
@@ -77,6 +79,37 @@ def test_stalls_count_where_memory_is_used_beyond_the_lower_mark(stalls: list[Me
     assert not is_on or not stalls[-1].is_stalled or "stalled 10 % of the time" in course.reason
 
 
+@pytest.mark.parametrize(
+    ("readings", "is_on", "reason"),
+    [
+        ([(LOW, 900)] * 2, True, "kubepods memory 0.9 GiB of 1.0 GiB (90 %)"),
+        ([(LOW, 899)] * 9, False, ""),
+        ([(LOW, 900), (LOW, 899), (LOW, 900)], False, ""),
+        ([(HIGH, 100)] * 2, True, "node memory 1.8 GiB of 2.0 GiB (90 %)"),
+        ([(HIGH, 990)] * 2, True, "kubepods memory 1.0 GiB of 1.0 GiB (99 %)"),
+        ([(HIGH, 100), (LOW, 900)], True, "kubepods memory 0.9 GiB of 1.0 GiB (90 %)"),
+        ([(LOW, 900), (LOW, 900), (LOW, 851)], True, "kubepods memory 0.8 GiB of 1.0 GiB (85 %)"),
+        ([(LOW, 900), (LOW, 900), (LOW, 850)], False, "kubepods memory 0.9 GiB of 1.0 GiB (90 %)"),
+        ([(LOW, 900), (LOW, 900), (BETWEEN, 850)], True, "node memory 1.8 GiB of 2.0 GiB (87 %)"),
+        ([(LOW, 1700)] * 2, True, "kubepods memory 1.7 GiB of 1.0 GiB (170 %)"),
+        ([(99_999, 900)] * 3, False, ""),
+    ],
+)
+def test_what_the_kubelet_lets_pods_use_is_judged_as_the_node_is(
+    readings: list[tuple[int, int]], is_on: bool, reason: str
+) -> None:
+    course = course_of(*(replace(memory(used), pods_used_mib=pods, pods_size_mib=1000) for used, pods in readings))
+    assert (course.is_on, course.reason) == (is_on, reason)
+    limitless = course_of(*(replace(memory(used), pods_used_mib=pods) for used, pods in readings))
+    assert limitless.is_on == (readings[0][0] == HIGH == readings[-1][0])
+
+
+def test_stalls_count_where_pods_use_more_than_the_lower_mark_of_their_limit() -> None:
+    stalled = replace(memory(LOW, 10.1), pods_used_mib=860, pods_size_mib=1000)
+    assert course_of(stalled, stalled).reason == "kubepods memory 0.8 GiB of 1.0 GiB (86 %), stalled 10 % of the time"
+    assert not course_of(*[replace(stalled, pods_used_mib=850)] * 9).is_on
+
+
 def test_one_is_ended_then_the_next_reading_after_four_seconds() -> None:
     course = course_of(memory(HIGH), memory(HIGH))
     assert is_one_to_end(course, 1000)
@@ -141,7 +174,9 @@ def one(number: int, **changes: int | bool) -> Candidate:
         ([one(2), one(3), one(4)], [3, 2, 4], [3, 2, 4]),
         ([one(2), one(3), one(4), one(5)], [3, 2], [5, 4, 3, 2]),
         ([one(1, is_master=True), one(2), one(3)], [1, 2, 3], [2, 3, 1]),
-        ([one(1, is_master=True, over_mib=9), one(2, is_running=False)], [1, 2], [2, 1]),
+        ([one(1, is_master=True, over_mib=9), one(2), one(3, is_running=False)], [2, 3, 1], [1, 2, 3]),
+        ([one(1, is_master=True, over_mib=9), one(2, over_mib=5), one(3, over_mib=20)], [1, 2, 3], [3, 1, 2]),
+        ([one(1, is_master=True), one(2, is_running=False)], [1, 2], [2, 1]),
         ([one(2, is_running=False), one(3)], [2, 3], [3, 2]),
         ([one(2), one(3, over_mib=5), one(4, over_mib=9)], [2, 3, 4], [4, 3, 2]),
         ([one(2, started_ms=8), one(3), one(4)], [], [2, 4, 3]),

@@ -1,5 +1,10 @@
+import pytest
+
 from yodel.domain.colocation.estimate import estimate, terms
 from yodel.domain.colocation.policy import Formula
+
+OUTSIDE, NOT = "the mean of what runs outside of pods", "that run outside of pods are not counted"
+COUNTED, NOT_COUNTED = (Formula(counts_system=counts, reserved=2000) for counts in (True, False))
 
 
 def test_the_terms_are_the_formula_in_its_order() -> None:
@@ -24,6 +29,25 @@ def test_a_term_says_which_figures_it_is_made_of() -> None:
 
 def test_a_system_that_is_not_counted_takes_only_what_is_reserved() -> None:
     assert estimate(Formula(counts_system=False, reserved=300), capacity=1000, online=0, system=900) == 700
+
+
+@pytest.mark.parametrize(
+    ("formula", "system", "kubelet_reserved", "taken", "why"),
+    [
+        (COUNTED, 1500, 2500, 2500, f"the larger of 1500, {OUTSIDE}, and 2500, reserved by the kubelet"),
+        (COUNTED, 3000, 2500, 3000, f"the larger of 3000, {OUTSIDE}, and 2500, reserved by the kubelet"),
+        (COUNTED, 1500, 2000, 2000, f"the larger of 1500, {OUTSIDE}, and 2000, reserved"),
+        (COUNTED, 1500, None, 2000, f"the larger of 1500, {OUTSIDE}, and 2000, reserved"),
+        (NOT_COUNTED, 3000, 2500, 2500, f"2500 are reserved by the kubelet; the 3000 {NOT}"),
+        (NOT_COUNTED, 3000, None, 2000, f"2000 are reserved; the 3000 {NOT}"),
+    ],
+)
+def test_what_the_kubelet_keeps_from_pods_is_the_least_that_is_reserved(
+    formula: Formula, system: int, kubelet_reserved: int | None, taken: int, why: str
+) -> None:
+    """The system runs in it, and is not counted beside it."""
+    found = terms(formula, capacity=64_000, online=0, system=system, kubelet_reserved=kubelet_reserved)
+    assert [(term.amount, term.why) for term in found if term.name == "system"] == [(-taken, why)]
 
 
 def test_products_are_rounded_so_that_less_is_lent() -> None:

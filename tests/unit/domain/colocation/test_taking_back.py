@@ -49,11 +49,11 @@ shorts = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 12))
 @st.composite
 def nodes(draw: st.DrawFn) -> list[Holding]:
     """A node's containers, in order; small amounts, so that many of them are equal."""
-    some = draw(st.lists(st.tuples(amounts, st.integers(-1, 1), st.integers(0, 2), st.booleans()), max_size=8))
+    some = draw(st.lists(st.tuples(amounts, st.integers(-1, 1), st.booleans()), max_size=8))
     app = ApplicationAttemptId(ApplicationId(1, 1), 1)
     return in_order(
-        Holding(id=ContainerId(app, number), amounts=held, over_milli=over, created_ms=made, is_master=is_master)
-        for number, (held, over, made, is_master) in enumerate(some, 1)
+        Holding(id=ContainerId(app, number), amounts=held, over_milli=over, is_master=is_master)
+        for number, (held, over, is_master) in enumerate(some, 1)
     )
 
 
@@ -102,14 +102,14 @@ def test_what_is_going_is_not_asked_for_again(ordered: list[Holding], lent: Amou
 
 
 def test_the_order() -> None:
-    """Over its guarantee, then priority, the container's own, then newest; masters last."""
+    """Over its guarantee, then priority, submitted last, the container's own, then newest; masters last."""
     order = [
         one(1, over_milli=200),
         one(2, over_milli=100, priority=1),
-        one(3, over_milli=100, priority=2, request_priority=20),
-        one(4, over_milli=100, priority=2, request_priority=10, created_ms=9),
-        one(6, over_milli=100, priority=2, request_priority=10, created_ms=5),
-        one(5, over_milli=100, priority=2, request_priority=10, created_ms=5),
+        one(9, over_milli=100, priority=2, submitted_ms=8, request_priority=0),
+        one(3, over_milli=100, priority=2, submitted_ms=5, request_priority=20),
+        one(6, over_milli=100, priority=2, submitted_ms=5, request_priority=10),
+        one(5, over_milli=100, priority=2, submitted_ms=5, request_priority=10),
         one(7, over_milli=-100),
         one(8, over_milli=900, is_master=True),
     ]

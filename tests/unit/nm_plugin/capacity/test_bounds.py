@@ -11,7 +11,7 @@ from nm_plugin.capacity.running import Batch
 from nm_plugin.host.users import FileThreads
 
 
-async def _nobody() -> list[Batch]:
+def _nobody() -> list[Batch]:
     return []
 
 
@@ -21,7 +21,7 @@ def test_a_group_that_is_missing_is_a_problem_and_leaves_nothing_open(tmp_path: 
     for path in (mount / "cpuacct" / "cpuacct.usage", mount / "cpuacct" / "kubepods" / "cpuacct.usage"):
         path.write_text("0")
     agent = Bounds(writable, mount, "/", tmp_path, MonotonicClock(), threads, _nobody)
-    agent.obey(True, {}, [])
+    agent.obey(limits=True)
     for controller in ("cpu", "memory"):
         before = len(os.listdir("/proc/self/fd"))
         agent.look([])

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
+from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
-from nm_plugin.cgroups.layout import BEST_EFFORT, V2
+from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, PODS, V1, V2
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads
+from nm_plugin.host.users import FileThreads
+from nm_plugin.launch import members
 from tests.support.cgroup_tree import CgroupTree
-from tests.support.node_agent import FakeUsers, container_id, own_user
+from tests.support.made_proc import make_process
+from tests.support.node_agent import container_id
+from yodel.domain.colocation.report import MEMORY_MIB
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
@@ -32,15 +35,16 @@ class World:
 
     tree: CgroupTree
     threads: FileThreads
-    alive: list[Living] = field(default_factory=list)
+    containers: list[Container] = field(default_factory=list)
     ended: list[tuple[ContainerId, int, str]] = field(default_factory=list)
     wakes: int = 0
     now: int = 0
     refuses: bool = False
+    allocatable: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.watch = EmergencyWatch(
-            self.tree.mount, "/n1", self, self.threads, self._living, self._end, self._changed, self.tree.proc
+            self.tree.mount, "/n1", self, self.threads, self._all, self._end, self._changed, self.tree.proc
         )
         self.counters = CgroupCounters(self.tree.mount, "/n1", self.tree.proc)
 
@@ -50,14 +54,14 @@ class World:
     async def sleep(self, duration_ms: int) -> None:
         raise AssertionError("it does not sleep")
 
-    async def _living(self) -> list[Living]:
-        return self.alive
+    def _all(self) -> list[Container]:
+        return self.containers
 
     async def _end(self, container_id: ContainerId, exit_status: int, text: str) -> None:
         if self.refuses:
             raise Refused("no")
         self.ended.append((container_id, exit_status, text))
-        self.alive = [one for one in self.alive if one.container.container_id != container_id]
+        self.containers = [one for one in self.containers if one.container_id != container_id]
 
     def _changed(self) -> None:
         self.wakes += 1
@@ -67,26 +71,36 @@ class World:
         container = Container(
             container_id=container_id(number),
             user="alice",
+            user_uid=1000,
+            pod_uid=str(number),
+            local_dir=f"/l/a/{number}",
             resource=Resource(512, 1),
             creation_ms=number,
             state=State.RUNNING,
         )
-        self.alive.append(Living(container=replace(container, **changes), uid=1000))  # type: ignore[arg-type]
-        if is_lent:
-            names = (*BEST_EFFORT, f"pod{number}")
-            self.tree.use(names, cpu_us=0, memory_mib=mib)
-            self.tree.write("", self.tree.group(names), "cgroup.procs", f"{number}\n")
-            process = self.tree.proc / str(number)
-            process.mkdir()
-            (process / "status").write_text("Uid:\t1000\t1000\t1000\t1000\n")
-            (process / "environ").write_bytes(f"YODEL_CONTAINER_ID={container_id(number)}\0".encode())
+        self.containers.append(replace(container, **changes))  # type: ignore[arg-type]
+        self.pod(number, mib, BEST_EFFORT if is_lent else BURSTABLE)
         return container_id(number)
 
-    async def seconds(self, count: int, used_mib: int) -> None:
+    def pod(self, number: int, mib: int, parent: tuple[str, ...] = BEST_EFFORT) -> None:
+        self.tree.use((*parent, f"pod{number}"), cpu_us=0, memory_mib=mib)
+
+    def marked(self, pid: int, number: int, pod: int) -> None:
+        """A process that says it is a container's, in some pod."""
+        marks = f"CONTAINER_ID={container_id(number)}\0LOCAL_DIRS=/l/a\0".encode()
+        make_process(self.tree.proc, pid, uid=1000, environ=marks, pod=str(pod))
+
+    def limit(self, names: tuple[str, ...], mib: int) -> None:
+        number = self.tree.version.memory_limit
+        self.tree.write(number.controller, self.tree.group(names), number.file, f"{mib << 20}\n")
+
+    async def seconds(self, count: int, used_mib: int, pods_mib: int = 0) -> None:
         for _ in range(count):
             self.now += 1000
             self.tree.use((), cpu_us=0, memory_mib=used_mib)
-            await self.watch.take(Reading(at_ms=self.now, counters=self.counters.read()))
+            self.tree.use(PODS, cpu_us=0, memory_mib=pods_mib)
+            counters = self.counters.read()
+            await self.watch.take(Reading(at_ms=self.now, counters=counters, allocatable=self.allocatable))
 
     def order(self) -> list[ContainerId]:
         assert all(status == ContainerExitStatus.PREEMPTED for _, status, _ in self.ended)
@@ -94,13 +108,15 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    version = getattr(request, "param", V2)
     tree = CgroupTree(
-        mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=V2, driver="cgroupfs", cgroup_root="/n1"
+        mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=version, driver="cgroupfs", cgroup_root="/n1"
     ).make()
-    tree.write("", tree.group(), "memory.max", str(SIZE_MIB << 20))
     threads = FileThreads(1)
-    yield World(tree, threads)
+    made = World(tree, threads)
+    made.limit((), SIZE_MIB)
+    yield made
     threads.close()
 
 
@@ -120,6 +136,24 @@ async def test_one_goes_each_four_seconds_newest_first_until_it_is_released(worl
     assert text == f"Container preempted by its node: {told.reason}; it is the newest."
     await world.seconds(51, 1000)
     assert world.watch.told() is None
+
+
+@pytest.mark.parametrize("world", [V1, V2], indirect=True, ids=lambda version: version.name)
+async def test_batch_goes_before_the_kubelet_evicts_where_it_keeps_memory_from_pods(world: World) -> None:
+    """Half of the node is free: pods may not use it."""
+    one, two = (world.add(number) for number in (11, 12))
+    world.limit(PODS, 1000)
+    await world.seconds(9, used_mib=900, pods_mib=899)
+    assert world.ended == []
+    await world.seconds(2, used_mib=950, pods_mib=900)
+    assert world.order() == [two]
+    assert "Container preempted by its node: kubepods memory 0.9 GiB of 1.0 GiB (90 %); " in world.ended[0][2]
+    await world.seconds(9, used_mib=900, pods_mib=850)
+    world.allocatable = {MEMORY_MIB: 900}
+    await world.seconds(1, used_mib=900, pods_mib=810)
+    assert world.order() == [two]
+    await world.seconds(1, used_mib=900, pods_mib=810)
+    assert world.order() == [two, one], "of its limit the kubelet keeps 100 MiB free"
 
 
 async def test_the_order_is_the_resource_manager_s_until_it_says_another(world: World) -> None:
@@ -144,13 +178,50 @@ async def test_only_containers_on_lent_capacity_go(world: World) -> None:
     assert world.order() == [hidden], "the ResourceManager knows, whatever its processes look like"
 
 
-async def test_who_uses_more_than_granted_goes_first_and_a_master_last(world: World) -> None:
+async def test_who_uses_more_than_granted_goes_first_and_of_the_others_a_master_last(world: World) -> None:
     one, greedy = world.add(11), world.add(12, 600)
-    master = world.add(13, 900, is_master=True)
+    master = world.add(13, is_master=True)
     world.watch.rank([master, one, greedy])
     await world.seconds(10, FULL)
     assert world.order() == [greedy, one, master]
     assert "it uses 24 MiB more than a container of its size may" in world.ended[0][2], "512 MiB, and 64 beside"
+
+
+async def test_a_master_over_its_size_goes_before_all_who_are_not(world: World) -> None:
+    one, master = world.add(11), world.add(13, 900, is_master=True)
+    world.watch.rank([one, master])
+    await world.seconds(2, FULL)
+    assert world.order() == [master]
+    assert "it uses 324 MiB more" in world.ended[0][2]
+
+
+async def test_a_foreign_pod_that_names_a_container_has_nobody_ended_and_hides_nobody(world: World) -> None:
+    """Neither one that runs in a pod of another class, nor one that is within its size in its own."""
+    world.add(11, is_lent=False)
+    world.pod(21, 1500)
+    world.marked(100, 11, pod=21)
+    within, greedy = world.add(12), world.add(13, 600)
+    world.marked(101, 12, pod=21)
+    await world.seconds(2, FULL)
+    assert world.order() == [greedy]
+    await world.seconds(9, FULL)
+    assert world.order() == [greedy, within]
+
+
+async def test_a_container_of_before_the_upgrade_goes_by_its_marks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = world.add(11, pod_uid=""), world.add(12, 600, pod_uid="")
+    hidden = world.add(13, pod_uid="", is_lent=False)
+    for number in (11, 12):
+        world.marked(100 + number, number, pod=number)
+    await world.seconds(9, FULL)
+    assert world.order() == [two, one]
+    crowd = world.add(14, pod_uid="")
+    world.watch.rank([hidden, crowd])
+    monkeypatch.setattr(members, "LOOKED_AT_MAX", 1)
+    await world.seconds(4, FULL)
+    assert "it uses 1 MiB more" in world.ended[-1][2], "what could not be looked at counts as over"
 
 
 async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> None:
@@ -158,10 +229,10 @@ async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> Non
     going = world.add(12)
     world.add(13, state=State.KILLING)
     await world.seconds(2, FULL)
-    world.alive.append(Living(container=Container(container_id=going, user="alice", resource=Resource(512, 1)), uid=1))
+    world.containers.append(Container(container_id=going, user="alice", resource=Resource(512, 1)))
     await world.seconds(20, FULL)
     assert world.order() == [going], "who was on its way out already is neither ended nor waited for"
-    world.alive.pop()
+    world.containers.pop()
     await world.seconds(1, FULL)
     assert world.order() == [going, container_id(11)]
 
@@ -199,12 +270,11 @@ async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forget
     assert world.watch.told() is None
 
 
-async def test_what_has_ended_and_whose_user_is_gone_is_not_among_the_living(world: World) -> None:
-    users = FakeUsers({"alice": own_user("alice")})
-    ended, gone = (world.add(n, state=state) for n, state in ((11, State.DONE), (12, State.RUNNING)))
-    world.add(13)
-    known = [one.container for one in world.alive]
-    known[1] = replace(known[1], user="nobody-knows")
-    found = await living(known, Accounts(users, world.threads))
-    assert [one.container.container_id for one in found] == [container_id(13)]
-    assert {ended, gone}.isdisjoint({one.container.container_id for one in found})
+async def test_who_has_ended_does_not_go_and_who_is_not_known_only_by_his_rank(world: World) -> None:
+    world.add(11, state=State.DONE)
+    unknown, known = world.add(12, user_uid=None, pod_uid=""), world.add(13)
+    await world.seconds(9, FULL)
+    assert world.order() == [known]
+    world.watch.rank([unknown])
+    await world.seconds(1, FULL)
+    assert world.order() == [known, unknown]

@@ -13,10 +13,12 @@ import pytest_asyncio
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.capacity.running import Batch
+from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
+from tests.support.node_agent import eventually
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CapacityReport, Figure, Pressure
@@ -224,22 +226,26 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
     task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
     try:
         lender.obey(replace(_policy("1"), quota=True))
-        lender.answered({}, [])
+        lender.answered()
         await world.seconds(3)
+        await eventually(lambda: [one.read for one in bounds.shown()] == [800_000])
         report = world.beat()
         assert report is not None
-        assert (report.problems, [one.read for one in report.bounds]) == ((), [800_000])
+        assert report.problems == ()
         assert report.loans[0].measured[-1] == Figure(name="quota", amount=8000)
         source.cores = 2.5
         await world.seconds(2)
-        assert (quota.read_text(), world.beat()) == ("750000", None), "the loan is as it was"
-        quota.write_text("-1")
+        await eventually(lambda: quota.read_text() == "750000")
+        assert world.beat() is None, "the loan is as it was"
+        with quota.open("r+") as file:  # in one piece, as the kernel takes it
+            file.write("-1    ")
         await world.seconds(1)
+        await eventually(lambda: bounds.shown()[0].put_back == 1)
         report = world.beat()
         assert report is not None
-        assert (quota.read_text(), report.bounds[0].put_back, report.written_groups) == ("750000", 1, 1)
+        assert (quota.read_text(), report.written_groups) == ("750000", 1)
         lender.obey(None)
-        lender.answered({}, [])
+        lender.answered()
         assert world.beat() is None, "it is not known yet what is left"
         bounds.look([])
         said = world.beat()
@@ -249,6 +255,65 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
         assert world.beat() is None, "once"
         lender.forgotten()
         assert world.beat() == said
+    finally:
+        task.cancel()
+        threads.close()
+
+
+@dataclass
+class Stuck:
+    """An emergency or bounds, whose work on the first that they take lasts until ``may_go_on``."""
+
+    may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    taken: list[object] = field(default_factory=list)
+
+    async def take(self, value: object) -> None:
+        self.taken.append(value)
+        await self.may_go_on.wait()
+
+    hold = take
+
+    def stop(self) -> None:
+        self.taken.clear()
+
+
+async def test_of_loan_quota_and_emergency_none_waits_for_another() -> None:
+    clock, threads, wakes = HandClock(), FileThreads(1), list[int]()
+    emergency, bounds, source = Stuck(), Stuck(), HandSource(clock)
+    lender = Lender(source, Most(), clock, threads, lambda: wakes.append(clock.now), bounds, emergency)  # type: ignore[arg-type]
+    task, world = asyncio.create_task(lender.run()), World(clock, source, wakes, lender)
+    try:
+        lender.obey(_policy("1"))
+        await world.seconds(2)
+        assert wakes == [2000], "the loan is there"
+        assert (len(emergency.taken), len(bounds.taken)) == (1, 1)
+        bounds.may_go_on.set()
+        await world.seconds(3)
+        await eventually(lambda: len(bounds.taken) >= 3)
+        assert len(emergency.taken) == 1
+        emergency.may_go_on.set()
+        await eventually(lambda: len(emergency.taken) == 2)
+        newest = emergency.taken[1]
+        assert isinstance(newest, Reading)
+        assert newest.at_ms == clock.now, "what is past is passed over"
+    finally:
+        task.cancel()
+        threads.close()
+
+
+async def test_what_is_not_taken_yet_when_lending_ends_never_is() -> None:
+    clock, threads = HandClock(), FileThreads(1)
+    emergency, source = Stuck(), HandSource(clock)
+    lender = Lender(source, Most(), clock, threads, lambda: None, None, emergency)  # type: ignore[arg-type]
+    task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
+    try:
+        lender.obey(_policy("1"))
+        await world.seconds(2)
+        lender.obey(None)
+        emergency.may_go_on.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert emergency.taken == []
     finally:
         task.cancel()
         threads.close()
@@ -280,7 +345,7 @@ async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news(
         threads.close()
 
 
-async def _nobody() -> list[Batch]:
+def _nobody() -> list[Batch]:
     return []
 
 

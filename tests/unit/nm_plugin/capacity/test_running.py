@@ -1,68 +1,33 @@
-"""Which containers are bounded."""
+"""Containers as their pods are bounded."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import pytest_asyncio
-
-from nm_plugin.capacity.running import RunningBatch
+from nm_plugin.capacity.running import Batches
 from nm_plugin.container.life import Container, State
-from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from tests.support.node_agent import container_id
-from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidValue
 
 
-@dataclass
-class Users:
-    """Counts who was looked up; a user may come later."""
-
-    uids: dict[str, int]
-    asked: list[str] = field(default_factory=list)
-
-    def lookup(self, name: str) -> OsUser:
-        self.asked.append(name)
-        if name not in self.uids:
-            raise InvalidValue("user", name, "a user of this node")
-        return OsUser(name=name, uid=self.uids[name], gid=1)
+def _container(number: int, pod_uid: str, state: State = State.RUNNING) -> Container:
+    return Container(
+        container_id=container_id(number), user="u", pod_uid=pod_uid, resource=Resource(64, 2), state=state
+    )
 
 
-def _container(number: int, user: str, state: State = State.RUNNING) -> Container:
-    found = container_id(number)
-    return Container(container_id=found, user=user, resource=Resource(64, 2), state=state, local_dir=f"/l/a/{found}")
-
-
-@pytest_asyncio.fixture
-async def threads() -> AsyncIterator[FileThreads]:
-    made = FileThreads(1)
-    yield made
-    made.close()
-
-
-async def test_running_containers_are_looked_up_once_and_again_when_they_have_changed(threads: FileThreads) -> None:
-    users = Users({"alice": 7})
-    there = [
-        replace(_container(1, "alice"), is_master=True),
-        _container(2, "alice"),
-        _container(3, "bob"),
-        _container(4, "alice", State.LOCALIZING),
+def test_containers_are_described_once_and_again_when_they_have_changed() -> None:
+    there = [replace(_container(1, "0a"), is_master=True), _container(2, ""), _container(4, "0c", State.LOCALIZING)]
+    running = Batches(lambda: there)
+    first = running()
+    assert [(one.pod_uid, one.memory_mib, one.vcores, one.is_master, one.is_running) for one in first] == [
+        ("0a", 64, 2, True, True),
+        ("", 64, 2, False, True),
+        ("0c", 64, 2, False, False),
     ]
-    running = RunningBatch(lambda: there, Accounts(users, threads))
-
-    async def found() -> dict[ContainerId, tuple[int, int, int, bool]]:
-        return {
-            one.container_id: (one.owner.user_uid, one.memory_mib, one.vcores, one.is_master) for one in await running()
-        }
-
-    first = {container_id(1): (7, 64, 2, True), container_id(2): (7, 64, 2, False)}
-    assert await found() == first
-    assert users.asked == ["alice", "bob"], "each user once"
-    users.asked.clear()
-    assert await found() == first
-    assert users.asked == ["bob"], "who was not found is asked for again"
-    users.uids["bob"] = 8
-    there[1:3] = [replace(there[2], resource=Resource(128, 4))]
-    assert await found() == {container_id(1): (7, 64, 2, True), container_id(3): (8, 128, 4, False)}
+    there[1:] = [replace(there[1], pod_uid="0b", resource=Resource(128, 4))]
+    again = running()
+    assert again[0] is first[0]
+    assert [(one.container_id, one.pod_uid, one.memory_mib, one.vcores) for one in again[1:]] == [
+        (container_id(2), "0b", 128, 4)
+    ]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -6,6 +7,7 @@ from nm_plugin.capacity.samples import Reading, kept, sample_of
 from nm_plugin.cgroups.counters import Counters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.report import MEMORY_MIB
 
 
 def _reading(at_ms: int, *, node: int, pods: int, best_effort: int) -> Reading:
@@ -26,6 +28,30 @@ def test_a_sample_is_what_was_used_between_two_readings() -> None:
     assert sample.cpu_milli == Use(node=1000, pods=500, best_effort=0)
     assert sample.memory_mib == Use(node=30, pods=20, best_effort=10)
     assert (sample.at_ms, sample.cpu_milli_size, sample.memory_mib_size) == (3000, 1500, 8192)
+
+
+@pytest.mark.parametrize(
+    ("pods_mib", "allocatable_mib", "reserved", "evicts_at"),
+    [
+        (None, None, None, None),
+        (2200, None, 5992, 2200),
+        (2200, 2100, 5992, 2100),
+        (None, 2100, 6092, None),
+        (8192, 8092, 0, 8092),
+        (9000, 9999, 0, 9000),
+        (None, 9000, 0, None),
+    ],
+)
+def test_what_the_kubelet_keeps_is_said_by_the_limit_of_all_pods_or_by_what_is_allocatable(
+    pods_mib: int | None, allocatable_mib: int | None, reserved: int | None, evicts_at: int | None
+) -> None:
+    reading = _reading(2000, node=0, pods=0, best_effort=0)
+    counters = replace(reading.counters, memory_mib_pods=pods_mib, cpu_milli_pods=900)
+    allocatable = {} if allocatable_mib is None else {MEMORY_MIB: allocatable_mib}
+    now = replace(reading, counters=counters, allocatable=allocatable)
+    sample = sample_of(_reading(1000, node=0, pods=0, best_effort=0), now)
+    assert (sample.memory_mib_reserved, now.memory_mib_for_pods) == (reserved, evicts_at)
+    assert sample.cpu_milli_reserved == 600
 
 
 def test_a_counter_that_went_back_loses_the_reading() -> None:

@@ -24,6 +24,8 @@ class Node:
     most: Most = field(default_factory=Most)
     now_ms: int = 0
     cpu_us: int = 0
+    pods_mib: int | None = None
+    allocatable: dict[str, int] = field(default_factory=dict)
     state: Measured = field(default_factory=lambda: Measured(started_ms=0))
 
     def second(self, cores: float, memory_mib: int = 0) -> tuple[Loan, ...] | None:
@@ -35,8 +37,9 @@ class Node:
             memory_mib_size=10_240,
             cpu_us=Use(node=self.cpu_us, pods=self.cpu_us, best_effort=0),
             memory_mib=Use(node=memory_mib, pods=memory_mib, best_effort=0),
+            memory_mib_pods=self.pods_mib,
         )
-        return self.step(Reading(at_ms=self.now_ms, counters=counters))
+        return self.step(Reading(at_ms=self.now_ms, counters=counters, allocatable=self.allocatable))
 
     def lost(self) -> tuple[Loan, ...] | None:
         """One in which nothing could be read; online pods used two cores."""
@@ -146,9 +149,22 @@ def test_every_second_of_an_hour_adds_up() -> None:
     )
     node, seen = Node(policy=policy), 0
     for second in range(3600):
+        node.pods_mib = (None, 10_240, 6000)[second // 600 % 3]
+        node.allocatable = ({}, {CPU_MILLI: 9000, MEMORY_MIB: 9000})[second // 900 % 2]
         loans = node.second(2 + (second * 7919 % 1000) / 250, memory_mib=second % 3000) or ()
         for loan in loans:
             steps = sum(step.after - step.before for step in loan.steps)
             assert sum(term.amount for term in loan.terms) + steps == loan.amount
+            reserved = {one.name: one.amount for one in loan.measured}.get("kubelet-reserved")
+            assert reserved == _reserved(node, loan.resource)
+            assert -loan.terms[2].amount == (reserved or 0), "nothing runs outside of pods"
             seen += 1
     assert seen == 2 * 3591
+
+
+def _reserved(node: Node, resource: str) -> int | None:
+    """By the limit of all pods, or else by what is allocatable."""
+    if resource == MEMORY_MIB and node.pods_mib is not None:
+        return 10_240 - node.pods_mib
+    size = {CPU_MILLI: 10_000, MEMORY_MIB: 10_240}[resource]
+    return size - node.allocatable[resource] if node.allocatable else None

@@ -84,6 +84,19 @@ def test_the_next_life_reads_what_was_written_and_nothing_leaves_no_file(tmp_pat
     assert not (tmp_path / FILE_NAME).exists()
 
 
+def test_what_the_disk_refuses_is_known_and_told_and_goes_to_the_file_once_it_can(tmp_path: Path) -> None:
+    record = Record(tmp_path)
+    record.pods(frozenset({"poda"}))
+    (tmp_path / f"{FILE_NAME}.tmp").mkdir()
+    record.pods(frozenset({"poda", "podb"}))
+    assert record.written.pods == {"poda", "podb"}
+    assert "Is a directory" in record.problem
+    assert Record(tmp_path).written.pods == {"poda"}
+    (tmp_path / f"{FILE_NAME}.tmp").rmdir()
+    record.pods(frozenset({"poda", "podb"}))
+    assert (record.problem, Record(tmp_path).written.pods) == ("", {"poda", "podb"})
+
+
 @pytest.mark.parametrize(
     ("content", "written"),
     [

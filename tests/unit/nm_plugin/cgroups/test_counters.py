@@ -14,6 +14,8 @@ from tests.support.cgroup_tree import CgroupTree
 from yodel.domain.colocation.measured import Use
 
 MACHINE_MILLI = (os.cpu_count() or 1) * 1000
+NO_QUOTA = {V1.name: "-1", V2.name: "max"}
+NO_MEMORY_LIMIT = {V1.name: "9223372036854771712", V2.name: "max"}
 VERSIONS = pytest.mark.parametrize("version", [V1, V2], ids=lambda version: version.name)
 
 
@@ -48,7 +50,7 @@ def test_the_memory_of_a_whole_machine_is_what_is_not_available(tmp_path: Path, 
     assert counters.memory_mib == Use(node=4 << 10, pods=2000, best_effort=1000)
 
 
-def _limits(tree: CgroupTree, *, cpus: str, quota_us: str, memory: str) -> None:
+def _limits(tree: CgroupTree, *, cpus: str, quota_us: str, memory: str, names: tuple[str, ...] = ()) -> None:
     files = (
         [
             ("cpuset", "cpuset.cpus", cpus),
@@ -64,20 +66,46 @@ def _limits(tree: CgroupTree, *, cpus: str, quota_us: str, memory: str) -> None:
         ]
     )
     for controller, name, text in files:
-        tree.write(controller, tree.group(), name, f"{text}\n")
+        tree.write(controller, tree.group(names), name, f"{text}\n")
 
 
 @VERSIONS
 def test_a_node_is_as_large_as_the_least_of_its_limits(tmp_path: Path, version: Version) -> None:
     tree = _tree(tmp_path, version)
-    reader, no_limit = _reader(tree), {V1.name: "-1", V2.name: "max"}[version.name]
-    much = {V1.name: "9223372036854771712", V2.name: "max"}[version.name]
+    reader, no_limit, much = _reader(tree), NO_QUOTA[version.name], NO_MEMORY_LIMIT[version.name]
     _limits(tree, cpus="1", quota_us=no_limit, memory=much)
     assert (reader.read().cpu_milli_size, reader.read().memory_mib_size) == (1000, 16 << 10)
     _limits(tree, cpus="0-1,4", quota_us="50000", memory=str(8 << 30))
     assert (reader.read().cpu_milli_size, reader.read().memory_mib_size) == (500, 8 << 10)
     _limits(tree, cpus="", quota_us=no_limit, memory=much)
     assert reader.read().cpu_milli_size == MACHINE_MILLI
+
+
+@VERSIONS
+@pytest.mark.parametrize("driver", ["cgroupfs", "systemd"])
+def test_what_all_pods_may_use_is_their_own_limit_where_they_have_one(
+    tmp_path: Path, version: Version, driver: str
+) -> None:
+    """The kubelet sets one of memory, of all that it finds where nothing is reserved; of cores it sets a weight."""
+    tree = _tree(tmp_path, version, driver)
+    reader, no_limit, much = _reader(tree), NO_QUOTA[version.name], NO_MEMORY_LIMIT[version.name]
+    all_cpus = f"0-{MACHINE_MILLI // 1000 - 1}"
+
+    def of_pods() -> tuple[int | None, int | None]:
+        counters = reader.read()
+        assert (counters.cpu_milli_size, counters.memory_mib_size) == (MACHINE_MILLI, 16 << 10), "the machine's"
+        return counters.cpu_milli_pods, counters.memory_mib_pods
+
+    assert of_pods() == (None, None), "no such files"
+    _limits(tree, cpus=all_cpus, quota_us=no_limit, memory=much, names=PODS)
+    assert of_pods() == (None, None)
+    _limits(tree, cpus=all_cpus, quota_us=no_limit, memory=str(16 << 30), names=PODS)
+    assert of_pods() == (None, 16 << 10)
+    _limits(tree, cpus=all_cpus, quota_us="30000", memory=str((2200 << 20) - 4096), names=PODS)
+    assert of_pods() == (300, 2199)
+    if MACHINE_MILLI > 1000:
+        _limits(tree, cpus="0", quota_us=no_limit, memory=much, names=PODS)
+        assert of_pods() == (1000, None)
 
 
 @VERSIONS

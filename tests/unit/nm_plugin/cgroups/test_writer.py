@@ -42,8 +42,6 @@ def mount(tmp_path: Path) -> Path:
         (tmp_path / "best" / pod / "container").mkdir(parents=True)
         (tmp_path / "best" / pod / "memory.max").write_text("max\n")
         (tmp_path / "best" / pod / "cpu.weight").write_text("1\n")
-        (tmp_path / "best" / pod / "cgroup.procs").write_text("")
-        (tmp_path / "best" / pod / "container" / "cgroup.procs").write_text("7\n8\n")
     (tmp_path / "online").mkdir()
     (tmp_path / "online" / "memory.max").write_text("max\n")
     (tmp_path / "best" / "memory.max").write_text("max\n")
@@ -57,7 +55,6 @@ def test_a_value_is_written_and_read_back(mount: Path, opened: list[tuple[str, i
     assert groups.read("podaa", LIMIT) == 5 << 20
     groups.write("podaa", LIMIT, NONE)
     assert (mount / "podaa" / "memory.max").read_text() == "max"
-    assert groups.pids("podaa") == [frozenset({7, 8})]
     assert written(opened) == ["memory.max", "memory.max"]
     assert (mount / "podbb" / "memory.max").read_text() == "max\n"
 

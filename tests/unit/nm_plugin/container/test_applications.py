@@ -42,3 +42,15 @@ async def test_each_end_is_done_in_turn_and_the_record_goes_last(tmp_path: Path,
     await applications.clean_up(applications.give_up(APPLICATION))
     assert done == [(True, 1), (True, 1)]
     assert (applications.all(), records.applications()) == ((), [])
+
+
+async def test_a_state_disk_that_refuses_keeps_no_application_from_its_beginning_or_end(
+    tmp_path: Path, threads: FileThreads
+) -> None:
+    records = Records(tmp_path)
+    applications = Applications(records, threads, ())
+    (tmp_path / "applications" / f"{APPLICATION}.json.tmp").mkdir()
+    await applications.take(container(2), {})
+    assert await applications.finish(APPLICATION)
+    assert [one.finished for one in applications.all()] == [True]
+    assert records.applications() == []

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nm_plugin.container import book as book_module
 from nm_plugin.container.book import ContainerBook
-from nm_plugin.container.life import CleanedUp, Container, Effect, KillRequested, Started, State
+from nm_plugin.container.life import (
+    CleanedUp,
+    Container,
+    Effect,
+    Exited,
+    KillRequested,
+    Localized,
+    Started,
+    State,
+)
 from nm_plugin.container.records import Records
 from nm_plugin.host.users import FileThreads
 from tests.support.node_agent import APPLICATION, container_id
@@ -15,6 +28,25 @@ from yodel.domain.resource import Resource
 from yodel.errors import Refused
 
 KILL = KillRequested(exit_status=-105, diagnostics="")
+
+
+async def _nobody(user: str) -> None:
+    return None
+
+
+class Slow:
+    """Saves that do not end before they may; ``states`` are what was saved."""
+
+    def __init__(self, records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.may_end, self.states = threading.Event(), list[State]()
+        save = records.save_container
+
+        def wait_and_save(container: Container) -> None:
+            assert self.may_end.wait(60)
+            self.states.append(container.state)
+            save(container)
+
+        monkeypatch.setattr(records, "save_container", wait_and_save)
 
 
 def new(sequence: int) -> Container:
@@ -62,8 +94,25 @@ async def test_next_agent_knows_them(book: ContainerBook, records: Records, thre
     book.take(new(2))
     await book.apply(container_id(2), Started())
     other = ContainerBook(records, threads, 2)
-    await other.recover()
+    await other.recover(_nobody)
     assert other.all() == book.all()
+
+
+async def test_whose_a_container_is_that_an_older_agent_started_is_asked_once_and_kept(
+    records: Records, threads: FileThreads
+) -> None:
+    asked = list[str]()
+
+    async def uid_of(user: str) -> int:
+        asked.append(user)
+        return 7
+
+    for number, changes in enumerate(({}, {"user_uid": 8}, {"state": State.DONE}), start=2):
+        records.save_container(replace(new(number), **changes))  # type: ignore[arg-type]
+    book = ContainerBook(records, threads, 9)
+    await book.recover(uid_of)
+    assert asked == ["alice"]
+    assert [one.user_uid for one in book.all()] == [one.user_uid for one in records.containers()] == [7, 8, None]
 
 
 async def test_full_node_takes_no_more(book: ContainerBook) -> None:
@@ -103,3 +152,95 @@ async def test_full_disk_costs_the_record_only(
     applied = await book.apply(container_id(2), Started())
     assert applied is not None
     assert applied[1].effects == (Effect.LOCALIZE,)
+
+
+async def test_the_record_of_a_kill_is_there_when_the_kill_is_handed_out(book: ContainerBook, records: Records) -> None:
+    book.take(new(2))
+    await book.apply(container_id(2), Started())
+    applied = await book.apply(container_id(2), KILL)
+    assert applied is not None
+    assert applied[1].effects == (Effect.TERMINATE,)
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.KILLING, -105)]
+
+
+async def test_a_kill_waits_a_while_for_its_record_and_is_recorded_all_the_same(
+    book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book_module, "KILL_RECORD_WAIT_S", 0.05)
+    book.take(new(2))
+    await book.apply(container_id(2), Started())
+    slow = Slow(records, monkeypatch)
+    applied = await book.apply(container_id(2), KILL)
+    assert applied is not None
+    assert applied[1].effects == (Effect.TERMINATE,)
+    assert [one.state for one in book.all()] == [State.KILLING]
+    assert [one.state for one in records.containers()] == [State.LOCALIZING]
+    ended = asyncio.create_task(book.apply(container_id(2), Exited(exit_status=137)))
+    slow.may_end.set()
+    assert await ended is not None
+    assert slow.states == [State.KILLING, State.DONE], "one after the other, or an older one would be the last"
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.DONE, -105)]
+
+
+async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_followed(
+    book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book_module, "KILL_RECORD_WAIT_S", 0.05)
+    book.take(new(2))
+    await book.apply(container_id(2), Started())
+    await book.change(container_id(2), local_dir="/l")
+    slow = Slow(records, monkeypatch)
+    localized = asyncio.create_task(book.apply(container_id(2), Localized()))
+    changed = asyncio.create_task(book.change(container_id(2), log_dir="/g"))
+    noted = asyncio.create_task(book.note(container_id(2), "noted"))
+    await asyncio.sleep(0)
+    applied = await book.apply(container_id(2), replace(KILL, diagnostics="killed, "))
+    assert applied is not None
+    before, step = applied
+    assert (before.state, step.effects) == (State.SCHEDULED, (Effect.TERMINATE,)), "it goes on from what was decided"
+    slow.may_end.set()
+    overtaken = await localized
+    assert overtaken is not None
+    assert overtaken[1].effects == (), "nothing is launched any more"
+    await changed
+    await noted
+    (told,) = book.all()
+    assert told.diagnostics == "killed, noted"
+    assert (told.state, told.local_dir, told.log_dir, told.exit_status) == (State.KILLING, "/l", "/g", -105)
+    assert records.containers() == [told]
+    assert (book.counts.launched, book.counts.killed) == (1, 0)
+
+
+async def test_who_ended_by_itself_before_the_kill_was_recorded_is_not_ended_again(
+    book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book_module, "KILL_RECORD_WAIT_S", 60)
+    book.take(new(2))
+    await book.apply(container_id(2), Started())
+    slow = Slow(records, monkeypatch)
+    changed = asyncio.create_task(book.change(container_id(2), log_dir="/g"))
+    await asyncio.sleep(0)
+    ended = asyncio.create_task(book.apply(container_id(2), Exited(exit_status=0)))
+    await asyncio.sleep(0)
+    killed = asyncio.create_task(book.apply(container_id(2), KILL))
+    await asyncio.sleep(0)
+    slow.may_end.set()
+    await changed
+    steps = [await ended, await killed]
+    assert [step[1].effects for step in steps if step is not None] == [(Effect.REPORT, Effect.CLEAN_UP), ()]
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.DONE, -105)]
+
+
+async def test_a_kill_that_is_saved_late_does_not_bring_back_what_was_forgotten(
+    book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book_module, "KILL_RECORD_WAIT_S", 0.05)
+    book.take(new(2))
+    slow = Slow(records, monkeypatch)
+    await book.apply(container_id(2), KILL)
+    assert [one.state for one in book.all()] == [State.DONE]
+    gone = asyncio.create_task(book.acknowledge(container_id(2)))
+    await asyncio.sleep(0)
+    slow.may_end.set()
+    await gone
+    assert (book.all(), records.containers()) == ((), [])

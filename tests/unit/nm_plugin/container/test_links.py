@@ -17,7 +17,7 @@ from yodel.errors import InvalidValue
 
 def want(link: str) -> Wanted:
     key = ResourceKey(url=SourceUrl(scheme="file", authority="", path="/x"), timestamp_ms=1, type=ResourceType.FILE)
-    return Wanted(link=link, key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+    return Wanted(link=link, key=key, visibility=Visibility.PUBLIC)
 
 
 def place(path: Path, size_bytes: int = 0, was_cached: bool = False) -> Localized:
@@ -25,7 +25,7 @@ def place(path: Path, size_bytes: int = 0, was_cached: bool = False) -> Localize
 
 
 def test_each_resource_has_its_link(tmp_path: Path) -> None:
-    found = links_of((want("a"), want("lib/b.jar")), [place(tmp_path / "1"), place(tmp_path / "2")])
+    found = links_of((want("a/"), want("lib//b.jar")), [place(tmp_path / "1"), place(tmp_path / "2")])
     assert found == (Link(link="a", target=tmp_path / "1"), Link(link="lib/b.jar", target=tmp_path / "2"))
 
 
@@ -71,7 +71,7 @@ def test_an_operators_link_above_is_passed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "others", [["taken"], ["taken/more"], ["./taken"], ["first/*"], []], ids=["file", "folder", "dot", "star", "own"]
+    "others", [["taken"], ["taken/more"], ["./taken/"], ["first/*"], []], ids=["file", "folder", "dot", "star", "own"]
 )
 def test_a_name_that_the_work_directory_has_is_refused(tmp_path: Path, others: list[str]) -> None:
     name = "taken" if others else "container_tokens"

@@ -16,6 +16,7 @@ from yodel.domain.resource import Resource
 CONTAINER = Container(
     container_id=container_id(2),
     user="alice",
+    user_uid=23001,
     resource=Resource(512, 2),
     priority=3,
     version=1,
@@ -44,14 +45,14 @@ def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
     assert store.containers() == []
 
 
-def test_container_of_an_agent_before_this_release_says_nothing_of_shuffle(tmp_path: Path) -> None:
+def test_container_of_an_older_agent_says_nothing_of_shuffle_nor_of_the_user_s_number(tmp_path: Path) -> None:
     store = Records(tmp_path)
     store.save_container(CONTAINER)
     (record,) = (tmp_path / "containers").iterdir()
     content = json.loads(record.read_text())
-    del content["shuffle"]
+    del content["shuffle"], content["user_uid"]
     record.write_text(json.dumps(content))
-    assert store.containers() == [replace(CONTAINER, shuffle=())]
+    assert store.containers() == [replace(CONTAINER, shuffle=(), user_uid=None)]
 
 
 def test_applications_come_back(tmp_path: Path) -> None:

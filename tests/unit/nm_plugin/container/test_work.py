@@ -24,6 +24,7 @@ from nm_plugin.container.life import (
     LocalizationFailed,
     Localized,
     State,
+    with_diagnostics,
 )
 from nm_plugin.container.resources import Localization, Resources
 from nm_plugin.container.shuffle_hook import ShuffleHook
@@ -31,9 +32,11 @@ from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch import command
+from nm_plugin.launch.members import Looks
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
@@ -70,6 +73,9 @@ class Notebook:
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         self.container = replace(self.container, **changes)
+
+    async def note(self, container_id: ContainerId, text: str) -> None:
+        self.container = with_diagnostics(self.container, text)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self.tasks.create_task(work, name=name)
@@ -136,21 +142,23 @@ async def world(
     disks = Disks(directories, DiskLimits(), lambda path: space)
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
-        pods = ParkedPods(open_path / "handover", threads)
+        pods = ParkedPods(open_path / "handover", threads, threads, threads)
         tasks.create_task(pods.watch(), name="pods")
         cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
         accounts = Accounts(users, threads)
-        notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
+        notes = Notebook(
+            tasks, Container(container_id=CONTAINER, user="alice", user_uid=alice.uid, resource=Resource(1, 1))
+        )
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
-        resources = Resources(cache, accounts)
+        resources, looks = Resources(cache, accounts), Looks(threads, ProcessTable())
         work = ContainerWork(
             notes,
             accounts=accounts,
             resources=resources,
             shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), resources, makers, ()),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
-            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
+            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset(), looks),
             at_limit=notes.at_limit,
             now_ms=lambda: NOW_MS,
         )
@@ -252,20 +260,20 @@ async def test_more_files_for_a_running_container(world: World) -> None:
     world.give(context_of("exec sleep 100"))
     await world.work.localize(CONTAINER)
     more = pb.ContainerLaunchContextProto()
-    add_resource(more, "sub/more", world.source("more", "more"))
+    add_resource(more, "sub//more/", world.source("more", "more"))
     gone = world.source("gone", "gone")
     add_resource(more, "gone", gone)
     gone.unlink()
     world.notes.container = replace(world.notes.container, state=State.RUNNING)
     here, missing = (
-        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub/more", "gone")
+        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub//more/", "gone")
     )
     world.work.expect_more(CONTAINER, (*here, *missing))
     assert {state for _, state, _ in world.work.localization_of(world.notes.container)} == {Localization.PENDING}
     await world.work.localize_more(CONTAINER, here)
     await world.work.localize_more(CONTAINER, missing)
     told = {link: (state, text) for link, state, text in world.work.localization_of(world.notes.container)}
-    assert told["sub/more"] == (Localization.COMPLETED, "")
+    assert told["sub//more/"] == (Localization.COMPLETED, "")
     assert told["gone"][0] is Localization.FAILED
     assert "gone" in told["gone"][1]
     assert (world.work_dir / "sub/more").read_text() == "more"

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.host.processes import ProcessTable
 from nm_plugin.launch.executor import MAIN, tell
-from nm_plugin.launch.survivors import Marks
+from nm_plugin.launch.members import Owner
 from tests.support.node_agent import container_id, eventually
 
 CONTAINER, ANOTHER = container_id(2), container_id(3)
@@ -49,7 +50,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def told(tmp_path: Path, name: str = "PWR", uid: int | None = None) -> int:
-    return tell(Marks(CONTAINER, tmp_path), os.geteuid() if uid is None else uid, name)
+    owner = Owner(container_id=CONTAINER, user_uid=os.geteuid() if uid is None else uid, application_dir=tmp_path)
+    return tell(ProcessTable(), owner, name)
 
 
 def test_executor_that_listens_hears_it_once(start: Start, tmp_path: Path) -> None:

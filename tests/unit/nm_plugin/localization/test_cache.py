@@ -7,8 +7,9 @@ import io
 import os
 import stat
 import tarfile
+import threading
 import zipfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -18,13 +19,15 @@ import pytest
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization import fetch
 from nm_plugin.localization.archive import Limits
-from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
+from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, Localized, ResourceCache
 from nm_plugin.localization.fetch import (
     FetchFailed,
     FetchRequest,
     HttpFiles,
     LocalFiles,
+    NotFetchable,
     Source,
     create_file,
     write_all,
@@ -51,12 +54,22 @@ class FakeSource:
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     fetched: list[str] = field(default_factory=list)
+    asked: list[tuple[str, bytes]] = field(default_factory=list)
+    """By whom and with which tokens."""
     fail: Exception | None = None
+    refused: set[str] = field(default_factory=set)
+    """Users who may not have it, unless with ``tokens``."""
+    tokens: bytes = b"none has these"
+    on_refusal: Callable[[], None] = lambda: None
     content: bytes = b"12345"
 
     async def fetch(self, request: FetchRequest) -> int:
         self.fetched.append(request.url.path)
+        self.asked.append((request.reader.name, request.credentials))
         await self.gate.wait()
+        if request.reader.name in self.refused and request.credentials != self.tokens:
+            self.on_refusal()
+            raise FetchFailed(f"not for {request.reader.name}")
         if self.fail is not None:
             raise self.fail
         descriptor = create_file(request.destination, request.owner)
@@ -77,7 +90,7 @@ class Bench:
     sources: dict[str, Source] = field(default_factory=dict)
     default_fs: SourceUrl = LOCAL_FILES
 
-    def make(self) -> ResourceCache:
+    def make(self, fetch_timeout_s: float = 60) -> ResourceCache:
         settings = CacheSettings(
             local_dirs=(self.root / "l",),
             state_dir=self.root / "state",
@@ -86,7 +99,7 @@ class Bench:
             archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
             unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
-            fetch_timeout_s=5,
+            fetch_timeout_s=fetch_timeout_s,
             default_fs=self.default_fs,
         )
         return ResourceCache(settings, {"fake": self.source, **self.sources}, self.threads, self.agent, self.tasks)
@@ -96,23 +109,28 @@ def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> W
     key = ResourceKey(
         url=SourceUrl(scheme="fake", authority="", path=path), timestamp_ms=changes.get("timestamp", 1), type=kind
     )
-    return Wanted(link="x", key=key, size_bytes=changes.get("size", 0), visibility=Visibility.PUBLIC)
+    return Wanted(link="x", key=key, visibility=Visibility.PUBLIC)
 
 
 @pytest.fixture
-async def bench(open_path: Path, threads: FileThreads, agent_user: OsUser) -> AsyncIterator[Bench]:
+async def bench(open_path: Path, agent_user: OsUser) -> AsyncIterator[Bench]:
     make_roots(Directories(local_dirs=(open_path / "l",), log_dirs=(open_path / "g",)))
     (open_path / "state").mkdir()
-    source = FakeSource()
+    source, threads = FakeSource(), FileThreads(4, to_its_end=True)
     source.gate.set()
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
         hdfs = HdfsFiles(threads=threads, config_dir=None)
         made = Bench(open_path, source, threads, agent_user, tasks)
-        made.sources = {"file": LocalFiles(threads=threads), "http": HttpFiles(threads=threads), "hdfs": hdfs}
+        made.sources = {
+            "file": LocalFiles(threads=threads),
+            "http": HttpFiles(threads=threads, closed=()),
+            "hdfs": hdfs,
+        }
         yield made
         await hdfs.close()
         tasks.cancel_all()
+    threads.close()
 
 
 def claim(user: OsUser, number: int = 2) -> Claim:
@@ -149,6 +167,107 @@ async def test_one_waiter_may_leave_and_the_last_one_stops_the_download(bench: B
     await asyncio.wait({second})
     cache.release(container_id(3))
     await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+class SlowCopies:
+    """Files of one path are copied when they may be, or as soon as nobody wants them any more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, slow: Path) -> None:
+        self.may_end, self.begun, self.ended = threading.Event(), 0, 0
+        copy = fetch._copy_range
+
+        def wait_and_copy(source: int, target: int) -> int:
+            if os.readlink(f"/proc/self/fd/{source}").startswith(str(slow)):
+                self.begun += 1
+                assert self.may_end.wait(60)
+                self.ended += 1
+            return copy(source, target)
+
+        monkeypatch.setattr(fetch, "_copy_range", wait_and_copy)
+
+
+def _local(path: Path) -> Wanted:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(path.name)
+    path.chmod(0o644)
+    url = SourceUrl(scheme="file", authority="", path=str(path))
+    key = ResourceKey(url=url, timestamp_ms=path.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
+    return Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+
+
+async def test_slow_files_of_one_user_leave_another_his_turn(
+    bench: Bench, alice: OsUser, bob: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    waits = [
+        asyncio.create_task(cache.localize(_local(bench.root / f"slow/{number}"), scope, claim(alice)))
+        for number in range(9)
+    ]
+    await eventually(lambda: slow.begun == 1)
+    wanted = _local(bench.root / "quick/f")
+    localized = await cache.localize(wanted, scope_of(Visibility.PRIVATE, "bob", APP), claim(bob, 3))
+    assert localized.path.read_text() == "f"
+    assert (slow.begun, slow.ended) == (1, 0)
+    slow.may_end.set()
+    assert len({one.path for one in await asyncio.gather(*waits)}) == 9
+
+
+async def test_what_two_users_want_waits_for_the_turn_of_either(
+    bench: Bench, alice: OsUser, bob: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, private = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    held = asyncio.create_task(cache.localize(_local(bench.root / "slow/f"), private, claim(alice)))
+    await eventually(lambda: slow.begun == 1)
+    queued = asyncio.create_task(cache.localize(want("/shared"), PUBLIC, claim(alice)))
+    await asyncio.sleep(0)
+    assert bench.source.fetched == []
+    assert (await cache.localize(want("/shared"), PUBLIC, claim(bob, 3))).was_cached
+    assert (await queued).path.read_bytes() == b"12345"
+    slow.may_end.set()
+    await held
+
+
+async def test_copies_for_who_is_gone_stop_and_keep_their_turn_until_they_have(
+    bench: Bench, alice: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    folder = bench.root / "slow"
+    _local(folder / "a"), _local(folder / "b")
+    folder.chmod(0o755)
+    url = SourceUrl(scheme="file", authority="", path=str(folder))
+    key = ResourceKey(url=url, timestamp_ms=folder.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
+    wanted = Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+    gone = asyncio.create_task(cache.localize(wanted, scope, claim(alice)))
+    await eventually(lambda: slow.begun == 1)
+    cache.release(container_id(2))
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    following = asyncio.create_task(cache.localize(want("/f"), scope, claim(alice, 3)))
+    never = asyncio.create_task(cache.localize(want("/g"), scope, claim(alice, 4)))
+    await asyncio.sleep(0)
+    cache.release(container_id(4))
+    assert bench.source.fetched == [], "a thread is at work on what it had its turn for"
+    slow.may_end.set()
+    await following
+    assert (slow.begun, bench.source.fetched) == (1, ["/f"]), "the second file was not begun any more"
+    with pytest.raises(asyncio.CancelledError):
+        await never
+    caches = bench.root / "l/usercache/alice/filecache"
+    await eventually(lambda: [one.name for one in caches.iterdir()] == ["11"])
+
+
+async def test_who_waits_is_told_in_time_whatever_a_thread_does(
+    bench: Bench, alice: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache = bench.make(fetch_timeout_s=0.1)
+    with pytest.raises(LocalizationFailure, match="not fetched within 0 s"):
+        await cache.localize(_local(bench.root / "slow/f"), scope_of(Visibility.PRIVATE, "alice", APP), claim(alice))
+    assert slow.ended == 0
+    slow.may_end.set()
 
 
 async def test_visibilities_have_their_own_directories_and_owners(bench: Bench, alice: OsUser, bob: OsUser) -> None:
@@ -189,12 +308,63 @@ async def test_whatever_goes_wrong_costs_no_more_than_the_resource(bench: Bench,
     assert (await cache.localize(want("/f"), PUBLIC, claim(alice))).size_bytes == 5
 
 
-async def test_a_file_of_another_size_than_told_is_refused(bench: Bench, alice: OsUser) -> None:
-    bench.source.gate.set()
-    cache = bench.make()
-    with pytest.raises(LocalizationFailure, match="changed on src filesystem - expected: 4 bytes, was: 5 bytes"):
-        await cache.localize(want("/f", size=4), PUBLIC, claim(alice))
-    assert (await cache.localize(want("/f", size=5), PUBLIC, claim(alice))).size_bytes == 5
+async def together(bench: Bench, *claims: Claim, cache: ResourceCache | None = None) -> list[str]:
+    """What became of the claims, all made before anything is fetched: ``had`` or why not."""
+    made = cache or bench.make()
+    bench.source.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        waiting = [group.create_task(outcome(made.localize(want("/f"), PUBLIC, one))) for one in claims]
+        await eventually(lambda: bool(bench.source.fetched))
+        bench.source.gate.set()
+    return [one.result() for one in waiting]
+
+
+async def outcome(localized: Awaitable[Localized]) -> str:
+    try:
+        return "had" if (await localized).path.read_bytes() == b"12345" else "something else"
+    except LocalizationFailure as error:
+        return str(error)
+
+
+async def test_what_one_may_not_have_is_tried_with_the_next_ones_rights(
+    bench: Bench, alice: OsUser, bob: OsUser
+) -> None:
+    bench.source.refused = {alice.name}
+    assert await together(bench, claim(alice), claim(alice, 3), claim(bob, 4)) == ["had"] * 3
+    assert bench.source.asked == [(alice.name, b""), (bob.name, b"")]
+    assert [path.name for path in (bench.root / "l/filecache").iterdir()] == ["10"]
+
+
+async def test_other_tokens_of_a_user_are_tried_and_others_users_first(
+    bench: Bench, alice: OsUser, bob: OsUser
+) -> None:
+    """So that one user's many containers do not keep the next one waiting."""
+    bench.source.refused = {alice.name, bob.name}
+    bench.source.tokens = b"good"
+    tokens = [b"", b"bad", b"good"]
+    claims = [replace(claim(alice, number), credentials=one) for number, one in enumerate(tokens, start=2)]
+    assert await together(bench, *claims, claim(bob, 5)) == ["had"] * 4
+    assert bench.source.asked == [(alice.name, b""), (bob.name, b""), (alice.name, b"bad"), (alice.name, b"good")]
+
+
+async def test_all_fail_when_nobody_may_have_it(bench: Bench, alice: OsUser, bob: OsUser) -> None:
+    bench.source.refused = {alice.name, bob.name}
+    assert await together(bench, claim(alice), claim(bob, 3)) == ["not for bob"] * 2
+    assert len(bench.source.asked) == 2
+    await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+async def test_who_has_gone_is_not_tried(bench: Bench, alice: OsUser, bob: OsUser) -> None:
+    bench.source.refused, cache = {alice.name, bob.name}, bench.make()
+    bench.source.on_refusal = lambda: cache.release(container_id(3))
+    assert await together(bench, claim(alice), claim(bob, 3), cache=cache) == ["not for alice"] * 2
+
+
+async def test_what_nobody_may_have_is_tried_once(bench: Bench, alice: OsUser, bob: OsUser) -> None:
+    """It changed, or is too large, whoever asks."""
+    bench.source.fail = NotFetchable("changed")
+    assert await together(bench, claim(alice), claim(bob, 3)) == ["changed"] * 2
+    assert len(bench.source.asked) == 1
 
 
 async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> None:
@@ -202,7 +372,6 @@ async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> 
     wanted = Wanted(
         link="x",
         key=ResourceKey(url=url, timestamp_ms=1, type=ResourceType.FILE),
-        size_bytes=0,
         visibility=Visibility.PUBLIC,
     )
     with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
@@ -444,7 +613,7 @@ async def places(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         at_ms = (folder / path).stat().st_mtime_ns // 1_000_000 if scheme == "file" else 1
         url = SourceUrl(scheme=scheme, authority=authority, path=str(folder / path) if scheme == "file" else path)
         key = ResourceKey(url=url, timestamp_ms=at_ms, type=kind, pattern=".*" if kind is ResourceType.PATTERN else "")
-        return Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+        return Wanted(link="x", key=key, visibility=Visibility.PUBLIC)
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from nm_plugin.localization.fetch import (
     FetchRequest,
     HttpFiles,
     LocalFiles,
+    NotFetchable,
     check_unchanged,
     create_directory,
     create_file,
@@ -128,6 +130,20 @@ async def test_directory_of_too_much_is_refused_by_a_limit_that_is_named_and_cou
     assert REFUSALS.counts()[name] == before + 1
 
 
+async def test_directory_of_too_much_is_refused_before_anything_is_copied(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "DIRECTORY_ENTRIES_MAX", 2)
+    source = open_path / "d"
+    source.mkdir()
+    for name in ("a", "b", "c"):
+        (source / name).write_text(name)
+        (source / name).chmod(0o644)
+    with pytest.raises(FetchFailed, match="directory_entries is 3, where at most 2 are allowed"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
+    assert list((cache_dir / "d").iterdir()) == []
+
+
 @pytest.mark.usefixtures("needs_root")
 async def test_file_inside_a_directory_needs_the_readers_rights_too(
     open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
@@ -217,6 +233,28 @@ async def test_public_must_be_readable_by_all_on_the_whole_way(
     assert await files.fetch(local(source, alice, open_path / "copy", **public)) == 1
 
 
+@pytest.mark.parametrize("public", [True, False])
+async def test_links_of_a_directory_that_lead_nowhere_are_copied(
+    open_path: Path, cache_dir: Path, agent_user: OsUser, alice: OsUser, threads: FileThreads, public: bool
+) -> None:
+    """As they are; those that lead somewhere are what they lead to."""
+    nowhere = {"gone": "no/such", "away": "/no/such", "itself": "itself", "below": "f/x", "odd": " \n$(id)\udcff"}
+    (open_path / "d/sub").mkdir(parents=True)
+    (open_path / "d/f").write_text("x")
+    (open_path / "d/f").chmod(0o644)
+    for folder in ("d", "d/sub"):
+        for name, target in nowhere.items():
+            (open_path / folder / name).symlink_to(target)
+    (open_path / "d/led").symlink_to("f")
+    more: dict[str, Any] = {"must_be_public": public, "owner": agent_user if public else alice}
+    copy = (open_path if public else cache_dir) / "copy"
+    assert await LocalFiles(threads=threads).fetch(local(open_path / "d", alice, copy, **more)) == 2
+    for folder in (copy, copy / "sub"):
+        assert {path.name: os.readlink(path) for path in folder.iterdir() if path.is_symlink()} == nowhere
+        assert {path.lstat().st_uid for path in folder.iterdir()} == {more["owner"].uid}
+    assert (copy / "led").read_text() == "x"
+
+
 @pytest.mark.parametrize("closed", ["d/f", "d/sub", "d/sub/f"])
 async def test_public_directory_with_something_private_in_it_is_refused(
     open_path: Path, agent_user: OsUser, threads: FileThreads, closed: str
@@ -263,7 +301,7 @@ def remote(port: int, path: str, reader: OsUser, destination: Path, **changes: A
 async def test_http_is_stored_when_it_is_unchanged(
     http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads
 ) -> None:
-    files = HttpFiles(threads=threads)
+    files = HttpFiles(threads=threads, closed=())
     assert await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f")) == 5
     assert (cache_dir / "f").read_text() == "hello"
     with pytest.raises(FetchFailed, match="changed on src filesystem"):
@@ -272,36 +310,42 @@ async def test_http_is_stored_when_it_is_unchanged(
         await files.fetch(remote(http_port, "/ok", alice, cache_dir / "h", bytes_max=3))
 
 
-@pytest.mark.parametrize(
-    ("timestamp_ms", "size_bytes", "is_taken"),
-    [(0, -1, True), (0, 0, False), (0, 5, False), (1, -1, False), (LAST_MODIFIED_MS, -1, True), (-1, -1, False)],
-)
+@pytest.mark.parametrize(("timestamp_ms", "is_taken"), [(0, True), (1, False), (LAST_MODIFIED_MS, True), (-1, False)])
 async def test_http_as_hadoops_file_system_describes_it_is_unchecked(
     http_port: int,
     cache_dir: Path,
     alice: OsUser,
     threads: FileThreads,
     timestamp_ms: int,
-    size_bytes: int,
     is_taken: bool,
 ) -> None:
-    described = {"timestamp_ms": timestamp_ms, "size_bytes": size_bytes}
-    asked = remote(http_port, "/ok", alice, cache_dir / "f", **described)
+    asked = remote(http_port, "/ok", alice, cache_dir / "f", timestamp_ms=timestamp_ms)
     refused = contextlib.nullcontext() if is_taken else pytest.raises(FetchFailed, match="changed on src filesystem")
     with refused:
-        assert await HttpFiles(threads=threads).fetch(asked) == 5
+        assert await HttpFiles(threads=threads, closed=()).fetch(asked) == 5
 
 
 async def test_files_of_a_disk_are_checked_whatever_is_said_of_them(
     open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
 ) -> None:
-    asked = local(open_path, alice, cache_dir / "f", timestamp_ms=0, size_bytes=-1)
+    asked = local(open_path, alice, cache_dir / "f", timestamp_ms=0)
     with pytest.raises(FetchFailed, match="changed on src filesystem"):
         await LocalFiles(threads=threads).fetch(asked)
 
 
+async def test_http_from_a_closed_network_is_refused_whoever_asks(
+    http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    files = HttpFiles(threads=threads, closed=[ip_network("127.0.0.0/8")])
+    with pytest.raises(NotFetchable, match=r"^http://127\.0\.0\.1:\d+/ok: .*fetch_closed_networks"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f"))
+    nowhere = SourceUrl(scheme="http", authority="no-such-host.invalid", path="/f")
+    with pytest.raises(FetchFailed, match="is not found"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f", url=nowhere))
+
+
 async def test_http_errors_are_failures(http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
-    files = HttpFiles(threads=threads)
+    files = HttpFiles(threads=threads, closed=())
     with pytest.raises(FetchFailed, match="HTTP status 404"):
         await files.fetch(remote(http_port, "/no", alice, cache_dir / "f"))
     with pytest.raises(FetchFailed):

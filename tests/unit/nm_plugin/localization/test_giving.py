@@ -97,10 +97,24 @@ def test_a_directory_of_somebody_elses_is_refused(tree: Path) -> None:
         give(tree)
 
 
-def test_other_kinds_are_refused(tree: Path) -> None:
+def test_a_fifo_is_taken(tree: Path) -> None:
     os.mkfifo(tree / "pipe")
     own(tree / "pipe")
-    with pytest.raises(UnsafeArchive, match="'pipe', which is no file, directory or link"):
+    give(tree)
+    assert of(tree / "pipe") == (TAKER, TAKER, 0o555)
+
+
+def test_a_link_of_two_names_is_taken_once(tree: Path) -> None:
+    (tree / "link").symlink_to("x")
+    os.link(own(tree / "link"), tree / "again", follow_symlinks=False)
+    give(tree)
+    assert [of(tree / name)[:2] for name in ("link", "again")] == [(TAKER, TAKER)] * 2
+
+
+def test_other_kinds_are_refused(tree: Path) -> None:
+    os.mknod(tree / "device", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    own(tree / "device")
+    with pytest.raises(UnsafeArchive, match="'device', which is no file, directory, link or FIFO"):
         give(tree)
 
 

@@ -9,8 +9,8 @@ from nm_plugin.localization.plan import (
     ResourceType,
     Scope,
     Visibility,
-    check_link,
     file_system,
+    place_of_link,
     scope_of,
     source_url,
     wanted,
@@ -37,11 +37,11 @@ def test_resource_is_read_field_by_field() -> None:
     assert (resource.link, resource.visibility, resource.key.url.name) == ("lib/b.jar", Visibility.PRIVATE, "b.jar")
 
 
-def test_size_is_no_part_of_the_key() -> None:
-    one, other = entry("a"), entry("b")
-    other.value.size = 6
-    first, second = wanted([one, other])
-    assert first.key == second.key
+@pytest.mark.parametrize("size", [-(2**63), -1, 0, 6, 2**63 - 1])
+def test_nobody_looks_at_the_size(size: int) -> None:
+    one, other = entry("a"), entry("a")
+    other.value.size = size
+    assert wanted([one]) == wanted([other])
 
 
 def test_pattern_counts_only_for_patterns() -> None:
@@ -50,20 +50,73 @@ def test_pattern_counts_only_for_patterns() -> None:
     assert wanted([message])[0].key.pattern == ""
 
 
-@pytest.mark.parametrize("link", ["", "/abs", "../up", "a/../b", "new\nline", "x" * 2000])
-def test_link_that_leaves_the_work_directory_is_refused(link: str) -> None:
+NO_PLACES = ["", ".", "./", "a/..", "..", "/abs", "//host/a", "../up", "a/../..", "a/../../up", "./../up"]
+
+
+@pytest.mark.parametrize("link", [*NO_PLACES, "new\nline", "a\0b", "x" * 2000])
+def test_link_that_is_no_place_in_the_work_directory_is_refused(link: str) -> None:
     with pytest.raises(InvalidValue):
-        check_link(link)
+        wanted([entry(link)])
 
 
-@pytest.mark.parametrize("link", ["a", "a/b", "*", "lib/*", "__spark_conf__", "with space", "..a"])
+@pytest.mark.parametrize(
+    "link", ["a", "a/b", "*", "lib/*", "__spark_conf__", "with space", "..a", "a..", "...", "a\tb"]
+)
 def test_ordinary_links_are_taken(link: str) -> None:
-    check_link(link)
+    (resource,) = wanted([entry(link)])
+    assert resource.link == resource.place == link
 
 
-def test_same_link_twice_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("a/", "a"),
+        ("a//", "a"),
+        ("lib/b.jar/", "lib/b.jar"),
+        ("lib//b.jar", "lib/b.jar"),
+        ("./a", "a"),
+        ("a/.", "a"),
+        ("a/./b/", "a/b"),
+        ("a/../b", "b"),
+        ("a/b/../../c", "c"),
+        ("a/..b/", "a/..b"),
+        ("lib/*/", "lib/*"),
+        ("-rf/", "-rf"),
+        ("a%2Fb/", "a%2Fb"),
+    ],
+)
+def test_links_are_shortened_as_javas_paths_are(link: str, place: str) -> None:
+    """As ``new Path(link)`` of Hadoop 3.5.0 prints them; what is told of one has the name that was asked for."""
+    (resource,) = wanted([entry(link)])
+    assert (resource.link, resource.place) == (link, place)
+    assert place_of_link(place) == place
+
+
+@pytest.mark.parametrize("other", ["a", "a/", "./a", "b/../a"])
+def test_same_link_twice_is_refused(other: str) -> None:
     with pytest.raises(InvalidValue):
-        wanted([entry("a"), entry("a")])
+        wanted([entry("a"), entry(other)])
+
+
+@pytest.mark.parametrize(
+    ("path", "shortened"),
+    [
+        ("/a/../b", "/b"),
+        ("/a/./b", "/a/b"),
+        ("/a//b", "/a/b"),
+        ("//a/b", "/a/b"),
+        ("/a/b/", "/a/b"),
+        ("/a/b/../../c", "/c"),
+        ("/a/x/..//b", "/a/b"),
+        ("/../a", "/a"),
+        ("/a/../../b", "/b"),
+        ("/...", "/..."),
+        ("/a/%2e%2e/b", "/a/%2e%2e/b"),
+    ],
+)
+def test_paths_are_shortened_as_javas_are(path: str, shortened: str) -> None:
+    """So they share one download."""
+    assert source_url(pb.URLProto(scheme="hdfs", host="nn", file=path)).path == shortened
 
 
 def test_url_without_a_scheme_is_in_the_default_file_system() -> None:
@@ -85,8 +138,10 @@ def test_default_that_names_no_file_system_is_refused(text: str) -> None:
     "url",
     [
         pb.URLProto(scheme="hdfs", file="relative"),
-        pb.URLProto(scheme="hdfs", file="/a/../b"),
         pb.URLProto(scheme="hdfs", file="/"),
+        pb.URLProto(scheme="hdfs", file="/a/.."),
+        pb.URLProto(scheme="hdfs", file="/.."),
+        pb.URLProto(scheme="hdfs", file="../a"),
         pb.URLProto(scheme="a b", file="/a"),
         pb.URLProto(host="nn", file="/a"),
         pb.URLProto(scheme="hdfs", host="evil/../x", file="/a"),

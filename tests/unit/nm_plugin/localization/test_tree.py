@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import stat
+import subprocess
 import tarfile
 import tempfile
 import warnings
@@ -22,24 +23,25 @@ from hypothesis import strategies as st
 
 from nm_plugin.localization.archive import Limits, unpack
 from nm_plugin.localization.name_patterns import HARMLESS, Matcher
-from nm_plugin.localization.tree import DEPTH_MAX, Tree, UnsafeArchive
+from nm_plugin.localization.tree import DEPTH_MAX, LINKS_MAX, STEPS_MAX, Tree, UnsafeArchive
 
 LIMITS = Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100)
 T = TypeVar("T")
 ROOT = "down/further/root"
 JAR = "job.jar"
+TAR_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a hostile archive: ``kind`` is file, directory, link, hardlink or device."""
+    """One entry of an archive: ``kind`` is file, directory, link, hardlink or fifo."""
 
     kind: str
     name: str
     target: str = ""
 
 
-KINDS = ["file", "directory", "link", "link", "link", "hardlink"]
+KINDS = ["file", "directory", "link", "link", "link", "hardlink", "fifo"]
 SPELLINGS = [""] * 13 + ["./", "/", "../"]
 ENTRY_BYTES = 8
 
@@ -99,15 +101,15 @@ def _zipped(entries: list[Entry]) -> bytes:
             if entry.kind == "hardlink":
                 continue  # a zip has none
             info = zipfile.ZipInfo(entry.name + "/" * (entry.kind == "directory"))
-            mode = {"link": stat.S_IFLNK | 0o777, "file": stat.S_IFREG | 0o4755}.get(entry.kind, stat.S_IFDIR)
-            info.external_attr = mode << 16
-            archive.writestr(info, entry.target if entry.kind == "link" else b"evil" * (entry.kind == "file"))
+            kinds = {"link": stat.S_IFLNK, "file": stat.S_IFREG, "fifo": stat.S_IFIFO, "socket": stat.S_IFSOCK}
+            info.external_attr = (kinds.get(entry.kind, stat.S_IFDIR) | 0o4755) << 16
+            archive.writestr(info, entry.target if entry.kind == "link" else b"evil" * (entry.kind != "directory"))
     return packed_bytes.getvalue()
 
 
 def _tarred(entries: list[Entry], mode: Any) -> bytes:
     packed_bytes = io.BytesIO()
-    types = {"file": tarfile.REGTYPE, "directory": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
+    types = {"file": tarfile.REGTYPE, "directory": tarfile.DIRTYPE, "link": tarfile.SYMTYPE, "fifo": tarfile.FIFOTYPE}
     with tarfile.open(fileobj=packed_bytes, mode=mode) as archive:
         for entry in entries:
             info = tarfile.TarInfo(entry.name)
@@ -150,6 +152,16 @@ class Place:
                 unpack(cast(BinaryIO, file), name, descriptor, LIMITS, matcher)
         finally:
             os.close(descriptor)
+
+    def below_root(self) -> dict[str, Any]:
+        """What there is, by name: its kind, and a file's content or a link's text."""
+        found: dict[str, Any] = {}
+        for directory, directories, files in os.walk(self.root):
+            for path in (Path(directory) / name for name in (*directories, *files)):
+                kind = stat.S_IFMT(path.lstat().st_mode)
+                content = path.read_bytes() if kind == stat.S_IFREG else os.readlink(path) if path.is_symlink() else b""
+                found[str(path.relative_to(self.root))] = (kind, content)
+        return found
 
     def check_inside(self) -> None:
         """Files below the root are their owner's alone, and nobody writes to them."""
@@ -199,12 +211,22 @@ def carry_out(tree: Tree, entry: Entry, root: Path) -> None:
         assert status.st_nlink == 1, "written through another name"
     elif entry.kind == "directory":
         tree.directory(entry.name)
+    elif entry.kind == "fifo":
+        tree.fifo(entry.name)
     elif entry.kind == "link":
         tree.symlink(entry.name, entry.target)
         assert os.readlink(root / entry.name.lstrip("/")) == entry.target
     else:
         tree.hardlink(entry.name, entry.target)
-        assert stat.S_ISREG(os.lstat(root / entry.name.lstrip("/")).st_mode), "a second name of a link"
+        new, old = (root / name.lstrip("/") for name in (entry.name, entry.target))
+        if new.is_symlink() and leads_out(new, root):
+            assert os.readlink(new).startswith("/") or leads_out(old, root), "a link leads out by its second name"
+
+
+def leads_out(link: Path, root: Path) -> bool:
+    """By its text, wherever links on its way lead."""
+    named = Path(os.path.normpath(link.parent.resolve() / os.readlink(link)))
+    return root not in (named, *named.parents)
 
 
 @pytest.fixture(scope="module")
@@ -259,28 +281,56 @@ DIRECT = {
         Entry("link", "p/q/r/up", "../../.."),
         Entry("hardlink", "up", "p/q/r/up"),
     ],
-    "a file through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("file", "l/evil")],
     "a file through a link upwards": [Entry("link", "l", ".."), Entry("file", "l/evil")],
     "a file through an absolute link": [Entry("link", "l", "/further"), Entry("file", "l/evil")],
     "a file through a link and a directory": [Entry("link", "d/l", "/further"), Entry("file", "d/l/root/evil")],
     "a file through a link of another spelling": [Entry("link", "l", "/further"), Entry("file", "/.//l/evil")],
-    "a directory through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("directory", "l/evil")],
     "a directory through an absolute link": [Entry("link", "l", "/further"), Entry("directory", "l/evil")],
-    "a directory where an absolute link is": [Entry("link", "l", "/further"), Entry("directory", "l")],
     "a link through an absolute link": [Entry("link", "l", "/further"), Entry("link", "l/evil", "x")],
-    "a hard link through a link": [
-        Entry("file", "d/f"),
-        Entry("link", "l", "d"),
-        Entry("hardlink", "h", "l/f"),
+    "a file through a link that climbs out and back": [
+        Entry("directory", "d"),
+        Entry("link", "d/l", "../../root/d"),
+        Entry("file", "d/l/evil"),
     ],
+    "a file through a chain of links": [
+        Entry("directory", "d/e"),
+        Entry("link", "d/e/up", ".."),
+        Entry("link", "l", "d/e/up/../.."),
+        Entry("file", "l/evil"),
+    ],
+    "a file through a link whose climbing another link makes shorter": [
+        Entry("directory", "p/q/r"),
+        Entry("link", "s", "p/q/r"),
+        Entry("link", "p/q/r/top", "../../.."),
+        Entry("link", "l", "s/top/.."),
+        Entry("file", "l/evil"),
+    ],
+    "a file through links in a ring": [
+        Entry("link", "a", "b"),
+        Entry("link", "b", "a"),
+        Entry("file", "a/evil"),
+    ],
+    "a file through a link to itself": [Entry("link", "a", "a"), Entry("file", "a/evil")],
+    "a file through a link to a link to outside": [
+        Entry("link", "a", "/further"),
+        Entry("link", "b", "a"),
+        Entry("file", "b/evil"),
+    ],
+    "a file through a link to what is not there": [Entry("link", "l", "no/such"), Entry("file", "l/evil")],
+    "a file through a link to a file": [Entry("file", "f"), Entry("link", "l", "f"), Entry("file", "l/evil")],
+    "a fifo through an absolute link": [Entry("link", "l", "/further"), Entry("fifo", "l/evil")],
+    "a fifo upwards": [Entry("fifo", "../evil")],
+    "a fifo over a directory": [Entry("file", "d/f"), Entry("fifo", "d")],
+    "a directory upwards by a link": [Entry("link", "l", ".."), Entry("directory", "l/evil")],
+    "a hard link through a link upwards": [Entry("link", "l", ".."), Entry("hardlink", "h", "l/secret")],
     "a hard link through an absolute link": [Entry("link", "l", "/further"), Entry("hardlink", "h", "l/secret")],
     "a hard link made through a link": [
         Entry("file", "f"),
         Entry("link", "l", "/further"),
         Entry("hardlink", "l/h", "f"),
     ],
-    "a hard link to a link": [Entry("link", "l", "x"), Entry("hardlink", "h", "l")],
-    "a hard link to an absolute link": [Entry("link", "l", "/secret"), Entry("hardlink", "h", "l")],
+    "a hard link to nothing": [Entry("hardlink", "h", "f")],
+    "a hard link through nothing": [Entry("hardlink", "h", "d/f")],
     "a hard link to a file of the node": [Entry("hardlink", "h", "/etc/shadow")],
     "a hard link to a directory": [Entry("directory", "d"), Entry("hardlink", "h", "d")],
     "a hard link out": [Entry("hardlink", "h", "../secret")],
@@ -322,6 +372,137 @@ OUTWARD = {
 FORMS = [(form, ".tar") for form in DIRECT] + [
     (form, ".jar") for form, entries in DIRECT.items() if all(entry.kind != "hardlink" for entry in entries)
 ]
+LIB = [Entry("directory", "usr/lib"), Entry("link", "lib", "usr/lib")]
+AS_TAR = {
+    "a file below a link": [*LIB, Entry("file", "lib/f")],
+    "files and directories below a link": [
+        *LIB,
+        Entry("file", "lib/f"),
+        Entry("directory", "lib/d"),
+        Entry("file", "lib/d/e/g"),
+        Entry("file", "usr/lib/d/e/h"),
+        Entry("file", "lib/d/e/i"),
+    ],
+    "a link whose folder comes before its file": [
+        Entry("link", "lib", "usr/lib"),
+        Entry("file", "usr/lib/f"),
+        Entry("file", "lib/g"),
+    ],
+    "links of links": [
+        *LIB,
+        Entry("link", "usr/l", "lib"),
+        Entry("link", "l", "usr/l"),
+        Entry("file", "l/f"),
+        Entry("link", "lib/l", "f"),
+    ],
+    "a link to where it is": [Entry("link", "l", "."), Entry("file", "l/l/f")],
+    "a link's text with dots and slashes": [
+        Entry("directory", "usr/lib"),
+        Entry("link", "lib", "./usr//lib/./"),
+        Entry("file", "./lib//f"),
+    ],
+    "a file that is there by both names": [*LIB, Entry("file", "usr/lib/f"), Entry("file", "lib/f")],
+    "a link that leads elsewhere later": [
+        *LIB,
+        Entry("directory", "opt"),
+        Entry("file", "lib/f"),
+        Entry("link", "lib", "opt"),
+        Entry("file", "lib/g"),
+    ],
+    "a directory in the place of a link": [*LIB, Entry("directory", "lib"), Entry("file", "lib/f")],
+    "a directory in the place of a file": [Entry("file", "d"), Entry("directory", "d"), Entry("file", "d/f")],
+    "a file in the place of an empty directory": [
+        Entry("directory", "a/d"),
+        Entry("file", "a/d"),
+        Entry("file", "a/e"),
+    ],
+    "a link in the place of an empty directory": [Entry("directory", "d"), Entry("link", "d", "x")],
+    "fifos": [Entry("fifo", "p"), Entry("fifo", "d/p"), Entry("file", "f")],
+    "a fifo below a link": [*LIB, Entry("fifo", "lib/p")],
+    "a fifo in the place of a file, and a file in that of a fifo": [
+        Entry("file", "f"),
+        Entry("fifo", "f"),
+        Entry("fifo", "p"),
+        Entry("fifo", "p"),
+        Entry("file", "p"),
+    ],
+    "a hard link to a fifo": [Entry("fifo", "p"), Entry("hardlink", "q", "p")],
+    "a hard link through a link": [*LIB, Entry("file", "lib/f"), Entry("hardlink", "lib/h", "lib/f")],
+    "a hard link to a link": [Entry("file", "f"), Entry("link", "l", "f"), Entry("hardlink", "h", "l")],
+    "a hard link to a link to what is not there": [Entry("link", "d/l", "x"), Entry("hardlink", "h", "d/l")],
+    "a hard link to an absolute link": [Entry("link", "l", "/secret"), Entry("hardlink", "h", "l")],
+    "a hard link to itself": [Entry("file", "f"), Entry("hardlink", "f", "f")],
+    "a name with a slash at its end": [Entry("file", "f"), Entry("link", "l/", "f"), Entry("fifo", "p/")],
+}
+"""What GNU tar unpacks, which a NodeManager calls."""
+
+
+@pytest.mark.parametrize("form", AS_TAR)
+def test_what_tar_unpacks_is_unpacked_as_tar_does(place: Place, form: str) -> None:
+    content = packed(place.aimed(AS_TAR[form]), ".tar")
+    subprocess.run(["tar", "-x"], cwd=place.root, input=content, check=True, timeout=TAR_TIMEOUT_S)
+    expected = place.below_root()
+    with nothing_leads_out(place):
+        place.unpack(content, "a.tar")
+    assert place.below_root() == expected
+
+
+@pytest.mark.parametrize("target", ["../c", "../a/../c", ".././c/."])
+def test_links_that_climb_and_stay_inside_are_gone_through(place: Place, target: str) -> None:
+    """Where tar gives up: it makes such links last."""
+    entries = [Entry("directory", "a"), Entry("directory", "c"), Entry("link", "a/l", target), Entry("file", "a/l/f")]
+    with nothing_leads_out(place):
+        place.unpack(packed(entries, ".tar"), "a.tar")
+    assert (place.root / "c/f").read_bytes() == b"evil"
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".jar"])
+def test_a_zip_has_files_below_links_and_names_with_dots_inside(place: Place, suffix: str) -> None:
+    """Whatever else an entry is said to be, it is a file, as for Java's libraries, which read no such thing."""
+    more = [Entry("file", "usr/../f"), Entry("file", "lib/../g"), Entry("directory", "lib"), Entry("file", "a//./b")]
+    odd = [Entry(kind, kind) for kind in ("fifo", "socket")]
+    with nothing_leads_out(place):
+        place.unpack(packed([*LIB, Entry("file", "lib/f"), *more, *odd], suffix), f"a{suffix}")
+    file, folder = (stat.S_IFREG, b"evil"), (stat.S_IFDIR, b"")
+    assert place.below_root() == {
+        "usr": folder,
+        "usr/lib": folder,
+        "lib": (stat.S_IFLNK, "usr/lib"),
+        "usr/lib/f": file,
+        "f": file,
+        "usr/g": file,
+        "a": folder,
+        "a/b": file,
+        "fifo": file,
+        "socket": file,
+    }
+
+
+@pytest.mark.parametrize("name", ["d/..", "d/../..", "d/../../evil", "l/../../../evil"])
+def test_a_zips_names_do_not_climb_out(place: Place, name: str) -> None:
+    entries = [Entry("file", "d/e/f"), Entry("link", "l", "d/e"), Entry("file", name)]
+    before = place.outside()
+    with pytest.raises(UnsafeArchive):
+        place.unpack(packed(entries, ".zip"), "a.zip")
+    assert place.outside() == before
+
+
+def test_a_way_through_links_has_a_maximum(tree: Tree) -> None:
+    """Of links, of steps and of depth, so that a short archive cannot keep anybody busy."""
+    tree.directory("d")
+    tree.symlink("l0", "d")
+    for number in range(1, LINKS_MAX + 1):
+        tree.symlink(f"l{number}", f"l{number - 1}")
+    os.close(tree.file(f"l{LINKS_MAX - 1}/f"))
+    with pytest.raises(UnsafeArchive, match="or too far"):
+        tree.file(f"l{LINKS_MAX}/g")
+    tree.symlink("far", "d/../" * STEPS_MAX)
+    with pytest.raises(UnsafeArchive, match="or too far"):
+        tree.file("far/g")
+    tree.directory("e/" * (DEPTH_MAX - 1))
+    tree.symlink("deep", "e/" * (DEPTH_MAX - 1))
+    with pytest.raises(UnsafeArchive, match="deeper than 128 directories"):
+        tree.file("deep/a/b/c")
 
 
 @pytest.mark.parametrize(("form", "suffix"), FORMS)

@@ -90,6 +90,22 @@ async def test_what_is_for_all_is_the_agents_and_read_only(
     assert (made.target / "l").lstat().st_uid == agent_user.uid
 
 
+@pytest.mark.parametrize("public", [True, False])
+async def test_fifos_links_with_two_names_and_files_below_links(
+    unpacking: Unpacking, open_path: Path, agent_user: OsUser, alice: OsUser, public: bool
+) -> None:
+    """Whoever has unpacked them, they are given with the rest."""
+    links = [Entry("hardlink", "again", "l"), Entry("link", "e", "d"), Entry("file", "e/f"), Entry("fifo", "e/pipe")]
+    owner = agent_user if public else alice
+    made = order(open_path / "x", owner, packed([*ENTRIES, *links], ".tar"), "a.tar", public=public)
+    await unpacking.unpack(made)
+    mode = 0o555 if public else 0o500
+    assert [of(made.target / name) for name in ("d/f", "d/pipe")] == [(owner.uid, mode)] * 2
+    assert stat.S_ISFIFO((made.target / "d/pipe").lstat().st_mode)
+    assert os.readlink(made.target / "again") == "d/run"
+    assert (made.target / "again").lstat().st_uid == owner.uid
+
+
 @pytest.mark.usefixtures("needs_root")
 async def test_what_is_for_all_is_never_made_by_the_agent(
     unpacking: Unpacking, open_path: Path, agent_user: OsUser

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from nm_plugin.container.life import Container, State
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings
-from nm_plugin.host.users import Accounts, FileThreads
+from nm_plugin.host.users import FileThreads
 from nm_plugin.node.memory import Excess, MemoryMonitor
 from nm_plugin.node.watch import NodeWatch, WatchSettings
 from tests.support.node_agent import FakeUsers, container_id, eventually
@@ -49,11 +48,11 @@ class OneExcess:
     looks: int = 0
     cores: float = 1.5
 
-    def sample(self, running: list[tuple[Container, int | None]], now_ms: int) -> list[Excess]:
+    def sample(self, running: list[Container], now_ms: int) -> list[Excess]:
         self.looks += 1
         if self.looks == 1:
             raise OSError("/proc is away")
-        return [Excess(container_id=c.container_id, exit_status=-104, text="too large") for c, _ in running]
+        return [Excess(container_id=c.container_id, exit_status=-104, text="too large") for c in running]
 
     def totals_bytes(self) -> tuple[int, int]:
         return 3 << 20, 1 << 60
@@ -97,7 +96,7 @@ def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
         DiskLimits(),
         lambda path: full if path == local[0] else roomy,
     )
-    settings = WatchSettings(monitor_interval_s=0.001, disk_interval_s=0.001, own_uid=os.geteuid())
+    settings = WatchSettings(monitor_interval_s=0.001, disk_interval_s=0.001)
     reports: list[str] = []
 
     def make(script: ScriptSettings | None) -> NodeWatch:
@@ -106,7 +105,8 @@ def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
             changed,
             monitor=cast(MemoryMonitor, monitor),
             disks=disks,
-            accounts=Accounts(users, threads),
+            threads=threads,
+            memory=threads,
             use_dirs=cache.use_dirs,
             report=lambda: reports.append("now"),
             now_ms=lambda: 77,
@@ -145,10 +145,9 @@ async def test_full_disk_is_left_out_reported_once_and_taken_in_again(world: Wor
 
 
 async def test_what_is_too_large_is_killed_and_a_failed_look_is_survived(world: World) -> None:
-    running = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
-    stranger = Container(container_id=container_id(3), user="nobody-here", resource=Resource(1, 1), state=State.RUNNING)
-    waiting = Container(container_id=container_id(4), user="alice", resource=Resource(1, 1), state=State.SCHEDULED)
-    manager = FewContainers((running, stranger, waiting))
+    one = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
+    waiting = replace(one, container_id=container_id(4), state=State.SCHEDULED)
+    manager = FewContainers((one, waiting))
     await until(world.watch.watch_memory(cast(Any, manager)), lambda: bool(manager.killed))
     assert set(manager.killed) == {(container_id(2), -104)}
     used = world.watch.state().containers

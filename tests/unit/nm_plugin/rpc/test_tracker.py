@@ -38,6 +38,12 @@ def _reports(tracker: FakeTracker) -> list[server_pb.NodeHeartbeatRequestProto]:
     return [beat for beat in tracker.heartbeats if beat.HasField("capacity")]
 
 
+def _kubelet_reserved(tracker: FakeTracker) -> list[int]:
+    """Of memory, as the last report has it."""
+    loan = colocation.capacity_report(_reports(tracker)[-1].capacity).loan_of(MEMORY_MIB)
+    return [] if loan is None else [one.amount for one in loan.measured if one.name == "kubelet-reserved"]
+
+
 async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
     open_path: Path, users: FakeUsers, tracker: FakeTracker
 ) -> None:
@@ -55,6 +61,11 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
         assert cpu is not None
         assert memory is not None
         assert (cpu.amount, memory.amount) == (700, 512 - 100 - 100 - 312 % 64)
+
+        for said, reserved in (({MEMORY_MIB: 600}, 424), ({"disks": 7}, 424), ({MEMORY_MIB: 700}, 324)):
+            tracker.allocatable = said
+            await tracker.until(lambda reserved=reserved: _kubelet_reserved(tracker) == [reserved])
+        tracker.allocatable = {}
 
         tracker.policy = None
         await tracker.until(lambda: not tracker.heartbeats[-1].colocation_policy_version)

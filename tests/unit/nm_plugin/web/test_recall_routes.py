@@ -87,6 +87,8 @@ async def test_history_paths_answer_as_a_history_server(web: httpx2.AsyncClient)
         text = await web.get(f"{path}?user.name=alice&nm.id=other.example:8041")
         assert text.headers["content-type"] == "text/plain;charset=utf-8"
         assert "LogContents:\n<b>hello</b>\n\nEnd of LogType:stdout\n" in text.text
+    spelled = f"container_{APPLICATION.cluster_timestamp_ms}_{APPLICATION.sequence}_1_{CONTAINER.sequence}"
+    assert (await web.get(f"{LIST.replace(str(CONTAINER), spelled)}?user.name=alice")).json() == listed.json()
     tail = await web.get(f"{TEXT}?user.name=alice&size=-5&format=octet-stream")
     assert tail.headers["content-type"] == "application/octet-stream;charset=utf-8"
     assert "LogContents:\n</b>\n\nEnd" in tail.text

@@ -14,7 +14,7 @@ import pytest
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
-from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState, NodeState
+from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
 from yodel.hadoop_http import rpc_beans
 from yodel.hadoop_http.beans import pretty
 from yodel.hadoop_rpc.faults import RemoteFault
@@ -35,7 +35,8 @@ async def busy(world: RestWorld) -> RestWorld:
     node = a_node(state=NodeState.RUNNING, http_port=8042, capability=Resource(8192, 8))
     app = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
     ended = a_container(container=3, state=ContainerState.COMPLETED)
-    await world.put(node, app, an_attempt(1), a_container(state=ContainerState.RUNNING, node_id=node.id), ended)
+    await world.put(node, app, an_attempt(1, state=AttemptState.RUNNING))
+    await world.put(a_container(state=ContainerState.RUNNING, node_id=node.id), ended)
     await world.put(an_application(2, state=ApplicationState.FINISHED))
     return world
 
