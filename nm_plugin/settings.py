@@ -11,6 +11,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.hadoop_http.addresses import METADATA
 from yodel.settings import layers
 from yodel.settings.rpc import AgentRpcSettings
 
@@ -42,6 +44,14 @@ DEFAULT_ENV_WHITELIST = (
 )
 
 
+DEFAULT_CLOSED_NETWORKS = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/127", "fe80::/10"),
+        *sorted(str(address) for address in METADATA if not address.is_link_local),
+    )
+)
+"""What each machine has for itself, and where clouds keep its credentials."""
 DEFAULT_UNPACK_UID = 65533
 """Beside ``nobody`` (65534), which other services of a node may run as; in the range that systemd leaves unused."""
 UID_MAX = 2**32 - 2
@@ -160,7 +170,7 @@ class Settings(BaseSettings):
     sigkill_delay_ms: int = Field(default=250, ge=0)
     """Time between SIGTERM and SIGKILL (yarn.nodemanager.sleep-delay-before-sigkill.ms)."""
     kill_wait_s: float = Field(default=5.0, gt=0)
-    """How long to wait for a killed process to end (yarn.nodemanager.process-kill-wait.ms)."""
+    """How long a killed process has to end before its whole pod is ended (yarn.nodemanager.process-kill-wait.ms)."""
     deletion_delay_s: float = Field(default=0.0, ge=0)
     """How long to keep the files of ended containers, for debugging (yarn.nodemanager.delete.debug-delay-sec)."""
     log_retain_s: float = Field(default=10800.0, ge=0)
@@ -274,7 +284,7 @@ class Settings(BaseSettings):
     """Copy launch_container.sh to the log directory. It may hold secret environment values."""
 
     localizer_concurrency: int = Field(default=8, ge=1, le=256)
-    """Resources downloaded at the same time."""
+    """Resources downloaded at the same time; no user has more of them than are left free for others."""
     file_threads: int = Field(default=8, ge=2, le=256)
     """Threads for work on files."""
     fetch_timeout_s: float = Field(default=1800.0, gt=0)
@@ -285,6 +295,10 @@ class Settings(BaseSettings):
     """How often the cache is cut back."""
     resource_bytes_max: int = Field(default=64 << 30, gt=0)
     """Largest downloaded resource."""
+    fetch_closed_networks: tuple[IPv4Network | IPv6Network, ...] = DEFAULT_CLOSED_NETWORKS
+    """Networks (CIDR) from which no resource is fetched over http or https, whatever name or redirect leads there: the
+    agent calls from the node's network, which no NetworkPolicy covers. Unset: loopback, link-local, and the clouds'
+    metadata services. Empty: fetched from everywhere. The Helm chart adds networkPolicy.metadataCidrs."""
     archive_entries_max: int = Field(default=500_000, gt=0)
     """Most entries of one archive."""
     archive_bytes_max: int = Field(default=64 << 30, gt=0)

@@ -7,6 +7,7 @@ processes of this program.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -172,6 +173,7 @@ def local(
             "The node is as large as the machine, and a vcore is a tenth of a core.",
         ),
     ] = None,
+    wait_s: Annotated[int, whole_number("How long the start may take on a busy machine, 1 to 600 seconds.")] = 600,
 ) -> None:
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
 
@@ -188,6 +190,10 @@ def local(
     from yodel.local.quickstart import run_local, stop_on_signals
     from yodel.telemetry import logs
 
+    def say(text: str) -> None:
+        with contextlib.suppress(OSError):  # what it is written to may be on the disk that is full
+            print(text, flush=True)
+
     async def run() -> None:
         options = LocalOptions(
             directory=directory,
@@ -197,10 +203,11 @@ def local(
             minimum_allocation_mib=minimum_allocation_mib,
             dialect=dialect.value if dialect is not None else "native" if colocation is None else "koordinator",
             colocation=colocation,
+            wait_s=wait_s,
         )
         stop = asyncio.Event()
         stop_on_signals(stop)
-        await run_local(options, stop, lambda text: print(text, flush=True))
+        await run_local(options, stop, say)
 
     logs.configure("warning", "console" if sys.stderr.isatty() else "json")
     _run(run)

@@ -17,7 +17,7 @@ from nm_plugin.cgroups.files import Files
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.cgroups.memory_pressure import full_percent
 from nm_plugin.cgroups.pressure import UNIFIED
-from tests.support.agent_process import AgentProcess, agent_process
+from tests.support.agent_process import USER, AgentProcess, agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
 from yodel.domain.ids import ContainerId
@@ -28,7 +28,8 @@ from yodel.pb_convert import ids
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
-SERVICE = ("kubepods", "burstable", "podservice")
+NATIVE = ("kubepods", "burstable")
+SERVICE = (*NATIVE, "podservice")
 MIB = 1 << 20
 SIZE_MIB = 512
 HOLD = """
@@ -58,16 +59,18 @@ class Node:
     def file(self, *names: str) -> Path:
         return MOUNT / "memory" / Path(self.root, *names)
 
-    async def hold(self, number: int, mib: int, command: str = "", **changes: object) -> ContainerId:
-        """A container in a best-effort pod, that holds so much."""
+    async def hold(
+        self, number: int, mib: int, command: str = "", parent: tuple[str, ...] = BEST_EFFORT, **changes: object
+    ) -> ContainerId:
+        """A container in a pod of its own, that holds so much."""
         container = container_id(number)
         await self.agent.pod(container)
-        group = Path(self.root, *BEST_EFFORT, f"pod{number}", "container", "cgroup.procs")
+        group = Path(self.root, *parent, f"pod{number}", "container", "cgroup.procs")
         joins = "".join(f"echo $$ > {MOUNT / controller / group}; " for controller in CONTROLLERS)
         program = self.agent.root / "hold.py"
         program.write_text(HOLD)
         words = command or f"exec {sys.executable} {program} {mib}"
-        await self.agent.launch(container, context_of(joins + words), **changes)
+        await self.agent.launch(container, context_of(joins + words), **{"pod_uid": str(number), **changes})
         await self.agent.tracker.until_running(container)
         used = self.file(*group.parts[1:-1], "memory.usage_in_bytes")
         await eventually(lambda: int(used.read_text()) >= mib * MIB, 60)
@@ -105,8 +108,9 @@ class Node:
 @pytest.fixture
 def groups() -> Iterator[str]:
     name = f"yodel-emergency-{os.getpid()}"
-    pods = [(*BEST_EFFORT, f"pod{number}", *below) for number in (1, 2, 3, 4) for below in ((), ("container",))]
-    below = [(), BEST_EFFORT[:1], BEST_EFFORT, *pods, SERVICE[:2], SERVICE]
+    pods = [(*BEST_EFFORT, f"pod{number}") for number in (1, 2, 3, 4)] + [(*NATIVE, "pod5")]
+    pods += [(*pod, "container") for pod in pods]
+    below = [(), BEST_EFFORT[:1], BEST_EFFORT, NATIVE, *pods, SERVICE]
     paths = [MOUNT / controller / Path(name, *names) for controller in CONTROLLERS for names in below]
     for path in paths:
         path.mkdir()
@@ -126,7 +130,8 @@ async def node(groups: str) -> AsyncIterator[Node]:
         sys.executable, "-c", SERVE, *files, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
-        async with agent_process(cgroup_mount=str(MOUNT), cgroup_root=f"/{groups}") as agent:
+        seen = {"cgroup_mount": str(MOUNT), "cgroup_root": f"/{groups}"}
+        async with agent_process(pmem_check_enabled=False, **seen) as agent:
             agent.tracker.policy = POLICY
             await agent.start()
             made = Node(root=groups, agent=agent, service=service)
@@ -136,6 +141,8 @@ async def node(groups: str) -> AsyncIterator[Node]:
     finally:
         service.kill()
         await service.wait()
+        below = MOUNT / "memory" / groups
+        await eventually(lambda: not any(procs.read_text() for procs in below.rglob("cgroup.procs")))
 
 
 async def test_a_service_has_what_it_needs_and_batch_goes_in_the_order_of_ranks(node: Node) -> None:
@@ -172,6 +179,35 @@ async def test_who_uses_more_than_it_was_granted_goes_first_whatever_the_ranks(n
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(hidden)
+
+
+async def test_a_foreign_pod_that_names_a_container_has_it_ended_neither_first_nor_at_all(node: Node) -> None:
+    """The container is a native one; the foreign pod is a best-effort one, and uses more than the container may."""
+    native = await node.hold(5, 60, parent=NATIVE, resource=Resource(64, 1))
+    batch = await node.hold(1, 60)
+    group = node.file(*BEST_EFFORT, "pod2", "container", "cgroup.procs")
+    local = node.agent.root / "local" / "usercache" / USER / "appcache" / str(native.application_id)
+    marks = {"CONTAINER_ID": str(native), "YODEL_CONTAINER_ID": str(native), "LOCAL_DIRS": str(local)}
+    words = f"echo $$ > {group}; exec {sys.executable} {node.agent.root}/hold.py 200"
+    foreign = await asyncio.create_subprocess_exec("/bin/sh", "-c", words, env=marks)
+    try:
+        await node.serve(150)
+        await node.ended(batch)
+        await node.agent.tracker.until(lambda: len(node.running()) == 1)
+        await node.released()
+        assert node.running() == {native}
+        assert foreign.returncode is None
+    finally:
+        foreign.kill()
+        await foreign.wait()
+
+
+async def test_containers_of_before_an_upgrade_go_by_their_marks(node: Node) -> None:
+    first, second = await node.hold(1, 60, pod_uid=""), await node.hold(2, 300, pod_uid="", resource=Resource(64, 1))
+    await node.serve(110)
+    assert "MiB more than a container of its size may" in await node.ended(second)
+    await node.released()
+    assert node.running() == {first}
 
 
 def test_the_kernel_tells_how_long_all_waited_for_memory(groups: str) -> None:

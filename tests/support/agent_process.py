@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,8 @@ class AgentProcess:
         self.tracker.heartbeats.clear()
         await self.start()
 
-    async def pod(self, container: ContainerId) -> ParkedPod:
-        pod = await start_parked_pod(self.root / "handover", container, os.geteuid(), os.getegid())
+    async def pod(self, container: ContainerId, groups: Sequence[Path] = ()) -> ParkedPod:
+        pod = await start_parked_pod(self.root / "handover", container, os.geteuid(), os.getegid(), groups)
         self.pods.append(pod)
         return pod
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +46,13 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: int, gid: int) -> ParkedPod:
-    """Start the shell; what the kubelet would have made (the directory) is the agent's to make here."""
+async def start_parked_pod(
+    handover_dir: Path, container_id: ContainerId, uid: int, gid: int, groups: Sequence[Path] = ()
+) -> ParkedPod:
+    """Start the shell; what the kubelet would have made (the directory) is the agent's to make here.
+
+    With ``groups`` it joins these, and is the first in a pid namespace, as on a node.
+    """
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "YODEL_HANDOVER_DIR": str(handover_dir / dns_name(container_id)),
@@ -54,9 +60,10 @@ async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: i
     }
     identity = {"user": uid, "group": gid, "extra_groups": [gid]} if os.geteuid() == 0 else {}
     process = await asyncio.create_subprocess_exec(
+        *(["unshare", "--pid", "--fork", "--kill-child"] if groups else []),
         "/bin/sh",
         "-c",
-        SCRIPT,
+        "".join(f"echo 0 > {group}/cgroup.procs; " for group in groups) + SCRIPT,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
