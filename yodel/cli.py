@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.client import colocation, commands, invoking, queue_windows, spark_lines
+from yodel.client import colocation, commands, invoking, queue_commands, queue_windows, spark_lines
 from yodel.errors import InvalidValue, YodelError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from yodel.wiring.checks import Finding
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
+COMPLETE_VARIABLE = "_YODEL_COMPLETE"
 MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
 app = typer.Typer(
     name="yodel",
@@ -81,6 +82,28 @@ app.add_typer(colocation.colocation)
 app.add_typer(queue_windows.queues)
 
 
+def _plural(name: str, group: typer.Typer, list_all: Callable[..., None]) -> None:
+    """What somebody types who knows kubectl: the group under another name, which lists when nothing more is said."""
+
+    def listing(context: typer.Context, server: invoking.Server = None, as_json: invoking.AsJson = False) -> None:
+        if context.invoked_subcommand is None:
+            list_all(server=server, as_json=as_json)
+
+    app.add_typer(group, name=name, callback=listing, invoke_without_command=True, no_args_is_help=False, hidden=True)
+
+
+_plural("apps", commands.applications, commands.list_applications)
+_plural("nodes", commands.nodes, commands.list_nodes)
+_plural("pools", commands.pools, commands.list_pools)
+_plural("queues", queue_windows.queues, queue_commands.list_queues)
+
+
+class Shell(StrEnum):
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
 class PortChoice(StrEnum):
     standard = "standard"
     auto = "auto"
@@ -106,7 +129,24 @@ ReadyFd = Annotated[int | None, typer.Option(hidden=True, help="Write a line her
 
 def main() -> None:
     """The console script."""
+    if COMPLETE_VARIABLE in os.environ:  # a shell asks what may come next
+        from typer._completion_classes import completion_init
+
+        completion_init()
     app()
+
+
+@app.command()
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete commands.")]) -> None:
+    """Print a script that has a shell complete commands and options of yodel.
+
+    Example: source <(yodel completion bash)
+
+    Example, for fish: yodel completion fish > ~/.config/fish/completions/yodel.fish
+    """
+    from typer._completion_shared import get_completion_script
+
+    print(get_completion_script(prog_name="yodel", complete_var=COMPLETE_VARIABLE, shell=shell.value))
 
 
 @app.command()
