@@ -10,7 +10,6 @@ from typing import Annotated
 
 import structlog
 import typer
-from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
 from nm_plugin.capacity.bounds import StaleMount
@@ -42,8 +41,8 @@ def run(
         if settings.host_cidr:
             settings = settings.model_copy(update={"host": address_in(settings.host_cidr)})
         node_token(settings)  # a secret that cannot be used is told now, not at the first connection
-    except (InvalidValue, ValidationError) as error:
-        print(error, file=sys.stderr)
+    except InvalidValue as error:
+        print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_MISCONFIGURED) from None
     logs.configure(settings.log_level, settings.log_format)
     raise_limit()

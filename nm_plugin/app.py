@@ -75,6 +75,7 @@ from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.server import RpcServer
 
 SERVE_WITHOUT_RM_AFTER_S = 2.0
+BACKGROUND_THREADS = 4  # yarn.nodemanager.delete.thread-count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +121,10 @@ class NodeAgent:
         self._extra_sources = dict(sources or {})
         self._hdfs: HdfsFiles | None = None
         self._safety = SafetyThreads()
+        # One for each that downloads, and some for what else the cache does.
+        self._loading = FileThreads(settings.localizer_concurrency + 2, "localization", to_its_end=True)
+        # What nobody waits for, of trees that users made as large as they liked: removing them, publishing logs.
+        self._background = FileThreads(BACKGROUND_THREADS, "background")
         self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
@@ -167,10 +172,12 @@ class NodeAgent:
                 await self._hdfs.close()
             await self._aux.stop()
             self._safety.close()
+            self._loading.close()
+            self._background.close()
             accounts.threads.close()
 
     def _adapters(self, accounts: Accounts, directories: Directories, records: Records, tasks: TaskOwner) -> _Adapters:
-        settings, threads = self._settings, accounts.threads
+        settings, threads, loading = self._settings, accounts.threads, self._loading
         cache_settings = from_settings.cache_settings(settings)
         return _Adapters(
             accounts=accounts,
@@ -178,10 +185,12 @@ class NodeAgent:
             records=records,
             tasks=tasks,
             disks=Disks(directories, from_settings.disk_limits(settings)),
-            cache=ResourceCache(cache_settings, self._sources(threads), threads, self._agent_user, tasks),
-            pods=ParkedPods(settings.handover_dir, threads, self._safety.signals),
+            cache=ResourceCache(cache_settings, self._sources(loading), loading, self._agent_user, tasks),
+            pods=ParkedPods(settings.handover_dir, threads, self._safety.signals, self._background),
             monitor=MemoryMonitor(ProcessTable(), _pod_groups(settings), from_settings.monitor_limits(settings)),
-            logs=build_aggregator(settings, directories, accounts.users, threads, self._safety.records, tasks, _now_ms),
+            logs=build_aggregator(
+                settings, directories, accounts.users, self._background, self._safety.records, tasks, _now_ms
+            ),
             makers=build_makers(settings, threads),
         )
 
@@ -190,7 +199,7 @@ class NodeAgent:
         ending = Ending(
             from_settings.ending_settings(settings),
             made.pods,
-            accounts,
+            Accounts(accounts.users, self._background),
             made.directories,
             made.monitor.seen,
             Looks(self._safety.survivors, ProcessTable()),
@@ -282,6 +291,7 @@ class NodeAgent:
                 started_ms=_now_ms(),
                 settings=settings,
                 disks=made.disks,
+                rpc=server,
                 state=watch.state,
             )
             recalls = build_recalls(settings, accounts.users, threads)
@@ -315,7 +325,7 @@ class NodeAgent:
             book=book,
             cache=made.cache,
             pods=made.pods,
-            accounts=made.accounts,
+            accounts=Accounts(made.accounts.users, self._background),
             needed=needed,
         )
 
@@ -399,7 +409,8 @@ class NodeAgent:
         )
 
     def _sources(self, threads: FileThreads) -> dict[str, Source]:
-        local, http = LocalFiles(threads=threads), HttpFiles(threads=threads)
+        local = LocalFiles(threads=threads)
+        http = HttpFiles(threads=threads, closed=self._settings.fetch_closed_networks)
         self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
         built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}

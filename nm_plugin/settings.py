@@ -11,14 +11,16 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel.domain.cross_origin import CrossOriginRules
-from yodel.errors import InvalidValue
+from yodel.hadoop_http.addresses import METADATA
+from yodel.settings import layers
 from yodel.settings.rpc import AgentRpcSettings
 
 ENV_PREFIX = "YODEL_NM_"
@@ -42,6 +44,14 @@ DEFAULT_ENV_WHITELIST = (
 )
 
 
+DEFAULT_CLOSED_NETWORKS = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/127", "fe80::/10"),
+        *sorted(str(address) for address in METADATA if not address.is_link_local),
+    )
+)
+"""What each machine has for itself, and where clouds keep its credentials."""
 DEFAULT_UNPACK_UID = 65533
 """Beside ``nobody`` (65534), which other services of a node may run as; in the range that systemd leaves unused."""
 UID_MAX = 2**32 - 2
@@ -274,7 +284,7 @@ class Settings(BaseSettings):
     """Copy launch_container.sh to the log directory. It may hold secret environment values."""
 
     localizer_concurrency: int = Field(default=8, ge=1, le=256)
-    """Resources downloaded at the same time."""
+    """Resources downloaded at the same time; no user has more of them than are left free for others."""
     file_threads: int = Field(default=8, ge=2, le=256)
     """Threads for work on files."""
     fetch_timeout_s: float = Field(default=1800.0, gt=0)
@@ -285,6 +295,10 @@ class Settings(BaseSettings):
     """How often the cache is cut back."""
     resource_bytes_max: int = Field(default=64 << 30, gt=0)
     """Largest downloaded resource."""
+    fetch_closed_networks: tuple[IPv4Network | IPv6Network, ...] = DEFAULT_CLOSED_NETWORKS
+    """Networks (CIDR) from which no resource is fetched over http or https, whatever name or redirect leads there: the
+    agent calls from the node's network, which no NetworkPolicy covers. Unset: loopback, link-local, and the clouds'
+    metadata services. Empty: fetched from everywhere. The Helm chart adds networkPolicy.metadataCidrs."""
     archive_entries_max: int = Field(default=500_000, gt=0)
     """Most entries of one archive."""
     archive_bytes_max: int = Field(default=64 << 30, gt=0)
@@ -392,20 +406,5 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read the layers.  Raises InvalidValue naming the file when it cannot be read."""
-    if config is not None and not config.is_file():
-        raise InvalidValue("--config", str(config), "a readable TOML file")
-
-    class _Layered(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config)
-
-    return _Layered(**(overrides or {}))
+    """Read the layers.  Raises InvalidValue."""
+    return layers.load(Settings, config, overrides or {})

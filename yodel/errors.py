@@ -13,6 +13,7 @@ YodelError
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidQueues           a tree of queues that cannot be
+│   ├── QueuesInUse             a tree of queues that the present one cannot become yet
 │   ├── NoSuchQueue             a change names a queue that is not there
 │   ├── StaleVersion            a change of the queues that was made from an older version
 │   ├── InvalidResourceRequest
@@ -33,6 +34,21 @@ YodelError
 
 from __future__ import annotations
 
+import difflib
+import errno
+import os
+from collections.abc import Iterable
+
+
+def system_reason(error: BaseException) -> str:
+    """Return why the operating system refused something, in its words; empty where the error is none of its.
+
+    What a file is called is left out: not everybody who is answered may know it.
+    """
+    if not isinstance(error, OSError) or type(error).__module__ != OSError.__module__:
+        return ""  # libraries' own kinds of it number theirs anew
+    return os.strerror(error.errno) if error.errno is not None and error.errno in errno.errorcode else ""
+
 
 class YodelError(Exception):
     """Root of all exceptions of the project.  Never raised itself."""
@@ -44,6 +60,16 @@ class InvalidValue(YodelError, ValueError):
     def __init__(self, field: str, value: object, expected: str) -> None:
         self.field, self.value, self.expected = field, value, expected
         super().__init__(f"Invalid {field}: {value!r}; expected {expected}")
+
+
+LIKENESS_MIN = 0.75
+"""From 0 to 1 (``difflib``), of two names of which one may be a slip of the pen."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question for who gave a name that is not known; empty where none is near."""
+    nearest = difflib.get_close_matches(name, known, 1, LIKENESS_MIN)
+    return f"did you mean {nearest[0]}?" if nearest else ""
 
 
 class NotFound(YodelError):
@@ -126,6 +152,10 @@ class AccessDenied(Refused):
 
 class InvalidQueues(Refused):
     """What a configuration says of queues is malformed, does nothing here, or does not add up."""
+
+
+class QueuesInUse(Refused):
+    """A tree of queues that the present one cannot become: a queue that would go, or change its kind, is in use."""
 
 
 class NoSuchQueue(Refused):

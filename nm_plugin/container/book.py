@@ -4,7 +4,7 @@ One container's events are applied one after the other, by the table; a record i
 out, so that an agent that dies between two steps finds out at its next start what it was about to do.  A kill waits for
 no other's save, and for its own only for so long: whom it is to protect cannot wait for a disk.
 
-Refuses: to take a container twice, and more than ``containers_max`` containers.
+Refuses: to take a container twice, and more than ``containers_max`` that have not ended.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class ContainerBook:
         if container_id in self._containers or container_id in self._recent:
             raise Refused(f"Container {container_id} already is running on this node!!")
         if len(self._containers) >= self._containers_max:
-            raise Refused(f"This node knows {len(self._containers)} containers already")
+            count = sum(not known.state.is_complete for known in self._containers.values())
+            if count >= self._containers_max:
+                raise Refused(f"This node knows {count} containers already")
         self._containers[container_id] = container
 
     async def apply(self, container_id: ContainerId, event: Event) -> tuple[Container, Step[Container]] | None:

@@ -150,11 +150,12 @@ class ContainerManager:
         self.spawn(self._does.localize_more(container_id, resources), f"localize-more-{container_id}")
 
     async def update(self, container_id: ContainerId, resource: Resource, version: int) -> None:
-        """A new size; raises Refused unless it lives and the version is newer (updateContainerInternal's words)."""
+        """A new size, also of one that has ended; raises Refused unless it is known and the version is newer
+        (updateContainerInternal's words)."""
         container = self._book.get(container_id)
         if container is None and self.was_stopped_recently(container_id):
             raise Refused(f"Container {container_id} was recently stopped on node manager.")
-        if container is None or container.state.is_complete or container.state is State.KILLING:
+        if container is None:
             raise Refused(f"Container {container_id} is not handled by this NodeManager")
         if version <= container.version:
             text = f"has update version [{container.version}] >= requested version [{version}]"
@@ -168,7 +169,7 @@ class ContainerManager:
             await self.change(container_id, pod_uid=pod_uid)
 
     async def acknowledge(self, container_ids: Iterable[ContainerId]) -> None:
-        """The RM has seen their ends: forget them, as soon as they are cleaned up."""
+        """Nobody has to hear of their ends any more: forget them, as soon as they are cleaned up."""
         for container_id in container_ids:
             await self._book.acknowledge(container_id)
 

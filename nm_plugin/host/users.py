@@ -19,6 +19,7 @@ import os
 import platform
 import pwd
 import re
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -136,14 +137,19 @@ def user_of_path(name: str) -> str:
 
 
 class FileThreads:
-    """A bounded pool in which blocking file operations run, as the agent or as a user."""
+    """A bounded pool in which blocking file operations run, as the agent or as a user.
 
-    def __init__(self, size: int, name: str = "files") -> None:
+    Who is cancelled leaves what runs to itself, unless all is run ``to_its_end``: then he waits for that, for
+    descriptors must not be closed, and their numbers reused, under it.
+    """
+
+    def __init__(self, size: int, name: str = "files", *, to_its_end: bool = False) -> None:
         self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
+        self._to_its_end = to_its_end
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run with the agent's own rights."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))
+        return await self._do(lambda: function(*args, **kwargs))
 
     async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run with the user's file system rights."""
@@ -152,11 +158,29 @@ class FileThreads:
             with acting_as(user):
                 return function(*args, **kwargs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return await self._do(work)
+
+    async def run_stoppable(self, function: Callable[[threading.Event], T]) -> T:
+        """Run with the agent's own rights what looks now and then at an event, which is set when it is to stop."""
+        stop = threading.Event()
+        return await self._do(lambda: function(stop), stop)
 
     def close(self) -> None:
         """Waits for what runs; nothing queued is started."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def _do(self, work: Callable[[], T], stop: threading.Event | None = None) -> T:
+        begun = self._pool.submit(work)
+        done = asyncio.wrap_future(begun)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop.set()
+            if not begun.cancel() and self._to_its_end:
+                await asyncio.wait({done})
+            done.add_done_callback(lambda over: over.cancelled() or over.exception())  # nobody is interested any more
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,9 @@ class _Watched:
 class ParkedPods:
     """All pods of this node that the agent launches into.  Run ``watch`` in a task; everything else is on the loop."""
 
-    def __init__(self, handover_dir: Path, threads: FileThreads, signals: FileThreads) -> None:
-        """``signals`` do nothing but what a script is ended by."""
-        self._root, self._threads, self._signals = handover_dir, threads, signals
+    def __init__(self, handover_dir: Path, threads: FileThreads, signals: FileThreads, background: FileThreads) -> None:
+        """``signals`` do nothing but what a script is ended by, ``background`` what nobody waits for."""
+        self._root, self._threads, self._signals, self._background = handover_dir, threads, signals, background
         self._watched: dict[ContainerId, _Watched] = {}
         self._notify: _Inotify | None = None
         self._hurry = asyncio.Event()
@@ -220,18 +220,18 @@ class ParkedPods:
             self._close(watched)
         if self._notify is not None:
             self._notify.remove(directory)
-        await self._threads.run(remove_tree, directory)
+        await self._background.run(remove_tree, directory)
 
     async def sweep_away(self, name_prefix: str) -> None:
         """Remove directories of pods that nobody watches (a pod may have come after its container's end)."""
         watched = {w.directory.name for w in self._watched.values()}
-        for directory in await self._threads.run(_directories, self._root):
+        for directory in await self._background.run(_directories, self._root):
             if directory.name.startswith(name_prefix) and directory.name not in watched:
-                await self._threads.run(remove_tree, directory)
+                await self._background.run(remove_tree, directory)
 
     async def sweep_empty(self) -> None:
         """Remove what a kubelet made for pods that came after their container's end, and nobody used for long."""
-        await self._threads.run(_remove_empty, self._root, time.time() - EMPTY_AGE_S)
+        await self._background.run(_remove_empty, self._root, time.time() - EMPTY_AGE_S)
 
     async def watch(self) -> None:
         """Until cancelled: inotify events and the sweep."""

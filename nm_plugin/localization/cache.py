@@ -38,6 +38,7 @@ from nm_plugin.localization.fetch import (
     source_for,
 )
 from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.turns import Turn, Turns
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -48,6 +49,10 @@ ENTRIES_MAX = 200_000
 
 class LocalizationFailure(YodelError):
     """A resource could not be made available; the text is for the container's diagnostics."""
+
+
+class _TooLate(Exception):
+    """A resource takes longer than it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,8 @@ class _Entry:
     directory: Path
     name: str
     ready: asyncio.Future[int]
+    turn: Turn | None = None
+    """Of its download; None: an earlier agent has it done."""
     users: set[ContainerId] = field(default_factory=set)
     askers: dict[ContainerId, Claim] = field(default_factory=dict)
     """Those who wait for the download, in their order."""
@@ -131,7 +138,7 @@ class ResourceCache:
         self._agent, self._tasks = agent, tasks
         self._unpacking = Unpacking(threads=threads, reserved=settings.unpack_user, limits=settings.archive_limits)
         self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
-        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._turns = Turns(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)
         self._uses = itertools.count(1)
         self._dirs = settings.local_dirs
@@ -152,6 +159,8 @@ class ResourceCache:
         was_cached = entry is not None
         if entry is None:
             entry = self._begin(wanted, scope, claim)
+        if entry.turn is not None:
+            entry.turn.ask(claim.user.name)
         entry.users.add(claim.container_id)
         if not entry.ready.done():
             entry.askers.setdefault(claim.container_id, claim)
@@ -253,23 +262,30 @@ class ResourceCache:
             directory=root / scope.directory() / str(number),
             name=key.url.name,
             ready=asyncio.get_running_loop().create_future(),
+            turn=(turn := self._turns.turn()),
         )
         # A failure nobody waits for any more is not worth a warning at garbage collection.
         entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._entries[(scope, key)] = entry
-        entry.task = self._tasks.create_task(self._download(entry, claim), name=f"localize-{number}")
+        entry.task = self._tasks.create_task(self._download(entry, claim, turn), name=f"localize-{number}")
+        entry.task.add_done_callback(lambda _: turn.end())
+        entry.task.add_done_callback(lambda _: entry.ready.cancel())  # it may not even have begun
         return entry
 
-    async def _download(self, entry: _Entry, claim: Claim) -> None:
+    async def _download(self, entry: _Entry, claim: Claim, turn: Turn) -> None:
+        """Who waits is told at once when nothing comes of it; the turn lasts as long as a thread is at work on it."""
+        await turn.come()
+        fetching = asyncio.ensure_future(self._fetch_for_any(entry, claim))
         try:
-            async with self._slots, asyncio.timeout(self._settings.fetch_timeout_s):
-                entry.size_bytes = await self._fetch_for_any(entry, claim)
+            entry.size_bytes = await self._in_time(fetching)
         except asyncio.CancelledError:
             entry.ready.cancel()
+            await _end_of(fetching)
             await asyncio.shield(self._discard(entry, claim))
             raise
-        except TimeoutError:
+        except _TooLate:
             self._fail(entry, f"{entry.key.url}: not fetched within {self._settings.fetch_timeout_s:.0f} s")
+            await _end_of(fetching)
             await self._discard(entry, claim)
         except (YodelError, OSError) as error:
             self._fail(entry, str(error) or type(error).__name__)
@@ -284,6 +300,13 @@ class ResourceCache:
                 entry.ready.set_result(entry.size_bytes)
         finally:
             entry.askers.clear()
+
+    async def _in_time(self, fetching: asyncio.Future[int]) -> int:
+        """Raises _TooLate."""
+        done, _ = await asyncio.wait({fetching}, timeout=self._settings.fetch_timeout_s)
+        if not done:
+            raise _TooLate
+        return fetching.result()
 
     def _fail(self, entry: _Entry, text: str) -> None:
         """The next container tries anew."""
@@ -440,6 +463,11 @@ def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
         ready=ready,
         size_bytes=int(content["size_bytes"]),
     )
+
+
+async def _end_of(fetching: asyncio.Future[int]) -> None:
+    fetching.cancel()
+    await asyncio.wait({fetching})
 
 
 def _temporary(directory: Path) -> Path:

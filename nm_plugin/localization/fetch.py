@@ -16,25 +16,29 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Protocol
 
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.closed_networks import Closed, Network, OpenNetworks
 from nm_plugin.localization.giving import PRIVATE, PUBLIC
 from nm_plugin.localization.plain_paths import InProc, open_plainly
 from nm_plugin.localization.plan import SourceUrl
-from yodel.errors import YodelError
+from yodel.errors import Unavailable, YodelError
+from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.telemetry.further_limits import DIRECTORY_DEPTH, DIRECTORY_ENTRIES
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS
 
-COPY_CHUNK_BYTES = 8 << 20
+COPY_CHUNK_BYTES = 1 << 20
 HTTP_CHUNK_BYTES = 1 << 20
 DIRECTORY_ENTRIES_MAX = 100_000
 DIRECTORY_DEPTH_MAX = 64
@@ -138,10 +142,10 @@ class LocalFiles:
     threads: FileThreads
 
     async def fetch(self, request: FetchRequest) -> int:
-        return await self.threads.run(_copy_local, request)
+        return await self.threads.run_stoppable(partial(_copy_local, request))
 
 
-def _copy_local(request: FetchRequest) -> int:
+def _copy_local(request: FetchRequest, stop: Event) -> int:
     source = request.url.path
     try:
         with acting_as(request.reader):
@@ -157,7 +161,7 @@ def _copy_local(request: FetchRequest) -> int:
             check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
         if request.must_be_public:
             check_public(request.url, opened.all_may_pass and _all_may_read(status))
-        budget = _Budget(request.bytes_max, request.owner)
+        budget = _Budget(request.bytes_max, request.owner, stop)
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
@@ -176,22 +180,28 @@ def _all_may_read(status: os.stat_result) -> bool:
 
 
 class _Budget:
-    """Counts bytes and entries of one resource."""
+    """Counts bytes and entries of one resource, and raises FetchFailed when they are too many, or it is to ``stop``."""
 
-    def __init__(self, bytes_max: int, owner: OsUser) -> None:
-        self._bytes_max, self._owner = bytes_max, owner
+    def __init__(self, bytes_max: int, owner: OsUser, stop: Event | None = None) -> None:
+        self._bytes_max, self._owner, self._stop = bytes_max, owner, stop
         self.used_bytes = 0
         self._entries = 0
 
     def add(self, count: int) -> None:
+        self._go_on()
         self.used_bytes += count
         if self.used_bytes > self._bytes_max:
             raise NotFetchable(f"Resource is larger than {self._bytes_max} bytes")
 
     def add_entry(self) -> None:
+        self._go_on()
         self._entries += 1
         if self._entries > DIRECTORY_ENTRIES_MAX:
             raise too_large(DIRECTORY_ENTRIES, self._entries, DIRECTORY_ENTRIES_MAX, self._owner)
+
+    def _go_on(self) -> None:
+        if self._stop is not None and self._stop.is_set():
+            raise FetchFailed("It is not wanted any more")
 
 
 def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:
@@ -242,12 +252,21 @@ def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> NotFetch
     return NotFetchable(f"Directory is too large: {limit.words(value, maximum)}")
 
 
+def _names(descriptor: int, budget: _Budget) -> list[str]:
+    """What is in a directory, in order; a larger one than allowed is not read to its end."""
+    names = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            budget.add_entry()
+            names.append(entry.name)
+    return sorted(names)
+
+
 def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
         raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
     create_directory(target, request.owner, request.must_be_public)
-    for name in sorted(os.listdir(descriptor)):
-        budget.add_entry()
+    for name in _names(descriptor, budget):
         try:
             with acting_as(request.reader):
                 opened = open_plainly(name, descriptor)
@@ -288,18 +307,25 @@ def _copy_link(directory: int, name: str, request: FetchRequest, target: Path) -
 class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
-    Hadoop's own file system for HTTP describes every file with timestamp 0 (AbstractHttpFileSystem.getFileStatus): that
-    is no time to compare with.  Everything that needs no credentials is public.
+    Nothing is fetched from networks that are ``closed``.  Hadoop's own file system for HTTP describes every file with
+    timestamp 0 (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no
+    credentials is public.
     """
 
     threads: FileThreads
+    closed: Collection[Network]
     timeout_s: float = 60.0
+    resolve: Resolve = resolved
 
     async def fetch(self, request: FetchRequest) -> int:
         try:
             async with (
                 httpx2.AsyncClient(
-                    timeout=self.timeout_s, follow_redirects=True, max_redirects=HTTP_REDIRECTS_MAX, trust_env=False
+                    transport=OpenNetworks(self.closed, self.resolve),
+                    timeout=self.timeout_s,
+                    follow_redirects=True,
+                    max_redirects=HTTP_REDIRECTS_MAX,
+                    trust_env=False,
                 ) as client,
                 client.stream("GET", str(request.url), headers={"Accept-Encoding": "identity"}) as response,
             ):
@@ -307,7 +333,9 @@ class HttpFiles:
                     raise FetchFailed(f"{request.url}: HTTP status {response.status_code}")
                 self._check(request, response.headers.get("Last-Modified"))
                 return await self._store(request, response)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except Closed as error:
+            raise NotFetchable(f"{request.url}: {error}") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, Unavailable) as error:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
     def _check(self, request: FetchRequest, last_modified: str | None) -> None:

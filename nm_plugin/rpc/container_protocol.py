@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import structlog
 from google.protobuf.message import Message
 
 from nm_plugin.aux.services import AuxServiceMissing, AuxServices
@@ -28,7 +29,7 @@ from nm_plugin.localization.plan import wanted_in_turns
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.domain.tokens import NM_TOKEN_KIND
-from yodel.errors import InvalidValue, Refused, YodelError
+from yodel.errors import InvalidValue, Refused, YodelError, system_reason
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
@@ -41,6 +42,7 @@ from yodel.rpc_io.pieces import CONTAINERS_PIECE, PIECE, taking_turns
 PROTOCOL_NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 REQUESTS_PER_CALL_MAX = 10_000
 ACLS_MAX = 10  # there are two kinds
+log = structlog.get_logger(__name__)
 
 
 class InvalidContainer(Refused):
@@ -101,7 +103,7 @@ class ContainerService:
             self._secrets.keep_key_of(identity)
             await self._keys_changed()
             await self._aux.application_started(grant.container_id.application_id, grant.user, data)
-        except YodelError as error:
+        except (YodelError, OSError) as error:
             raise _Unstarted(grant.container_id, error) from error
         return grant.container_id
 
@@ -156,7 +158,7 @@ class ContainerService:
                     )
                 elif not self._manager.was_stopped_recently(container_id):
                     raise Refused(f"Container {container_id} is not handled by this NodeManager")
-            except Refused as error:
+            except (Refused, OSError) as error:
                 _failed(response.failed_requests.add(), container_id, error)
             else:
                 response.succeeded_requests.append(message)
@@ -225,7 +227,7 @@ class ContainerService:
                 self._secrets.keep_key_of(identity)
                 await self._keys_changed()
                 await self._manager.update(grant.container_id, grant.resource, grant.version)
-            except Refused as error:
+            except (Refused, OSError) as error:
                 _failed(response.failed_requests.add(), grant.container_id, error)
             else:
                 response.succeeded_requests.append(ids.container_id_pb(grant.container_id))
@@ -377,7 +379,7 @@ def container_management(service: ContainerService) -> RpcProtocol:
 class _Unstarted(YodelError):
     """One container of a startContainers call was refused."""
 
-    def __init__(self, container_id: ContainerId, cause: YodelError) -> None:
+    def __init__(self, container_id: ContainerId, cause: YodelError | OSError) -> None:
         self.container_id, self.cause = container_id, cause
         super().__init__(str(cause))
 
@@ -409,14 +411,19 @@ def _acls(context: pb.ContainerLaunchContextProto) -> dict[str, str]:
     }
 
 
-def _failed(entry: service_pb.ContainerExceptionMapProto, container_id: ContainerId, error: YodelError) -> None:
-    java_class = faults.YARN_EXCEPTION
+def _failed(
+    entry: service_pb.ContainerExceptionMapProto, container_id: ContainerId, error: YodelError | OSError
+) -> None:
+    java_class, text = faults.YARN_EXCEPTION, str(error)
     if isinstance(error, AuxServiceMissing):
         java_class = faults.INVALID_AUX_SERVICE
     elif isinstance(error, InvalidContainer):
         java_class = faults.INVALID_CONTAINER
+    elif isinstance(error, OSError):
+        log.error("container_call_failed", container=str(container_id), exc_info=error)
+        java_class, text = faults.IO_EXCEPTION, system_reason(error) or f"Internal error ({type(error).__name__})"
     entry.container_id.CopyFrom(ids.container_id_pb(container_id))
-    entry.exception.message = str(error)
+    entry.exception.message = text
     entry.exception.class_name = java_class
 
 

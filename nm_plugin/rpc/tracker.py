@@ -2,7 +2,9 @@
 
 Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the
 RM names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a
-container is repeated until the RM lists it in ``containers_to_be_removed_from_nm``.
+container is repeated until a call that told it is answered, and told again with each registration.  It stays known, for
+getContainerStatuses, until the RM lists it in ``containers_to_be_removed_from_nm``, as it does once the
+ApplicationMaster has heard of the end; of more than ENDED_MAX the first that were told are forgotten.
 
 When the RM is away the containers go on; the node tries for ever, quickly at first, so that a restarted RM has its
 nodes back within a second or two.  RESYNC means register again, and keeps the containers.
@@ -15,8 +17,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol, TypeVar
 
 import structlog
@@ -24,6 +27,7 @@ from google.protobuf.message import Message
 
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.container import diagnostics
+from nm_plugin.container.life import Container
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.signals import SIGNALS
 from nm_plugin.container.statuses import container_status, registration_status
@@ -46,6 +50,8 @@ PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 COALESCE_S = 0.01
 HEARTBEAT_MAX_S = 60.0  # whatever interval the RM names
 UNREGISTER_TIMEOUT_S = 2.0
+ENDED_MAX = 10_000
+"""Ends that the RM knows and has not said may be forgotten: an ApplicationMaster may never ask again."""
 HEALTH_REPORT_LENGTH_MAX = 10_000
 
 M = TypeVar("M", bound=Message)
@@ -108,6 +114,8 @@ class Tracker:
         self._wake = asyncio.Event()
         self._response_id = 0
         self._interval_s = settings.heartbeat_interval_s
+        self._told: dict[ContainerId, None] = {}
+        """Ends that the RM knows."""
         self.registered = asyncio.Event()
         self._log = structlog.get_logger(__name__)
 
@@ -152,13 +160,13 @@ class Tracker:
             await connection.close()
 
     async def _register(self, connection: Connection, manager: ContainerManager) -> None:
-        node = self._node
+        node, containers = self._node, manager.all()
         request = server_pb.RegisterNodeManagerRequestProto(
             node_id=ids.node_id_pb(node.node_id),
             http_port=node.http_port,
             resource=ids.resource_pb(node.resource),
             nm_version=node.version,
-            container_statuses=[registration_status(container) for container in manager.all()],
+            container_statuses=[registration_status(container) for container in containers],
             runningApplications=[ids.application_id_pb(a.application_id) for a in manager.applications()],
             kubernetes_node_name=node.kubernetes_node_name,
             can=RESOURCES,
@@ -172,6 +180,8 @@ class Tracker:
                 f"Message from ResourceManager: {response.diagnostics_message}"
             )
         self._response_id = 0
+        self._told.clear()
+        await self._were_told(containers, manager)
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier
         await self._keys_changed()
@@ -189,7 +199,8 @@ class Tracker:
                     await asyncio.sleep(COALESCE_S)
             self._wake.clear()
             capacity = self._lender.due()
-            heartbeat, log_reports = self._heartbeat(manager, capacity), self._logs.reports()
+            containers = [one for one in manager.all() if one.container_id not in self._told]
+            heartbeat, log_reports = self._heartbeat(containers, capacity), self._logs.reports()
             heartbeat.log_aggregation_reports_for_apps.extend(_log_report(one) for one in log_reports)
             async with asyncio.timeout(self._settings.call_timeout_s):
                 response = await connection.call("nodeHeartbeat", heartbeat, server_pb.NodeHeartbeatResponseProto)
@@ -198,6 +209,7 @@ class Tracker:
             if response.nodeAction == common_pb.NODE_ACTION_RESYNC:
                 self._log.info("resync", reason=response.diagnostics_message)
                 return
+            await self._were_told(containers, manager)
             self._logs.reported(log_reports)
             self._lender.told(capacity)
             self._response_id = response.response_id
@@ -207,14 +219,22 @@ class Tracker:
             await self._keys_changed()
             await self._obey(response, manager)
 
+    async def _were_told(self, containers: Iterable[Container], manager: ContainerManager) -> None:
+        """The RM has answered to them: ends are not told again, and not kept beyond the maximum."""
+        ended = (container.container_id for container in containers if container.state.is_complete)
+        self._told |= dict.fromkeys(ended)
+        self._told = {one: None for one in self._told if manager.get(one) is not None}
+        excess = len(self._told) - ENDED_MAX
+        await manager.acknowledge(list(islice(self._told, max(0, excess))))
+
     def _heartbeat(
-        self, manager: ContainerManager, capacity: CapacityReport | None
+        self, containers: Iterable[Container], capacity: CapacityReport | None
     ) -> server_pb.NodeHeartbeatRequestProto:
         request = server_pb.NodeHeartbeatRequestProto()
         status = request.node_status
         status.node_id.CopyFrom(ids.node_id_pb(self._node.node_id))
         status.response_id = self._response_id
-        status.containersStatuses.extend(container_status(container) for container in manager.all())
+        status.containersStatuses.extend(map(container_status, containers))
         state = self._state()
         status.nodeHealthStatus.is_node_healthy = state.health.is_healthy
         status.nodeHealthStatus.health_report = state.health.report[:HEALTH_REPORT_LENGTH_MAX]

@@ -20,7 +20,6 @@ import structlog
 from nm_plugin.host.users import FileThreads
 from nm_plugin.shuffle.conversation import Conversation
 from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connections
-from nm_plugin.shuffle.in_threads import to_its_end
 from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.transfer import Transfer, Turn
 from yodel.errors import YodelError
@@ -68,7 +67,8 @@ class ShuffleServer:
     """``listen``, then ``run`` until cancelled; ``answer`` decides each fetch (raising HttpRefusal).
 
     Files are looked for, and small answers are sent, by the one thread of ``lookers``: this work is many short system
-    calls, and threads that compete for the interpreter between them get less done together than one alone.
+    calls, and threads that compete for the interpreter between them get less done together than one alone.  Whatever
+    they and ``senders`` have begun is to come to its end, also when its connection is given up.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class ShuffleServer:
         """Raises HttpRefusal or MapOutputUnreadable: nothing has been sent."""
         answer = await self._answer(fetch, self.port)
         try:
-            transfer, turn = await to_its_end(self._lookers.run(self._begin, sock, conversation, fetch, answer))
+            transfer, turn = await self._lookers.run(self._begin, sock, conversation, fetch, answer)
             await self._finish(sock, fetch, transfer, turn, answer)
         finally:
             answer.outputs.close()
@@ -224,7 +224,7 @@ class ShuffleServer:
                 if turn is Turn.BLOCKED:
                     answer.outputs.release()
                     await _writable(sock, self._limits.stall_s)
-                turn = await to_its_end(self._senders.run(transfer.turn))
+                turn = await self._senders.run(transfer.turn)
         except MapOutputUnreadable as error:
             raise BrokenTransfer(str(error)) from error
         finally:

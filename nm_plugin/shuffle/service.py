@@ -45,8 +45,8 @@ class MapReduceShuffle:
     ) -> None:
         self._settings, self._users = settings, users
         self._store = JobStore(state_dir / "shuffle")
-        self._threads = FileThreads(settings.threads, name="shuffle")
-        self._lookers = FileThreads(1, name="shuffle-look")
+        self._threads = FileThreads(settings.threads, name="shuffle", to_its_end=True)
+        self._lookers = FileThreads(1, name="shuffle-look", to_its_end=True)
         self._cache = IndexCache(settings.index_cache_bytes)
         self._local_dirs = tuple(local_dirs)
         self._jobs: dict[str, Job] = {}

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import html
 
+import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from nm_plugin.logs.reading.log_text import java_date
 from yodel.errors import YodelError
-from yodel.hadoop_http.errors import bad_request, illegal_argument, not_allowed, translated
+from yodel.hadoop_http.errors import bad_request, failed, illegal_argument, not_allowed, translated
 from yodel.hadoop_http.jetty import not_found
 from yodel.hadoop_http.negotiate import answer_error
 
 LONG_MAX = 2**63 - 1
+log = structlog.get_logger(__name__)
 
 
 async def refused(request: Request, error: Exception) -> Response:
     """Starlette's handler for ``RestError`` and ``Unavailable``."""
     assert isinstance(error, YodelError)
     return answer_error(translated(error), request.headers.get("accept", ""))
+
+
+async def refused_by_system(request: Request, error: Exception) -> Response:
+    """Starlette's handler for what the operating system refuses: a full disk, or no more open files."""
+    log.error("request_failed", method=request.method, path=request.url.path, exc_info=error)
+    return answer_error(failed(error), request.headers.get("accept", ""))
 
 
 async def wrong_method(request: Request, error: Exception) -> Response:

@@ -39,7 +39,7 @@ from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node.state import NodeState
 from nm_plugin.settings import Settings
 from nm_plugin.web.access import Access
-from nm_plugin.web.answers import page, refused, unknown_path, wrong_method
+from nm_plugin.web.answers import page, refused, refused_by_system, unknown_path, wrong_method
 from nm_plugin.web.hadoop_properties import properties
 from nm_plugin.web.log_routes import LogRoutes
 from nm_plugin.web.recall_routes import RecallRoutes
@@ -56,6 +56,7 @@ from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, n
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.server import RpcServer
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
@@ -90,6 +91,8 @@ class NodeFacts:
     started_ms: int
     settings: Settings
     disks: Disks
+    rpc: RpcServer
+    """Where containers are managed."""
     state: Callable[[], NodeState] = NodeState
 
 
@@ -184,7 +187,13 @@ def build_app(
             Route(f"{api}/auxiliaryservices", site.aux_services, methods=["GET", "PUT"]),
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
-        exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
+        exception_handlers={
+            RestError: refused,
+            Unavailable: refused,
+            OSError: refused_by_system,
+            404: unknown_path,
+            405: wrong_method,
+        },
         middleware=[Middleware(WebRim, _rim(facts.settings, facts.node_id.host))],
     )
     app.router.redirect_slashes = False  # the rim has taken what stands at the end of a path
@@ -205,6 +214,7 @@ def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:
         state=facts.state,
         book=book,
         conf=properties(facts.settings, facts.node_id, facts.http_port),
+        rpc=facts.rpc,
     )
 
 

@@ -226,6 +226,7 @@ async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) ->
     answer = await tried("PATCH", path, patch, "application/merge-patch+json")
     assert answer["metadata"]["labels"]["tried"] == "yes"
     whole = msgspec.json.decode(before)
+    assert answer["metadata"]["resourceVersion"] == whole["metadata"]["resourceVersion"]
     whole["metadata"]["labels"]["tried"] = "too"
     assert (await tried("PUT", path, whole))["metadata"]["labels"]["tried"] == "too"
     whole["metadata"]["resourceVersion"] = "1"

@@ -110,7 +110,7 @@ def test_a_killed_agent_finds_what_somebody_changed(node: ServiceNode) -> None:
         said = _before_an_uninstall(node.cluster)
         left = node.files()
         assert f"{node.name}: its agent has confirmed" in said, said
-        assert node.quota_us() == -1
+        assert node.quota_us() == -1, said
         assert {left[path] for path in held} == {"2", str((1 << 63) - 4096)}, "as the kubelet makes a pod"
 
 

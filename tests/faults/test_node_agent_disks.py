@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +13,7 @@ import pytest
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import add_resource, container_id, context_of
 from yodel.domain.states import ContainerExitStatus
+from yodel.hadoop_rpc.faults import IO_EXCEPTION
 
 DISK_MIB = 4
 
@@ -33,7 +35,9 @@ async def agent(disk: Path) -> AsyncIterator[AgentProcess]:
 
 
 def fill(disk: Path, mib: float) -> None:
-    (disk / "ballast").write_bytes(bytes(int(mib * (1 << 20))))
+    """As far as there is room."""
+    with contextlib.suppress(OSError):
+        (disk / "ballast").write_bytes(bytes(int(mib * (1 << 20))))
 
 
 async def until_health(agent: AgentProcess, is_healthy: bool) -> str:
@@ -96,4 +100,20 @@ async def test_disk_that_fills_up_during_localization_costs_one_container(agent:
     following = container_id(3)
     await agent.pod(following)
     await agent.launch(following, context_of("exit 0"))
+    assert (await agent.tracker.until_complete(following)).exit_status == 0
+
+
+async def test_a_state_that_cannot_be_kept_is_told_by_its_reason(agent: AgentProcess, disk: Path) -> None:
+    """Each container is answered by itself."""
+    agent.changes = {**agent.changes, "local_dirs": (agent.root / "local",), "state_dir": disk / "state"}
+    await agent.start()
+    fill(disk, DISK_MIB)
+    refused = await agent.launch(container_id(2), context_of("exit 0"))
+    assert [(one.exception.class_name, one.exception.message) for one in refused.failed_requests] == [
+        (IO_EXCEPTION, "No space left on device")
+    ]
+    fill(disk, 0)
+    following = container_id(3)
+    await agent.pod(following)
+    assert not (await agent.launch(following, context_of("exit 0"))).failed_requests
     assert (await agent.tracker.until_complete(following)).exit_status == 0

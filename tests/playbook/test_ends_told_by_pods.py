@@ -14,8 +14,11 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
 from yodel.services.masters.allocate import AllocateResult
+from yodel.services.pods.forgetting import ATTEMPTS_KEPT, PRUNE_INTERVAL_S
+from yodel.services.pods.reconciler import ReconcilerSettings
 
 LAST_WORDS = "Last 4096 bytes of stderr :\nNo such table: river"
 NODE_EXPIRY_S = 600
@@ -428,3 +431,38 @@ async def test_master_that_had_unregistered_is_waited_for_by_nobody(world: World
     assert seen(world, am)[0].state is ApplicationState.FINISHED
     await world.beat(complete(am.container.id, 0, "Exit 0"))
     assert am.container.diagnostics == "Exit 0"
+
+
+async def test_application_that_is_forgotten_tells_its_ends_before() -> None:
+    """Whoever follows containers hears of every end, however long its agent is silent."""
+    async with World(Options(submission=SubmissionLimits(completed_max=0))) as world:
+        am, task = await ended_task(world)
+        await world.run(world.rm.submission.kill(am.application_id, "alice"))
+        for _ in range(2):
+            assert am.application_id in world.rm.state.applications
+            await world.submit()
+            await world.settle()
+        assert am.application_id not in world.rm.state.applications
+        told_of = [step for step in world.rm.transitions.newest_first() if step.subject == str(task)]
+        assert (told_of[0].after, told_of[0].reason) == ("COMPLETED", pods_words(task))
+
+
+async def test_attempt_is_not_forgotten_while_its_agent_is_waited_for() -> None:
+    options = Options(reconciler=ReconcilerSettings(pod_retention_s=0))
+    async with World(options) as world:
+        am = await ended_master(world, 2, attempt_failures_validity_interval_ms=1_000)
+        application = world.application(am.application_id)
+        for _ in range(ATTEMPTS_KEPT + 1):
+            await world.bind_and_settle()
+            master = Am(world, world.application(application.id).current_attempt_id).container.id
+            world.clock.advance(2)
+            await world.beat(running(am.container.id), complete(master, 1))
+            await world.settle()
+        assert len(world.rm.state.attempts_of(application.id)) > ATTEMPTS_KEPT
+        world.clock.advance(PRUNE_INTERVAL_S)
+        await world.run(world.rm.forgetting.round())
+        assert am.attempt_id in world.rm.state.attempts
+        await world.beat(complete(am.container.id, 7, LAST_WORDS))
+        world.clock.advance(PRUNE_INTERVAL_S)
+        await world.run(world.rm.forgetting.round())
+        assert am.attempt_id not in world.rm.state.attempts

@@ -88,7 +88,7 @@ def check_awaited(state: ClusterState) -> None:
         container = state.containers[container_id]
         assert not container.is_live
         assert container.node_id is not None
-        assert not state.nodes[container.node_id].is_gone, f"{container_id} waits for an agent that is gone"
+        assert state.nodes[container.node_id].is_registered, f"{container_id} waits for an agent that is gone"
     for attempt in state.attempts.values():
         master = state.containers.get(attempt.am_container_id) if attempt.am_container_id is not None else None
         if master is not None and not attempt.state.is_final:

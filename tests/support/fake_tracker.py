@@ -34,6 +34,8 @@ class FakeTracker:
         self.callers: list[CallContext] = []
         self.next_action: common_pb.NodeActionProto = common_pb.NODE_ACTION_NORMAL
         self.acknowledges = True
+        """It says at once that what has ended may be forgotten."""
+        self._ended: dict[ContainerId, None] = {}
         self.on_notice: list[ContainerId] = []
         self.policy: Policy | None = None
         self.pods: dict[ContainerId, str] = {}
@@ -113,6 +115,8 @@ class FakeTracker:
         self, context: CallContext, request: server_pb.RegisterNodeManagerRequestProto
     ) -> server_pb.RegisterNodeManagerResponseProto:
         self.registrations.append(request)
+        ended = (s for s in request.container_statuses if s.container_state == pb.C_COMPLETE)
+        self._ended = {ids.container_id(s.container_id): None for s in ended}
         self._named.clear()
         self.callers.append(context)
         await self._notify()
@@ -142,10 +146,11 @@ class FakeTracker:
         response.eviction_ranks.extend(ids.container_id_pb(one) for one in self.ranks)
         response.allocatable.extend(colocation.allocatable_pb(self.allocatable))
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
+        statuses = request.node_status.containersStatuses
+        self._ended |= {ids.container_id(s.container_id): None for s in statuses if s.state == pb.C_COMPLETE}
         if self.acknowledges:
-            response.containers_to_be_removed_from_nm.extend(
-                s.container_id for s in request.node_status.containersStatuses if s.state == pb.C_COMPLETE
-            )
+            response.containers_to_be_removed_from_nm.extend(map(ids.container_id_pb, self._ended))
+            self._ended.clear()
         return response
 
     async def _notify(self) -> None:

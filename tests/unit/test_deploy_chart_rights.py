@@ -126,6 +126,7 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
         await driver.create(pod)
         await driver.get("p")
         await driver.resize(pod)
+        await driver.priority_of(pod)
         await driver.delete("p")
     elif module == "groups":
         group = Group(kind=GROUPS, name="g", manifest={})

@@ -24,7 +24,7 @@ import nm_plugin.settings
 import yodel.settings.rm
 from yodel import cli
 from yodel.hadoop_http import probe_port
-from yodel.rm_api.proxy_addresses import METADATA
+from yodel.hadoop_http.addresses import METADATA
 from yodel.rm_api.routes import cluster
 from yodel.rm_api.standby import standby_app
 from yodel.translator import templates
@@ -382,6 +382,19 @@ def test_who_may_not_reach_the_administration_port_does_not_administer_over_the_
     assert 8033 not in {port["port"] for rule in rules for port in rule["ports"]}
     settings = tomllib.loads(one(name, "ConfigMap", "yodel-rm")["data"]["rm.toml"])
     assert settings["web"]["admin_networks"] == ["127.0.0.0/8", "::1/128"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_node_agents_fetch_from_no_network_that_is_closed_to_pods(name: str) -> None:
+    """Nor from what every node has for itself, which is closed whatever the chart says."""
+    told = nm_plugin.settings.Settings(
+        fetch_closed_networks=tomllib.loads(one(name, "ConfigMap", "-node-agent")["data"]["nm.toml"])[
+            "fetch_closed_networks"
+        ]
+    )
+    (rule,) = [rule for rule in one(name, "NetworkPolicy", "-rm-egress")["spec"]["egress"] if "ports" not in rule][1:]
+    closed = {ipaddress.ip_network(cidr) for peer in rule["to"] for cidr in peer["ipBlock"]["except"]}
+    assert closed | set(nm_plugin.settings.DEFAULT_CLOSED_NETWORKS) <= set(told.fetch_closed_networks)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -48,6 +48,7 @@ Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id:
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
 
 
+@applications.command("ls", hidden=True)
 @applications.command("list")
 def list_applications(
     server: Server = None,
@@ -198,12 +199,14 @@ def print_logs(
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
         from yodel.client.logs import Wanted, print_logs
+        from yodel.domain.ids import ContainerId
 
         asked = _application_id(application)
         if as_json:
             screen.json(await client.items(f"/applications/{asked}/logs"))
             return
-        wanted = Wanted(container=container, is_am_only=is_am, file=file, size_bytes=size)
+        one = str(ContainerId.parse(container)) if container is not None else None
+        wanted = Wanted(container=one, is_am_only=is_am, file=file, size_bytes=size)
         missing = await print_logs(client, asked, wanted, sys.stdout.buffer.write)
         sys.stdout.flush()
         for name, why in missing.items():
@@ -257,6 +260,7 @@ def watch(
     run(server, work)
 
 
+@nodes.command("ls", hidden=True)
 @nodes.command("list")
 def list_nodes(
     server: Server = None,
@@ -357,6 +361,7 @@ def segment(text: str) -> str:
     return quote(text, safe=":")
 
 
+@pools.command("ls", hidden=True)
 @pools.command("list")
 def list_pools(server: Server = None, as_json: AsJson = False) -> None:
     r"""List pools: how much nodes lend of each, how much of it is used and free, and whose queues draw on it.

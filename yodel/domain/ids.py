@@ -1,7 +1,7 @@
 """YARN's identifiers and their text forms, and the pod name that belongs to a container.
 
-Text forms follow ApplicationId, ApplicationAttemptId, ContainerId and NodeId of hadoop-yarn-api.  Parsing is strict: an
-identifier that does not print back to the text it was read from is refused.
+Text forms follow ApplicationId, ApplicationAttemptId, ContainerId and NodeId of hadoop-yarn-api.  They are printed with
+zeros before small numbers, and read with any number of zeros: who compares texts compares printed ones.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ CONTAINER_SEQUENCE_BITS = 40  # ContainerId.CONTAINER_ID_BITMASK: bits 0-39 sequ
 CONTAINER_SEQUENCE_MASK = (1 << CONTAINER_SEQUENCE_BITS) - 1
 TEXT_LENGTH_MAX = 128
 
-# Numbers print without superfluous zeros: padded to their least width, and not starting with zero beyond it.
-_TIMESTAMP = r"(0|[1-9][0-9]{0,18})"
-_PADDED_2 = r"([0-9]{2}|[1-9][0-9]{2,9})"
-_PADDED_4 = r"([0-9]{4}|[1-9][0-9]{4,9})"
-_PADDED_6 = r"([0-9]{6}|[1-9][0-9]{6,12})"
-_EPOCH = r"(0[1-9]|[1-9][0-9]{1,7})"
-_APPLICATION = re.compile(rf"application_{_TIMESTAMP}_{_PADDED_4}")
-_ATTEMPT = re.compile(rf"appattempt_{_TIMESTAMP}_{_PADDED_4}_{_PADDED_6}")
-_CONTAINER = re.compile(rf"container_(?:e{_EPOCH}_)?{_TIMESTAMP}_{_PADDED_4}_{_PADDED_2}_{_PADDED_6}")
-_NODE = re.compile(r"([A-Za-z0-9._-]{1,253}):(0|[1-9][0-9]{0,4})")
+_TIMESTAMP = r"0*([0-9]{1,19})"
+_NUMBER = r"0*([0-9]{1,10})"
+_LONG_NUMBER = r"0*([0-9]{1,13})"
+_EPOCH = r"0*([0-9]{1,8})"
+_APPLICATION = re.compile(rf"application_{_TIMESTAMP}_{_NUMBER}")
+_ATTEMPT = re.compile(rf"appattempt_{_TIMESTAMP}_{_NUMBER}_{_LONG_NUMBER}")
+_CONTAINER = re.compile(rf"container_(?:e{_EPOCH}_)?{_TIMESTAMP}_{_NUMBER}_{_NUMBER}_{_LONG_NUMBER}")
+_NODE = re.compile(r"([A-Za-z0-9._-]{1,253}):0*([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,7 +38,7 @@ class ApplicationId:
     @classmethod
     def parse(cls, text: str) -> ApplicationId:
         """Raises InvalidValue."""
-        match = _APPLICATION.fullmatch(text[:TEXT_LENGTH_MAX])
+        match = _APPLICATION.fullmatch(text)
         if match is None:
             raise InvalidValue("ApplicationId", text[:TEXT_LENGTH_MAX], "application_<cluster timestamp>_<number>")
         return cls(int(match[1]), int(match[2]))
@@ -64,7 +62,7 @@ class ApplicationAttemptId:
     @classmethod
     def parse(cls, text: str) -> ApplicationAttemptId:
         """Raises InvalidValue."""
-        match = _ATTEMPT.fullmatch(text[:TEXT_LENGTH_MAX])
+        match = _ATTEMPT.fullmatch(text)
         if match is None:
             raise InvalidValue("ApplicationAttemptId", text[:TEXT_LENGTH_MAX], "appattempt_<timestamp>_<app>_<attempt>")
         return cls(ApplicationId(int(match[1]), int(match[2])), int(match[3]))
@@ -112,7 +110,7 @@ class ContainerId:
     @classmethod
     def parse(cls, text: str) -> ContainerId:
         """Raises InvalidValue."""
-        match = _CONTAINER.fullmatch(text[:TEXT_LENGTH_MAX])
+        match = _CONTAINER.fullmatch(text)
         if match is None:
             raise InvalidValue("ContainerId", text[:TEXT_LENGTH_MAX], "container_<timestamp>_<app>_<attempt>_<number>")
         attempt_id = ApplicationAttemptId(ApplicationId(int(match[2]), int(match[3])), int(match[4]))

@@ -8,7 +8,16 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
+from yodel.errors import (
+    AccessDenied,
+    InvalidValue,
+    NotFound,
+    NotSupported,
+    Refused,
+    Unavailable,
+    YodelError,
+    system_reason,
+)
 
 WEBAPP = "org.apache.hadoop.yarn.webapp."
 JAX_RS = "javax.ws.rs."
@@ -109,5 +118,11 @@ def translated(error: YodelError) -> RestError:
         return illegal_argument(text, "java.lang.UnsupportedOperationException")
     if isinstance(error, Unavailable):
         return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.io.IOException", text, is_passing=True)
-    # A bug of ours: the caller learns that, the log has the rest.
+    return failed(error)
+
+
+def failed(error: Exception) -> RestError:
+    """What nobody foresaw: what the operating system refused, or a bug of ours, of which the log has the rest."""
+    if reason := system_reason(error):
+        return translated(Unavailable(reason))
     return RestError(HTTPStatus.INTERNAL_SERVER_ERROR, "java.lang.IllegalStateException", "internal error")

@@ -176,9 +176,10 @@ def _name(application_id: ApplicationId) -> str:
 
 def _id(name: str) -> ApplicationId | None:
     try:
-        return ApplicationId.parse(name.replace("-", "_"))
+        found = ApplicationId.parse(name.replace("-", "_"))
     except InvalidValue:
         return None
+    return found if _name(found) == name else None
 
 
 def _time(epoch_ms: int) -> str:

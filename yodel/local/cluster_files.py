@@ -170,6 +170,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,
         "vcores": options.vcores,
+        "fetch_closed_networks": [],  # what containers reach by themselves, they may have fetched
         "cgroup_mount": "",  # pods are processes here: groups of a kubelet, if there are any, are somebody else's
         "local_dirs": [str(base / "local")],
         "log_dirs": [str(base / "logs")],

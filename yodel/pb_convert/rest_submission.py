@@ -30,7 +30,7 @@ ENTRIES_MAX = 10_000
 """Entries of one map; the largest real ones are Spark's local resources, some hundreds.  ``submission_entries_max``,
 for all lists together, is at most this."""
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
-_RESERVATION = re.compile(r"reservation_(\d{1,19})_(\d{1,19})", re.ASCII)
+_RESERVATION = re.compile(r"reservation_0*(\d{1,19})_0*(\d{1,19})", re.ASCII)
 _TYPES = {"FILE": pb.FILE, "ARCHIVE": pb.ARCHIVE, "PATTERN": pb.PATTERN}
 _VISIBILITIES = {"PUBLIC": pb.PUBLIC, "PRIVATE": pb.PRIVATE, "APPLICATION": pb.APPLICATION}
 _ACCESS_TYPES = {"VIEW_APP": pb.APPACCESS_VIEW_APP, "MODIFY_APP": pb.APPACCESS_MODIFY_APP}
@@ -278,7 +278,7 @@ def _add_rest(context: pb.ApplicationSubmissionContextProto, fields: Json) -> No
         )
     reservation = _text(fields, "reservation-id")
     if reservation:
-        match = _RESERVATION.fullmatch(reservation[:64])
+        match = _RESERVATION.fullmatch(reservation)
         if match is None:
             raise InvalidReservationId(reservation)
         context.reservation_id.cluster_timestamp, context.reservation_id.id = int(match[1]), int(match[2])

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
-from yodel.hadoop_http.errors import RestError, not_allowed, translated
+from yodel.hadoop_http.errors import failed, not_allowed, translated
 from yodel.hadoop_http.jetty import not_found, refused_by_filter
 from yodel.hadoop_http.negotiate import JSON_UTF8, answer_error
 from yodel.rm_api.audited import Audited
@@ -129,7 +129,7 @@ def _methods_of(request: Request) -> list[str]:
 async def _failed(request: Request, error: Exception) -> Response:
     """The boundary: a bug must not cost the caller its connection, nor us the trace."""
     log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
-    return answer_error(RestError(500, "java.lang.IllegalStateException", "internal error"), _accepted(request))
+    return answer_error(failed(error), _accepted(request))
 
 
 def _accepted(request: Request) -> str:

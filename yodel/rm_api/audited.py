@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from yodel.domain.ids import ApplicationId
+from yodel.errors import InvalidValue
 from yodel.telemetry import audit
 from yodel.telemetry.audit import AUDIT, Act
 
@@ -23,7 +25,7 @@ ERROR_BYTES_MAX = 4_096
 LOG_LEVEL, FORMAT = "/logLevel", "/ws/v1/cluster/scheduler-conf/format"
 CHANGED_BY_READING: Mapping[str, str | None] = {LOG_LEVEL: "level", FORMAT: None}
 """What Hadoop changes by GET, and the field that says so; None: it always does."""
-_APPLICATION = re.compile(r"/(application_[0-9]{1,19}_[0-9]{1,10})(?=/|$)")
+_APPLICATION = re.compile(r"/(application_[0-9]+_[0-9]+)(?=/|$)")
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _APPS = "/(?:ws/v1/cluster/apps|api/v1/applications)"
 _ACTS = tuple(
@@ -90,9 +92,17 @@ def _is_change(scope: Scope) -> bool:
     return scope["method"] not in READS and not scope["path"].startswith("/proxy/")
 
 
+def _named_application(path: str) -> str:
+    """As it is printed, however many zeros it was asked with; empty when the path names none."""
+    named = _APPLICATION.search(path)
+    try:
+        return str(ApplicationId.parse(named.group(1))) if named else ""
+    except InvalidValue:
+        return ""
+
+
 def _tell(scope: Scope, notes: dict[str, Any], status: int, body: bytes) -> None:
     path, client = scope["path"].rstrip("/"), scope.get("client")
-    named = _APPLICATION.search(path)
     operation, target = _operation(scope["method"], path)
     act = Act(
         operation=operation,
@@ -100,7 +110,7 @@ def _tell(scope: Scope, notes: dict[str, Any], status: int, body: bytes) -> None
         user=notes.get("user"),
         real_user=notes.get("real_user"),
         ip=client[0] if client else "",
-        app_id=notes.get("app_id") or (named.group(1) if named else ""),
+        app_id=notes.get("app_id") or _named_application(path),
     )
     words = "" if _is_about_secrets(path) else _words(body)
     if status < 400:

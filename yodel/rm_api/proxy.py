@@ -21,8 +21,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from yodel.errors import InvalidValue, Unavailable
+from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.rm_api.caller import caller_in
-from yodel.rm_api.proxy_addresses import AddressRules, Resolve, resolved
+from yodel.rm_api.proxy_addresses import AddressRules
 from yodel.rm_api.proxy_source import is_loopback, is_ours, source_address
 from yodel.rpc_io.sites import site_of
 from yodel.telemetry.further_limits import (

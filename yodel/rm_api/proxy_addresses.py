@@ -1,37 +1,18 @@
 """Which addresses the web proxy connects to, judged after names are resolved and in every spelling.
 
-A name is its owner's to resolve: one that is allowed as a text leads to this machine a moment later.  So the proxy
-resolves once, judges what it got, and connects to just that.  What each machine has for itself (loopback, link-local,
-where clouds keep credentials) is refused unless the cluster's own nodes are there, as on a laptop.
-The ResourceManager's own ports are always refused: it would call itself from an address that it trusts.
+What each machine has for itself (loopback, link-local, where clouds keep credentials) is refused unless the cluster's
+own nodes are there, as on a laptop.  The ResourceManager's own ports are always refused: it would call itself from an
+address that it trusts.
 """
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
-import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
 
-from yodel.errors import InvalidValue, Unavailable
+from yodel.errors import InvalidValue
+from yodel.hadoop_http.addresses import ADDRESSES_MAX, is_everybodys, plain_address
 from yodel.rm_api.proxy_source import is_ours
-
-RESOLVE_TIMEOUT_S = 5.0
-ADDRESSES_MAX = 8
-"""Of one host: each that does not answer costs the time of a connection."""
-METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        # Amazon and others (link-local anyway), Amazon and Google by IPv6, Alibaba, Oracle, Azure's wire server.
-        ("169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
-    )
-)
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_COMPATIBLE = ipaddress.ip_network("::/96")
-Address = IPv4Address | IPv6Address
-Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,41 +56,7 @@ class AddressRules:
         return address in literal
 
 
-def plain_address(text: str) -> Address | None:
-    """What an address means, however it is wrapped in IPv6; None for what is none."""
-    try:
-        address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
-    except ValueError:
-        return None
-    if isinstance(address, IPv4Address):
-        return address
-    inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-    if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
-        inner = IPv4Address(int(address) & 0xFFFFFFFF)
-    return inner or address
-
-
 def is_this_machine(text: str) -> bool:
     """Whether an address, in any spelling, is one of this machine's."""
     address = plain_address(text)
     return address is not None and (address.is_loopback or address.is_unspecified or is_ours(str(address)))
-
-
-def is_everybodys(address: Address) -> bool:
-    """Whether each machine has this address for itself, or a cloud has it for each machine."""
-    return address.is_loopback or address.is_link_local or address in METADATA
-
-
-async def resolved(host: str, port: int) -> list[str]:
-    """A host's addresses, as the system finds them.
-
-    Raises:
-        Unavailable: there are none, or the answer takes too long.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(RESOLVE_TIMEOUT_S):
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError, UnicodeError) as error:
-        raise Unavailable(f"The ApplicationMaster's host {host[:200]} is not found: {error!r}") from error
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -83,7 +83,7 @@ class QueueCalls:
             capacity=queue.capacity_percent / 100.0,
             maximumCapacity=queue.maximum_capacity_percent / 100.0,
             currentCapacity=view.used_share,
-            state=f"Q_{shown_state(queue, is_used=bool(view.metrics.pending + view.metrics.running)).name}",
+            state=f"Q_{shown_state(queue, is_used=bool(view.users)).name}",
             schedulerType=SCHEDULER_TYPE,
             accessibleNodeLabels=["*"],
             preemptionDisabled=not view.gives_back,

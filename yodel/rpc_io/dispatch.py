@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 from google.protobuf.message import EncodeError, Message
 
-from yodel.errors import YodelError
+from yodel.errors import YodelError, system_reason
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
@@ -239,7 +239,8 @@ class Dispatcher:
         return self._unexpected(call, error)
 
     def _unexpected(self, call: CallReceived, error: Exception) -> RemoteFault:
-        """Log what and where, but no text of the exception and no payload: either may hold secrets."""
+        """Log what and where, but no text of the exception and no payload: either may hold secrets.  What the operating
+        system refused is told by its reason."""
         stack = traceback.extract_tb(error.__traceback__)[-STACK_FRAMES_LOGGED:]
         self._log.error(
             "rpc_call_failed",
@@ -247,12 +248,13 @@ class Dispatcher:
             method=call.method,
             call_id=call.call_id,
             exception=type(error).__name__,
+            reason=system_reason(error),
             stack=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack],
         )
         if isinstance(error, TimeoutError):
             return RemoteFault(faults.IO_EXCEPTION, f"{call.method} did not end in {self._call_timeout_s:g} s")
         code = RpcErrorCode.ERROR_SERIALIZING_RESPONSE if isinstance(error, EncodeError) else None
-        message = f"Internal error ({type(error).__name__})"
+        message = system_reason(error) or f"Internal error ({type(error).__name__})"
         return RemoteFault(faults.IO_EXCEPTION, message, code=code or RpcErrorCode.ERROR_APPLICATION)
 
 

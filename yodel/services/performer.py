@@ -54,6 +54,7 @@ class EffectPerformer:
             case Reconcile(container_id):
                 self._changed(container_id)
             case Forgettable(container_id):
+                self._nodes.forget_container(container_id)
                 self._reconcile(container_id)
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))

@@ -14,11 +14,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel import __version__
-from yodel.errors import InvalidValue
+from yodel.settings import layers
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
 from yodel.settings.rpc import RmRpcSettings
@@ -313,37 +313,5 @@ def _is_below(path: str, children: Collection[str]) -> bool:
 
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read the layers.
-
-    Raises:
-        InvalidValue: the file cannot be read.
-        pydantic.ValidationError: a field is unknown or malformed; it names the field, the value and what was expected.
-    """
-    if config is not None and not config.is_file():
-        raise InvalidValue("--config", str(config), "a readable TOML file")
-
-    class _Layered(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config)
-
-    return _Layered(**(overrides or {}))
-
-
-def mistakes_in(error: ValidationError) -> list[str]:
-    """One line a mistake: the setting, what was given, what is expected."""
-    lines = []
-    for mistake in error.errors(include_url=False, include_context=False):
-        name = ".".join(str(part) for part in mistake["loc"]) or "settings"
-        if mistake["type"] == "extra_forbidden":
-            lines.append(f"Invalid {name}: there is no such setting; docs/configuration.md lists them")
-        else:
-            lines.append(f"Invalid {name}: {mistake['input']!r}; {mistake['msg']}")
-    return lines
+    """Read the layers.  Raises InvalidValue."""
+    return layers.load(Settings, config, overrides or {})

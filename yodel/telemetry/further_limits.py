@@ -5,7 +5,7 @@ Apart from ``limits``, which puts both together, for the length of the file only
 
 from __future__ import annotations
 
-from yodel.telemetry.limit import Limit
+from yodel.telemetry.limit import Daemon, Limit
 
 _PROXY = "a page that says so (502)"
 PROXY_FETCHES = Limit(
@@ -71,6 +71,7 @@ REST_QUERY_FIELDS = Limit(
     what="Fields of a query, at the ResourceManager and at node agents",
     answer="400",
     hadoop="none but the head's length",
+    daemons=Daemon.BOTH,
 )
 API_BODY_BYTES = Limit(
     name="api_body_bytes",
@@ -135,6 +136,7 @@ DIRECTORY_ENTRIES = Limit(
     what="files and directories in one directory that is a resource",
     answer=_DIRECTORY,
     hadoop="none",
+    daemons=Daemon.NODE_AGENT,
 )
 DIRECTORY_DEPTH = Limit(
     name="directory_depth",
@@ -143,6 +145,7 @@ DIRECTORY_DEPTH = Limit(
     what="levels of such a directory, on a file system of the node",
     answer=_DIRECTORY,
     hadoop="none",
+    daemons=Daemon.NODE_AGENT,
 )
 SHUFFLE_CONNECTIONS = Limit(
     name="shuffle_connections",
@@ -151,5 +154,6 @@ SHUFFLE_CONNECTIONS = Limit(
     what="connections to a node agent's shuffle port",
     answer="429, to come again in a second; beyond 64 of those the connection is closed",
     hadoop="`mapreduce.shuffle.max.connections`, no limit; 429",
+    daemons=Daemon.NODE_AGENT,
 )
 NODES = (DIRECTORY_ENTRIES, DIRECTORY_DEPTH, SHUFFLE_CONNECTIONS)

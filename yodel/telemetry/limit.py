@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Flag, auto
+
+
+class Daemon(Flag):
+    """Who looks at a limit, and can refuse by it."""
+
+    RESOURCE_MANAGER = auto()
+    NODE_AGENT = auto()
+    BOTH = RESOURCE_MANAGER | NODE_AGENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,6 +20,7 @@ class Limit:
 
     ``name`` is the label in ``/prom``; ``setting`` is named as in docs/configuration.md, or None where it is fixed;
     ``default`` is for readers, with its unit; ``answer`` is what the caller gets; ``hadoop`` what a real Hadoop does.
+    ``daemons`` count it: a count of who never looks would be 0 for ever.
     """
 
     name: str
@@ -19,6 +29,7 @@ class Limit:
     what: str
     answer: str
     hadoop: str
+    daemons: Daemon = Daemon.RESOURCE_MANAGER
 
     def words(self, value: int, maximum: int) -> str:
         """Of a refusal."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import structlog
 
 from yodel.telemetry.further_limits import CONSTRAINTS, NODES, WEB
-from yodel.telemetry.limit import Limit
+from yodel.telemetry.limit import Daemon, Limit
 
 LOG_PERIOD_S = 60.0
 CALLERS_MAX = 10_000
@@ -25,7 +25,7 @@ _FRAME_ANSWER = "FATAL RpcServerException, FATAL_INVALID_RPC_HEADER; the connect
 _RPC_RETRY = "FATAL RetriableException, and the connection is closed: clients come again"
 
 
-def _frames(port: str, number: int, mib: int, setting: str) -> Limit:
+def _frames(port: str, number: int, mib: int, setting: str, daemons: Daemon = Daemon.RESOURCE_MANAGER) -> Limit:
     return Limit(
         name=f"{port}_frame_bytes",
         setting=setting,
@@ -33,6 +33,7 @@ def _frames(port: str, number: int, mib: int, setting: str) -> Limit:
         what=f"bytes of one frame on {number}",
         answer=_FRAME_ANSWER,
         hadoop="`ipc.maximum.data.length`, 128 MiB",
+        daemons=daemons,
     )
 
 
@@ -40,7 +41,7 @@ CLIENT_FRAME = _frames("client", 8032, 4, "rpc.client_frame_mib_max")
 SCHEDULER_FRAME = _frames("scheduler", 8030, 8, "rpc.scheduler_frame_mib_max")
 TRACKER_FRAME = _frames("tracker", 8031, 16, "rpc.tracker_frame_mib_max")
 ADMIN_FRAME = _frames("admin", 8033, 1, "rpc.admin_frame_mib_max")
-AGENT_FRAME = _frames("agent", 8041, 8, "rpc.frame_mib_max")
+AGENT_FRAME = _frames("agent", 8041, 8, "rpc.frame_mib_max", Daemon.NODE_AGENT)
 RPC_FRAME_BEFORE_OPEN = Limit(
     name="rpc_frame_before_open_bytes",
     setting=None,
@@ -48,6 +49,7 @@ RPC_FRAME_BEFORE_OPEN = Limit(
     what="bytes of one frame of a caller that has not said who it is",
     answer=_FRAME_ANSWER,
     hadoop="as for every frame",
+    daemons=Daemon.BOTH,
 )
 RPC_FRAME_TIME = Limit(
     name="rpc_frame_seconds",
@@ -56,6 +58,7 @@ RPC_FRAME_TIME = Limit(
     what="seconds from the first byte of a frame to its last",
     answer=_RPC_RETRY,
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 RPC_UNFINISHED_FRAMES = Limit(
     name="rpc_unfinished_frames_bytes",
@@ -64,6 +67,7 @@ RPC_UNFINISHED_FRAMES = Limit(
     what="bytes of all frames that began and have not ended, of all ports; the first one of the address with most goes",
     answer=_RPC_RETRY,
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 RPC_CALL_FIELDS = Limit(
     name="rpc_call_fields",
@@ -72,6 +76,7 @@ RPC_CALL_FIELDS = Limit(
     what="fields of one call",
     answer="RpcServerException",
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 RPC_CALL_ITEMS = Limit(
     name="rpc_call_items",
@@ -80,6 +85,7 @@ RPC_CALL_ITEMS = Limit(
     what="elements of all lists of one call",
     answer="RpcServerException",
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 RPC_LARGE_CALLS = Limit(
     name="rpc_large_calls_bytes",
@@ -88,6 +94,7 @@ RPC_LARGE_CALLS = Limit(
     what="bytes of all calls of more than 64 KiB that are under way on one port",
     answer="RetriableException: clients come again",
     hadoop="`ipc.server.max.callqueue`, by number",
+    daemons=Daemon.BOTH,
 )
 RPC_CONNECTIONS = Limit(
     name="rpc_connections",
@@ -97,6 +104,7 @@ RPC_CONNECTIONS = Limit(
     answer="the one idle for longest (10 s, or 1 s before it is open) is closed; where none is idle, the newcomer gets "
     "a FATAL RetriableException",
     hadoop="`ipc.server.max.connections`, no limit; newcomers are closed",
+    daemons=Daemon.BOTH,
 )
 RPC_CONNECTIONS_PER_ADDRESS = Limit(
     name="rpc_connections_per_address",
@@ -105,6 +113,7 @@ RPC_CONNECTIONS_PER_ADDRESS = Limit(
     what="connections to one RPC port from one address",
     answer=_RPC_RETRY,
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 
 _ASK_ANSWER = "InvalidResourceRequestException; nothing of that heartbeat counts"
@@ -189,6 +198,7 @@ NODE_HTTP_CONNECTIONS = Limit(
     what="Connections to a node agent's web port",
     answer="as at the ResourceManager",
     hadoop="none",
+    daemons=Daemon.NODE_AGENT,
 )
 NODE_HTTP_CONNECTIONS_PER_ADDRESS = Limit(
     name="node_http_connections_per_address",
@@ -197,6 +207,7 @@ NODE_HTTP_CONNECTIONS_PER_ADDRESS = Limit(
     what="… of one address (IPv6: of one network of 64 bits)",
     answer="as at the ResourceManager",
     hadoop="none",
+    daemons=Daemon.NODE_AGENT,
 )
 HTTP_HEAD_BYTES = Limit(
     name="http_head_bytes",
@@ -205,6 +216,7 @@ HTTP_HEAD_BYTES = Limit(
     what="Request line and headers together",
     answer="431",
     hadoop="64 KiB (`hadoop.http.max.request.header.size`), 431",
+    daemons=Daemon.BOTH,
 )
 HTTP_HEADERS = Limit(
     name="http_headers",
@@ -213,6 +225,7 @@ HTTP_HEADERS = Limit(
     what="Headers of a request",
     answer="431",
     hadoop="as many as fit in the head",
+    daemons=Daemon.BOTH,
 )
 HTTP_HEAD_SECONDS = Limit(
     name="http_head_seconds",
@@ -221,6 +234,7 @@ HTTP_HEAD_SECONDS = Limit(
     what="From the first byte of a request to the end of its headers",
     answer="408",
     hadoop="none: each byte gives 60 s more (`hadoop.http.idle_timeout.ms`)",
+    daemons=Daemon.BOTH,
 )
 HTTP_BODY_SECONDS = Limit(
     name="http_body_seconds",
@@ -229,6 +243,7 @@ HTTP_BODY_SECONDS = Limit(
     what="For a request's body to arrive",
     answer="408",
     hadoop="none, likewise",
+    daemons=Daemon.BOTH,
 )
 HTTP_BODY_PARTS = Limit(
     name="http_body_parts",
@@ -237,6 +252,7 @@ HTTP_BODY_PARTS = Limit(
     what="Parts of a body that is sent in chunks",
     answer="400",
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 HTTP_PIPELINED = Limit(
     name="http_pipelined",
@@ -245,6 +261,7 @@ HTTP_PIPELINED = Limit(
     what="Requests of a connection behind the one that is being answered",
     answer="the connection is closed after the answers to those",
     hadoop="none",
+    daemons=Daemon.BOTH,
 )
 REST_BODY_BYTES = Limit(
     name="rest_body_bytes",
@@ -367,7 +384,15 @@ LIVE_CONTEXT_BYTES = Limit(
 
 _ARCHIVE = "the resource cannot be had; the container's diagnostics say why"
 ARCHIVES = {
-    name: Limit(name=name, setting=setting, default=default, what=what, answer=_ARCHIVE, hadoop="none")
+    name: Limit(
+        name=name,
+        setting=setting,
+        default=default,
+        what=what,
+        answer=_ARCHIVE,
+        hadoop="none",
+        daemons=Daemon.NODE_AGENT,
+    )
     for name, setting, default, what in (
         ("archive_entries", "archive_entries_max", "500,000", "entries of one archive"),
         ("archive_bytes", "archive_bytes_max", "64 GiB", "bytes in one archive, or `archive_ratio_max` times its size"),
@@ -425,9 +450,9 @@ class Refusals:
             "refused_by_limit", limit=limit.name, caller=caller, value=value, maximum=maximum, setting=limit.setting
         )
 
-    def counts(self) -> dict[str, int]:
-        """By limit, of all limits in the table, since the process started."""
-        return {limit.name: self._counts[limit.name] for limit in TABLE}
+    def counts(self, daemon: Daemon = Daemon.BOTH) -> dict[str, int]:
+        """By limit, of all in the table that a daemon looks at, since the process started."""
+        return {limit.name: self._counts[limit.name] for limit in TABLE if limit.daemons & daemon}
 
 
 REFUSALS = Refusals()

@@ -42,6 +42,6 @@ def _containers(core: Core) -> dict[str, float]:
     return {
         "containers_allocated": cluster.allocated_containers,
         "containers_starting": cluster.starting_containers,
-        "containers_pending": sum(runtime.wishes.pending()[0] for runtime in state.masters.runtimes.values()),
+        "containers_pending": sum(state.pending_of(attempt_id)[0] for attempt_id in state.masters.runtimes),
         "nodes_held": len(state.holds.all),
     }

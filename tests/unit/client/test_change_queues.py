@@ -125,7 +125,7 @@ def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path)
     differs = served.run("diff", str(path))
     assert differs.exit_code == 1
     assert "root.etl.capacity\t-\t30" in differs.stdout
-    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: locality is asked of Kub" in differs.stderr
+    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: how long a request" in differs.stderr
     assert served.version == 1
     served.done("import", str(path), "--reason", "from the old cluster")
     assert served.capacities == {"default": 70.0, "etl": 30.0}

@@ -85,7 +85,8 @@ def test_nothing_is_fixed_where_capacity_is_measured_and_processes_are_what_is_m
     }
     rm = settings.load(rm_file(options.directory))
     assert (rm.dialect, rm.milli_per_vcore, rm.maximum_allocation_vcores) == ("koordinator", 100, 30)
-    assert nm_plugin.settings.load(agent_file(options.directory, "node-1")).cgroup_mount == ""
+    agent = nm_plugin.settings.load(agent_file(options.directory, "node-1"))
+    assert (agent.cgroup_mount, agent.fetch_closed_networks) == ("", ())
 
 
 @pytest.mark.parametrize(

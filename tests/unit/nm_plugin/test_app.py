@@ -406,14 +406,29 @@ async def test_url_without_a_scheme_is_read_from_the_default_file_system(
     context = context_of("cat bare named 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
     add_resource(context, "named", here)
     add_resource(context, "bare", here, scheme="")
-    context.localResources[1].value.size = 0
-    async with running_rig(open_path, users, tracker, hadoop_conf_dir=open_path) as rig:
+    changes = {"hadoop_conf_dir": open_path, "fetch_closed_networks": ()}
+    async with running_rig(open_path, users, tracker, **changes) as rig:
         await rig.pod(container)
         await rig.start(container, context)
         status = await rig.tracker.until_complete(container)
         assert status.exit_status == 0, status.diagnostics
         assert rig.log(container, "stdout") == f"from there: {here}from here"
     server.close()
+
+
+async def test_nothing_is_fetched_from_the_nodes_loopback(rig: Rig) -> None:
+    """Whatever listens there; a port that nobody listens on has the same answer."""
+    container, context = container_id(2), context_of("exit 0")
+    resource = pb.LocalResourceProto(size=-1, timestamp=0, type=pb.FILE, visibility=pb.APPLICATION)
+    resource.resource.scheme, resource.resource.host, resource.resource.file = "http", "localhost", "/jmx"
+    resource.resource.port = rig.running.http_port
+    context.localResources.add(key="got", value=resource)
+    await rig.pod(container)
+    await rig.start(container, context)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -1000
+    assert "127.0.0.1" in status.diagnostics
+    assert "is in a network that nothing is fetched from (fetch_closed_networks)" in status.diagnostics
 
 
 async def test_twenty_containers_at_once(rig: Rig) -> None:

@@ -38,7 +38,7 @@ def test_a_network_without_an_address_here_is_one_line(capsys: pytest.CaptureFix
     with pytest.raises(typer.Exit) as ended:
         program.run(None, ["host_cidr=198.51.100.0/24"])
     assert ended.value.exit_code == program.EXIT_MISCONFIGURED
-    assert capsys.readouterr().err.startswith("Invalid host_cidr")
+    assert capsys.readouterr().err.startswith("error: Invalid host_cidr")
 
 
 def test_a_secret_that_cannot_be_used_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from nm_plugin.app import NodeAgent
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V1
+from nm_plugin.container import ending
 from nm_plugin.host.users import FileThreads
+from nm_plugin.launch import parked
 from nm_plugin.localization import fetch
 from nm_plugin.logs.worker_pool import WorkerPool
 from tests.support.cgroup_tree import CgroupTree
@@ -105,7 +107,7 @@ async def test_loan_quota_emergency_memory_check_and_kill_wait_for_nothing_of_us
     open_path: Path, users: FakeUsers, tracker: FakeTracker, tree: CgroupTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = threading.Event()
-    monkeypatch.setattr(fetch, "_copy_local", lambda request: end.wait())
+    monkeypatch.setattr(fetch, "_copy_local", lambda request, stop: end.wait())
     tracker.policy = replace(POLICY, quota=True, shaping=Shaping(window_s=2))
     changes = {
         "cgroup_mount": str(tree.mount),
@@ -154,5 +156,60 @@ async def test_loan_quota_emergency_memory_check_and_kill_wait_for_nothing_of_us
                 status = await tracker.until_complete(first)
                 assert status.exit_status == ContainerExitStatus.PREEMPTED
                 await tracker.until(lambda: bool(tracker.heartbeats[-1].emergency.containers))
+        finally:
+            end.set()
+
+
+async def test_slow_files_of_one_user_delay_no_other_s_start(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do they outlive the container that wants them."""
+    copy, end, begun, stopped = fetch._copy_local, threading.Event(), list[str](), list[str]()
+
+    def copy_slowly(request: fetch.FetchRequest, stop: threading.Event) -> int:
+        if request.reader.name == "bob":
+            return copy(request, stop)
+        begun.append(request.url.path)
+        while not stop.wait(0.05):
+            assert not end.is_set()
+        stopped.append(request.url.path)
+        raise fetch.FetchFailed("stopped")
+
+    monkeypatch.setattr(fetch, "_copy_local", copy_slowly)
+    context = context_of("exit 0")
+    for number in range(COPIES):
+        source = open_path / str(number)
+        source.write_text("data")
+        source.chmod(0o644)
+        add_resource(context, f"link{number}", source)
+    async with running_rig(open_path, users, tracker) as rig:
+        try:
+            slow, quick = container_id(2), container_id(3, OTHER)
+            assert not (await rig.start(slow, context)).failed_requests
+            await eventually(lambda: bool(begun))
+            pod = await rig.pod(quick, "bob")
+            assert not (await rig.start(quick, context, "bob")).failed_requests
+            assert await pod.wait() == 0
+            assert stopped == []
+            await rig.stop(slow)
+            await tracker.until_complete(slow)
+            await eventually(lambda: sorted(stopped) == sorted(begun))
+        finally:
+            end.set()
+
+
+async def test_trees_that_take_long_to_remove_delay_no_start(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = threading.Event()
+    monkeypatch.setattr(ending, "remove_tree", lambda path: end.wait())
+    monkeypatch.setattr(parked, "remove_tree", lambda path: end.wait())
+    async with running_rig(open_path, users, tracker) as rig:
+        try:
+            for number in range(2, 12):
+                pod = await rig.pod(container_id(number))
+                assert not (await rig.start(container_id(number), context_of("exit 0"))).failed_requests
+                assert await pod.wait() == 0
+                await tracker.until_complete(container_id(number))
         finally:
             end.set()

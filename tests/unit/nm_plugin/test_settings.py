@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from nm_plugin.settings import load
 from yodel.errors import InvalidValue
+from yodel.settings.layers import InvalidSettings
 
 
 def test_file_then_environment_then_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +48,7 @@ def test_missing_file_is_named() -> None:
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidSettings):
         load(None, wrong)
 
 

@@ -293,6 +293,20 @@ async def test_ended_application_leads_to_its_history(
     assert (answer.status_code, answer.headers["location"], am.requests) == (302, location, [])
 
 
+@pytest.mark.parametrize(
+    ("tracking_url", "shown"),
+    [
+        ("elsewhere:4040/jobs", '<a href="http://elsewhere:4040/jobs" rel="noreferrer">elsewhere:4040/jobs</a>'),
+        ("file:///etc/passwd", "Its own address: file:///etc/passwd<"),
+    ],
+)
+async def test_an_address_that_is_not_fetched_is_a_link_where_a_browser_can_follow_it(
+    world: RestWorld, tracking_url: str, shown: str
+) -> None:
+    await register(world, tracking_url)
+    assert shown in (await world.client.get(f"{HERE}/")).text
+
+
 async def test_unknown_application_leads_to_its_page_and_nonsense_nowhere(world: RestWorld) -> None:
     unknown = await world.client.get("/proxy/application_1_0001/")
     assert (unknown.status_code, unknown.headers["location"]) == (302, "/cluster/app/application_1_0001")

@@ -137,8 +137,12 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     add_status(beat, one, pb.C_COMPLETE, 5)
     answer = await call(protocol, "nodeHeartbeat", context(), beat)
     assert [ids.container_id(i) for i in answer.containers_to_cleanup] == [other]
-    assert [ids.container_id(i) for i in answer.containers_to_be_removed_from_nm] == [one]
+    assert not answer.containers_to_be_removed_from_nm
     assert (world.container(one).exit_status, world.container(one).diagnostics) == (5, "words")
+    for _ in range(2):  # hears of it, and says so
+        await am.beat()
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
+    assert sorted(map(ids.container_id, answer.containers_to_be_removed_from_nm)) == [one, other]
 
     await world.run(world.rm.submission.kill(am.application_id, "alice"))
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))

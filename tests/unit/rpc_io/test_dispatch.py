@@ -1,6 +1,9 @@
 """Dispatch, without a socket."""
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import Awaitable
 from typing import Any
 
@@ -166,6 +169,25 @@ async def test_unexpected_error_is_answered_and_logged_without_its_text(late: bo
     assert (header.exceptionClassName, header.errorMsg) == (faults.IO_EXCEPTION, "Internal error (KeyError)")
     (entry,) = logs
     assert (entry["event"], entry["method"], entry["exception"]) == ("rpc_call_failed", "allocate", "KeyError")
+    assert "secret" not in repr(logs)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/secret"), "No space left on device"),
+        (PermissionError(errno.EACCES, "in other words", "/secret"), "Permission denied"),
+        (OSError(errno.EMFILE, "x"), "Too many open files"),
+        (OSError("secret"), "Internal error (OSError)"),
+        (socket.gaierror(socket.EAI_NONAME, "secret"), "Internal error (gaierror)"),
+        (ssl.SSLError(1, "secret"), "Internal error (SSLError)"),
+    ],
+)
+async def test_what_the_system_refuses_is_told_by_its_reason(late: bool, error: OSError, message: str) -> None:
+    with capture_logs() as logs:
+        header, _ = await answer(dispatcher(raising(error, late=late)), call())
+    assert (header.exceptionClassName, header.errorMsg) == (faults.IO_EXCEPTION, message)
     assert "secret" not in repr(logs)
 
 

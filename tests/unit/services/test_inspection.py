@@ -103,6 +103,22 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
     assert failed.pod_uid == f"uid-{dns_name(other)}"
 
 
+async def test_event_of_an_end_that_a_pod_told_has_the_node_agents_words(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    world.pods.finish(dns_name(task), 7)
+    await world.settle()
+    await world.pass_time(3.1)
+    inspection = inspecting(world, events := Events())  # as after a restart
+    await world.run(world.rm.engine.do(lambda tx: tx.put(replace(tx.container(task)))))
+    await during(inspection, 1)
+    assert events.told == []
+    await world.beat(complete(task, 7, "No such table: river"))
+    await during(inspection, 1)
+    assert [event.reason for event in events.told] == ["Ended"]
+    assert "No such table: river" in events.told[0].message
+
+
 async def test_events_keep_their_pace_and_the_oldest_are_dropped(world: World) -> None:
     inspection = inspecting(world, events := Events())
     am = await world.running_am()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import World, complete, running
+from tests.support.playbook import Am, World, complete, running
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState
@@ -40,6 +40,88 @@ async def test_orders_go_out_once(world: World) -> None:
     await am.beat(releases=[container_id])
     assert (await world.beat()).containers_to_clean_up == (container_id,)
     assert (await world.beat()).containers_to_clean_up == ()
+
+
+async def test_what_has_ended_may_be_forgotten_once_its_master_has_heard_of_it(world: World) -> None:
+    """RMAppAttemptImpl.pullJustFinishedContainers: the next call says that the last answer came."""
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    assert (await world.beat(complete(task, 3))).containers_to_forget == ()
+    assert [ended.id for ended in (await am.beat()).completed] == [task]
+    assert (await world.beat()).containers_to_forget == ()
+    await am.beat()
+    assert (await world.beat()).containers_to_forget == (task,)
+    assert (await world.beat()).containers_to_forget == ()
+    assert (await world.beat(complete(task, 3))).containers_to_forget == (task,)  # it was not told, or says it again
+
+
+async def test_what_has_ended_may_be_forgotten_once_its_attempt_is_over(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    await world.beat(complete(task, 3))
+    await world.settle()
+    answer = await world.beat(complete(am.container.id, 1))
+    await world.settle()
+    assert {*answer.containers_to_forget, *(await world.beat()).containers_to_forget} == {task, am.container.id}
+
+
+async def test_what_has_ended_is_kept_for_the_next_attempt_where_that_takes_containers_over(world: World) -> None:
+    am = await world.running_am(keep_containers_across_attempts=True)
+    (task,) = await am.obtain(1)
+    await world.beat(complete(task, 3))
+    await world.beat(complete(am.container.id, 1))
+    await world.settle()
+    assert task not in (await world.beat()).containers_to_forget
+    await world.bind_and_settle()
+    second = Am(world, world.application(am.application_id).current_attempt_id)
+    await second.register()
+    await second.beat()
+    await second.beat()
+    assert (await world.beat()).containers_to_forget == (task,)
+
+
+@pytest.mark.parametrize("has_heard", [False, True])
+async def test_what_an_agent_may_forget_is_known_after_a_restart(world: World, has_heard: bool) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    await world.beat(complete(task, 3))
+    await am.beat()
+    if has_heard:
+        await am.beat()
+    await world.restart()
+    await world.register_node(containers=[complete(task, 3)])
+    assert (await world.beat()).containers_to_forget == ((task,) if has_heard else ())
+
+
+async def test_end_that_was_decided_here_may_be_forgotten_when_the_agent_tells_of_it(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    await world.beat(running(task))
+    await am.beat(releases=[task])
+    await am.beat()
+    assert (await world.beat(running(task))).containers_to_clean_up == (task,)
+    assert (await world.beat(complete(task, -106))).containers_to_forget == (task,)
+
+
+async def test_what_an_agent_may_forget_is_told_up_to_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes_module, "FORGET_MAX", 2)
+    am = await world.running_am()
+    tasks = await am.obtain(3)
+    await world.beat(*map(complete, tasks))
+    await am.beat()
+    await am.beat()
+    assert (await world.beat()).containers_to_forget == tuple(tasks[-2:])
+
+
+async def test_news_in_a_beat_that_is_repeated_is_taken(world: World) -> None:
+    """Its answer is the lost one, and an agent takes an answer for a word that all it told is known."""
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    last = world.response_ids[NODE]
+    lost = await world.beat(running(task))
+    again = await world.beat(complete(task, 3), response_id=last)
+    assert again is lost
+    assert world.container(task).exit_status == 3
 
 
 async def test_end_of_an_application_is_told_to_every_node(world: World) -> None:

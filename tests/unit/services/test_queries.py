@@ -110,7 +110,7 @@ async def test_metrics_count_applications_containers_and_nodes(world: World) -> 
     await world.submit(queue="nowhere")
     metrics = await world.rm.queries.metrics()
     assert (metrics.submitted, metrics.running, metrics.pending, metrics.failed) == (3, 1, 1, 1)
-    assert (metrics.containers_allocated, metrics.containers_pending) == (2, 5)
+    assert (metrics.containers_allocated, metrics.containers_pending) == (2, 6), "the second's ApplicationMaster too"
     assert metrics.nodes_by_state == {NodeState.RUNNING: 1}
     assert metrics.used == Resource(2048, 2)
 

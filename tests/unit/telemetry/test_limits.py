@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
+from pathlib import Path
 
+import grimp
 from structlog.testing import capture_logs
 
-from yodel.telemetry import limits
-from yodel.telemetry.limit import Limit
+from yodel.telemetry import further_limits, limits
+from yodel.telemetry.limit import Daemon, Limit
 from yodel.telemetry.limits import LOG_PERIOD_S, TABLE, Refusals
 
+ROOT = Path(__file__).resolve().parents[3]
 FRAMES = Limit(name="frames", setting="frame_mib_max", default="1 MiB", what="frames", answer="closed", hadoop="64 MiB")
 
 
@@ -43,3 +47,31 @@ def test_callers_are_forgotten_oldest_first() -> None:
 def test_names_are_given_once() -> None:
     names = [limit.name for limit in TABLE]
     assert len(set(names)) == len(names)
+
+
+def test_a_limit_is_counted_by_the_daemons_whose_code_names_it_and_by_no_other() -> None:
+    """A count that nothing can raise is 0 for ever, and one that is not told hides refusals."""
+    graph = grimp.build_graph("yodel", "nm_plugin", cache_dir=None)
+    mains = {Daemon.RESOURCE_MANAGER: "yodel.wiring.process", Daemon.NODE_AGENT: "nm_plugin.app"}
+    seen = {daemon: named({main, *graph.find_upstream_modules(main)}) for daemon, main in mains.items()}
+    found = {limit.name: Daemon(sum(one.value for one in mains if limit in seen[one])) for limit in TABLE}
+    assert found == {limit.name: limit.daemons for limit in TABLE}
+
+
+def named(modules: set[str]) -> set[Limit]:
+    """Limits that these modules name, one by one or in a group."""
+    known = {**vars(further_limits), **vars(limits)}
+    groups = {name: tuple(known[name].values()) if name == "ARCHIVES" else known[name] for name in ("ASKS", "ARCHIVES")}
+    groups |= {name: (value,) for name, value in known.items() if isinstance(value, Limit)}
+    words: set[str] = set()
+    for module in modules:
+        if not module.startswith("yodel.telemetry"):
+            nodes = [*ast.walk(ast.parse(source(module)))]
+            words |= {node.id for node in nodes if isinstance(node, ast.Name)}
+            words |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return {limit for name, members in groups.items() if name in words for limit in members}
+
+
+def source(module: str) -> str:
+    path = ROOT.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()

@@ -45,17 +45,17 @@ _LEAF_DEFAULTS: Mapping[str, str] = {
 }
 """Of the whole scheduler there, of each leaf that says nothing itself here."""
 _LEFT_OUT: Mapping[str, str] = {
-    "node-locality-delay": "locality is asked of Kubernetes",
-    "rack-locality-additional-delay": "locality is asked of Kubernetes",
-    "rack-locality-full-reset": "locality is asked of Kubernetes",
+    "node-locality-delay": "how long a request waits for its hosts is a setting, node_locality_delay_s",
+    "rack-locality-additional-delay": "how long a request waits for its racks is a setting, rack_locality_delay_s",
+    "rack-locality-full-reset": "patience with hosts and racks is counted in seconds, not in offers that were missed",
     "per-node-heartbeat.": "containers are not given out at heartbeats",
-    "application.fail-fast": "an application whose queue is gone is told so",
-    "user-metrics.enable": "users are always counted",
-    "reservations-continue-look-all-nodes": "no node is reserved",
-    "skip-allocate-on-nodes-with-reserved-containers": "no node is reserved",
+    "application.fail-fast": "a queue stays as long as an application is under way in it",
+    "user-metrics.enable": "what users hold is told with their queue, and JMX has no beans of users",
+    "reservations-continue-look-all-nodes": "a node that is held for one wish keeps nobody from the others",
+    "skip-allocate-on-nodes-with-reserved-containers": "what a held node has free is for whom it is held",
     "schedule-asynchronously.": "decisions are made when something changed",
-    "lazy-preemption-enabled": "nothing is preempted",
-    "multi-node-sorting.": "Kubernetes chooses among nodes",
+    "lazy-preemption-enabled": "a container on notice ends at its deadline while its room is wanted (preemption)",
+    "multi-node-sorting.": "Kubernetes chooses among nodes, or with placement bind what is free on them",
     "queue.auto.refresh.": "no file is watched",
     "workflow-priority-mappings-override.enable": "there are no such mappings",
 }
@@ -68,23 +68,26 @@ _MISSING: Mapping[str, str] = {
 }
 """Of the whole scheduler: what does not exist here."""
 _MISSING_OF_QUEUES: Mapping[str, str] = {
-    "accessible-node-labels": "shares by node label",
+    "accessible-node-labels": "which node labels a queue may use",
     "accessible-node-labels.": "shares by node label",
-    "default-node-label-expression": "shares by node label",
+    "default-node-label-expression": "a default node label by queue",
     "auto-create-child-queue.": "queues that are made by themselves",
     "auto-queue-creation-v2.": "queues that are made by themselves",
     "leaf-queue-template.": "queues that are made by themselves",
-    "default-application-priority": "priorities by queue",
-    "acl_application_max_priority": "priorities by user",
-    "disable_preemption": "preemption",
-    "intra-queue-preemption.disable_preemption": "preemption",
+    "default-application-priority": "a default priority of applications by queue",
+    "acl_application_max_priority": "a largest priority of applications by user",
     "ordering-policy.": "further settings of an ordering policy",
     "multi-node-sorting.policy": "an order of nodes by queue",
-    "reservable": "reservations",
+    "reservable": "reservations in advance (yarn.resourcemanager.reservation-system)",
     "allow-zero-capacity-sum": "children with capacity 0 under a parent that has some",
 }
 
 
+_ORDERS: Mapping[bool, frozenset[str]] = {
+    False: frozenset({"fifo", "fair", "fifo-with-partitions"}),
+    True: frozenset({"utilization", "priority-utilization"}),
+}
+"""Ordering policies that a parent, and that a leaf has no use of: they are the other's."""
 _IGNORED = "is left out, Hadoop ignores this"
 _TEMPLATE = "capacity-scheduler"
 _IGNORED_OF_QUEUES: Mapping[str, str] = {
@@ -240,6 +243,9 @@ def _of_queue(path: str, own: str, value: str, paths: Set[str], parents: Set[str
     text = value.strip()
     if own == APPLICATIONS and path in parents:
         return _ignored(f"{path} has queues below it, and leaves have their own")
+    if own == "ordering-policy" and text.lower() in _ORDERS[path not in parents]:
+        whose = "queues, and it is a leaf" if path not in parents else "applications, and it has queues below it"
+        return _Verdict(note=f"is left out: {text} is an order of {whose}; Hadoop's ResourceManager stops at it")
     if own in _IGNORED_OF_QUEUES:
         return _ignored(_IGNORED_OF_QUEUES[own])
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}

@@ -32,7 +32,7 @@ NOT_CENTRALIZED = (
 )
 SOURCE = "node labels are those of the Kubernetes nodes (yodel.io/node-label)"
 _NAME = re.compile(r"[0-9a-zA-Z][0-9a-zA-Z-_]{0,254}")
-_NODE_ID = re.compile(r"([^:]+)(?::(\d{1,5}))?", re.ASCII)
+_NODE_ID = re.compile(r"([^:]+)(?::0*(\d{1,5}))?", re.ASCII)
 LABELS_MAX = 10_000
 
 

@@ -21,6 +21,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.pages import link, text
 from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import application_states
+from yodel.rm_api.routes.proxied import has_pages
 from yodel.rm_api.shuffle_page import shuffle_section
 from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.rm_api.why_page import why_section
@@ -201,14 +202,19 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
             ("Submitted", text(_at(row.submitted_ms))),
             ("Finished", text(_at(row.finished_ms))),
             ("In use", text(f"{view.used}, {view.running_containers} containers")),
-            ("Starting", text(f"{view.starting}, {view.starting_containers} containers without a node")),
-            ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
+            ("Waiting for", text(_waited_for(view))),
         ]
-    if not row.state.is_final and view.attempt is not None and view.attempt.tracking_url:
-        facts.append(("Tracking", link(f"/proxy/{row.id}/", "ApplicationMaster")))
-    elif view.attempt is not None and view.attempt.tracking_url:
-        facts.append(("Tracking", link(view.attempt.tracking_url, "History")))
+    if has_pages(view):
+        # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
+        facts.append(("Tracking", link(f"/proxy/{row.id}/", "History" if row.state.is_final else "ApplicationMaster")))
     return pages.table(("", ""), facts)
+
+
+def _waited_for(view: ApplicationView) -> str:
+    """As Hadoop counts what is pending: containers without a node, the ApplicationMaster's too."""
+    count, size = view.waited_for
+    starting = f", {view.starting_containers} of them with a pod without a node" if view.starting_containers else ""
+    return f"{size}, {count} container{'' if count == 1 else 's'}{starting}"
 
 
 def _attempts(queries: Queries, view: ApplicationView) -> str:

@@ -19,6 +19,7 @@ from yodel.rm_api.context import api_of
 from yodel.rm_api.routes.jmx import metric_beans
 from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.turns import others_first
+from yodel.telemetry.limit import Daemon
 from yodel.telemetry.limits import REFUSALS
 
 PIECE = 20
@@ -62,11 +63,11 @@ class _Gauges(Collector):
 
 
 class RefusalCounts(Collector):
-    """Refusals by a limit (``yodel_refusals_total``), of all limits there are."""
+    """Refusals by a limit (``yodel_refusals_total``), of all limits that are looked at here."""
 
     def collect(self) -> Iterable[Metric]:
         family = CounterMetricFamily("yodel_refusals", "calls and connections refused by a limit", labels=("limit",))
-        for name, count in REFUSALS.counts().items():
+        for name, count in REFUSALS.counts(Daemon.RESOURCE_MANAGER).items():
             family.add_metric((name,), count)
         yield family
 

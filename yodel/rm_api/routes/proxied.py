@@ -53,10 +53,10 @@ async def proxied(request: Request) -> Response:
     query = request.url.query
     if not slash:
         return _moved(f"{PREFIX}{application_id}/" + (f"?{query}" if query else ""))
-    tracking_url = view.attempt.tracking_url if view.attempt is not None else ""
-    is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
-    if tracking_url in NOT_AVAILABLE or is_lost:
+    if not has_pages(view):
         return _moved(f"/cluster/app/{application_id}")
+    assert view.attempt is not None
+    tracking_url = view.attempt.tracking_url
     try:
         if view.application.yarn_state in ENDED:
             return _moved(_joined(tracking_url, below, _without_token(query)))
@@ -71,6 +71,12 @@ async def proxied(request: Request) -> Response:
     if api.services.settings.is_proxy_warning_shown and _is_approved(request, application_id):
         _remember_approval(answer, application_id)
     return answer
+
+
+def has_pages(view: ApplicationView) -> bool:
+    """Whether the proxy leads to pages of the ApplicationMaster, or to its history, which who is lost has not told."""
+    is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
+    return view.attempt is not None and view.attempt.tracking_url not in NOT_AVAILABLE and not is_lost
 
 
 async def _fetched(request: Request, api: Api, view: ApplicationView, below: str) -> Response:
@@ -145,7 +151,11 @@ def _without_token(query: str) -> str:
 
 
 def _outside(tracking_url: str) -> str:
-    return "Its own address: " + pages.link(tracking_url, tracking_url)
+    try:
+        whole = split_url(tracking_url).geturl()
+    except InvalidValue:
+        whole = ""
+    return "Its own address: " + pages.link(whole, tracking_url)
 
 
 def _moved(url: str) -> Response:

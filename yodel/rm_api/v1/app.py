@@ -79,6 +79,7 @@ def _application(api: Api) -> FastAPI:
     )
     app.state.api = api
     app.add_exception_handler(YodelError, problems.refused)
+    app.add_exception_handler(OSError, problems.refused_by_system)
     app.add_exception_handler(RequestValidationError, problems.invalid)
     app.add_exception_handler(HTTPException, problems.unrouted)
     return app

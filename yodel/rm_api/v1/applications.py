@@ -18,6 +18,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.rim import writer
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import (
+    KNOWN,
     LIMIT_DEFAULT,
     TEXT_LENGTH_MAX,
     VALUES_MAX,
@@ -30,7 +31,7 @@ from yodel.rm_api.v1.callers import (
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.services.views.queries import ApplicationFilter
 
-router = APIRouter(prefix="/applications", tags=["applications"])
+router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
 TEXT_NAMES = Query(max_length=VALUES_MAX, description="Any of these.")
 Texts = Annotated[list[Annotated[str, Query(max_length=TEXT_LENGTH_MAX)]], TEXT_NAMES]
 TimeMs = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Epoch milliseconds, inclusive.")]

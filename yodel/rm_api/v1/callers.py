@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Depends, Path, Query
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
+from yodel.rm_api.authentication import TOKEN_PARAMETER
 from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.rim import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
+from yodel.rm_api.v1.problems import ERRORS_MAX
 from yodel.services.views.queries import ApplicationView
 from yodel.services.views.transitions import ReaderOwner
 
+CALLERS, DO_AS = ("user.name", TOKEN_PARAMETER), "doas"
+"""Parameters of every call: who calls, and for whom, which may be written in any letters."""
 LIMIT_DEFAULT, LIMIT_MAX = 50, 500
 TEXT_LENGTH_MAX = 256
 VALUES_MAX = 50
@@ -26,16 +33,47 @@ Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="At most this many 
 Cursor = Annotated[
     str | None, Query(max_length=CURSOR_LENGTH_MAX, description="The `next_cursor` of the page before; opaque.")
 ]
-APPLICATION_PATTERN = r"^application_(0|[1-9][0-9]{0,18})_([0-9]{4}|[1-9][0-9]{4,9})$"
+APPLICATION_PATTERN = r"^application_0*[0-9]{1,19}_0*[0-9]{1,10}$"
 ApplicationPath = Annotated[
     str,
     Path(
-        max_length=64,
+        max_length=TEXT_LENGTH_MAX,
         pattern=APPLICATION_PATTERN,
-        description="An application's id.",
+        description="An application's id, with any number of zeros before its numbers.",
         examples=["application_1700000000000_0001"],
     ),
 ]
+
+
+async def _known_parameters(request: Request) -> None:
+    """Raises RequestValidationError: the query has a parameter that the route does not know, so it would do nothing."""
+    known = sorted(_parameters(request.scope["route"].dependant))
+    unknown = [name for name in request.query_params if name not in (*CALLERS, *known) and name.lower() != DO_AS]
+    if unknown:
+        raise RequestValidationError(
+            [
+                {"loc": ("query", name), "msg": _unknown(name[:TEXT_LENGTH_MAX], known), "type": "extra_forbidden"}
+                for name in unknown[:ERRORS_MAX]
+            ]
+        )
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """Of the query, by name."""
+    yield from (field.alias for field in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    nearest = get_close_matches(name, known, n=1)
+    if nearest:
+        return f"there is no such parameter here; the nearest is {nearest[0]}"
+    return f"there is no such parameter here; there are {', '.join(known)}" if known else "no parameter is taken here"
+
+
+KNOWN = Depends(_known_parameters)
+"""Of every router."""
 
 
 def viewer(request: Request, api: Api) -> Callable[[Application], bool]:

@@ -22,6 +22,7 @@ from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.context import api_of
 from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import capacity_models as models
+from yodel.rm_api.v1.callers import KNOWN
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 from yodel.services.nodes.taking_back import Eviction
@@ -29,12 +30,12 @@ from yodel.services.nodes.written_limits import NodeLimits
 from yodel.translator.publishing import Lent
 
 NODES_SHOWN_MAX = 200
-router = APIRouter(tags=["nodes"])
+router = APIRouter(tags=["nodes"], dependencies=[KNOWN])
 NodePath = Annotated[
     str,
     Path(
         max_length=260,
-        pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+        pattern=r"^[A-Za-z0-9._-]{1,253}:0*[0-9]{1,5}$",
         description="host:port of the node agent.",
         examples=["node-1:8041"],
     ),

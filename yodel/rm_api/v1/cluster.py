@@ -14,13 +14,13 @@ from yodel.domain.states import NodeState
 from yodel.errors import QueueNotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes
-from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
+from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
 from yodel.rm_api.v1.queue_changes import etag
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.queue_views import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
-router = APIRouter()
+router = APIRouter(dependencies=[KNOWN])
 
 
 @router.get("/queues", tags=["queues"])
@@ -54,10 +54,12 @@ async def get_queue(
 
 
 @router.get("/pools", tags=["queues"])
-async def list_pools(request: Request) -> models.PoolPage:
+async def list_pools(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> models.PoolPage:
     """What queues draw on, by the name of its dialects: how much nodes lend of it, and what is used and free."""
-    views = api_of(request).services.queries.pools()
-    return models.PoolPage(items=[shapes.pool(view) for view in views], next_cursor=None)
+    key = cursors.decoded("pools", cursor, str)
+    rest = [view for view in api_of(request).services.queries.pools() if key is None or view.name > str(key[0])]
+    shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("pools", view.name))
+    return models.PoolPage(items=[shapes.pool(view) for view in shown], next_cursor=next_cursor)
 
 
 @router.get("/nodes", tags=["nodes"])
@@ -98,7 +100,7 @@ async def get_node(
         str,
         Path(
             max_length=260,
-            pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+            pattern=r"^[A-Za-z0-9._-]{1,253}:0*[0-9]{1,5}$",
             description="host:port of the node agent.",
             examples=["node-1:8041"],
         ),

@@ -12,15 +12,28 @@ from starlette.responses import Response
 from yodel.domain.ids import ApplicationId
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes, stream
-from yodel.rm_api.v1.callers import APPLICATION_PATTERN, LIMIT_DEFAULT, Cursor, Limit, reader_owner, viewer
+from yodel.rm_api.v1.callers import (
+    APPLICATION_PATTERN,
+    KNOWN,
+    LIMIT_DEFAULT,
+    TEXT_LENGTH_MAX,
+    Cursor,
+    Limit,
+    reader_owner,
+    viewer,
+)
 from yodel.services.views.transitions import Transition
 
-router = APIRouter(prefix="/events", tags=["events"])
+router = APIRouter(prefix="/events", tags=["events"], dependencies=[KNOWN])
 EVENT_ID_PATTERN = r"^[0-9]{1,18}-[0-9]{1,18}$"
 Kinds = Annotated[list[models.EventKind], Query(max_length=10, description="Any of these; none is all.")]
 OfApplication = Annotated[
     str | None,
-    Query(max_length=64, pattern=APPLICATION_PATTERN, description="Only of this application and its containers."),
+    Query(
+        max_length=TEXT_LENGTH_MAX,
+        pattern=APPLICATION_PATTERN,
+        description="Only of this application and its containers.",
+    ),
 ]
 EventId = Query(pattern=EVENT_ID_PATTERN, description="As the header Last-Event-ID, for who cannot set it.")
 LastEventId = Header(alias="Last-Event-ID", pattern=EVENT_ID_PATTERN, description="Go on after this event.")

@@ -33,7 +33,7 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
-from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
+from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError, failed
 from yodel.rm_api.v1.models import FieldError, Problem
 from yodel.telemetry.further_limits import API_BODY_BYTES
 from yodel.telemetry.limits import REFUSALS
@@ -136,6 +136,13 @@ async def refused(_: Request, error: Exception) -> Response:
     if isinstance(error, InvalidValue):
         errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
     return answer(int(status_of(error)), str(error), errors=errors, hint=HINTS.get(type(error)))
+
+
+async def refused_by_system(request: Request, error: Exception) -> Response:
+    """Handler of what the operating system refuses: a full disk, or no more open files."""
+    log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
+    told = failed(error)
+    return answer(told.status, str(told), headers=told.headers)
 
 
 async def unrouted(request: Request, error: Exception) -> Response:

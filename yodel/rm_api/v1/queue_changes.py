@@ -29,7 +29,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
-from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
+from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
 from yodel.services.scheduling.configuration import Plan, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
@@ -41,7 +41,7 @@ OVER_SHOWN_MAX = 100
 LOSERS_SHOWN_MAX = 20
 """Applications of one queue that are named."""
 HISTORY_LIMIT_MAX = 100
-router = APIRouter(tags=["queues"])
+router = APIRouter(tags=["queues"], dependencies=[KNOWN])
 
 
 def _expected(

@@ -21,12 +21,12 @@ from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import InvalidValue, QueueNotFound, Refused, WindowNotFound
 from yodel.rm_api.context import api_of
 from yodel.rm_api.v1 import queue_models as models
-from yodel.rm_api.v1.callers import TEXT_LENGTH_MAX
+from yodel.rm_api.v1.callers import KNOWN, TEXT_LENGTH_MAX
 from yodel.rm_api.v1.models import EpochMs, Model, Page
 from yodel.rm_api.v1.queue_changes import ADMINISTERED, From, QueuePath, changed, etag
 from yodel.services.scheduling.configuration import assembling
 
-router = APIRouter(tags=["queues"])
+router = APIRouter(tags=["queues"], dependencies=[KNOWN])
 Name = Annotated[str, Path(max_length=TEXT_LENGTH_MAX, description="A window's name.", examples=["office"])]
 _NUMBER_MAX = 10**9
 Count = Annotated[int, Field(ge=0, le=_NUMBER_MAX)]

@@ -6,11 +6,11 @@ from fastapi import APIRouter
 from starlette.requests import Request
 
 from yodel.rm_api.v1 import why_models as models
-from yodel.rm_api.v1.callers import ApplicationPath, viewer, visible_application
+from yodel.rm_api.v1.callers import KNOWN, ApplicationPath, viewer, visible_application
 from yodel.rm_api.v1.shapes import amount, on_notice
 from yodel.services.views.why import AskView, Holder, Link, WhyView
 
-router = APIRouter(prefix="/applications", tags=["applications"])
+router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
 
 
 @router.get("/{application_id}/why")

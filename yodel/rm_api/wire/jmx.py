@@ -1,8 +1,7 @@
 """The MBeans that exporters and alerts read, under Hadoop's names; values are ours.
 
 A figure that has no source here (delays of ApplicationMasters, locality, logins) is absent: a zero would say that it
-was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: no call waits in a
-queue.
+was looked at.
 """
 
 from __future__ import annotations
@@ -14,26 +13,18 @@ from collections.abc import Iterable, Sequence
 from yodel.domain.application import Application
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.queues.queue import Queue
-from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.domain.states import NodeState
 from yodel.hadoop_http.beans import Bean
 from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.rpc_beans import rate_figures
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.scheduler import Tree
-from yodel.rpc_io.server import RpcServer
 from yodel.services.views.queries import NodeView
 from yodel.services.views.queue_views import ClusterMetrics
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 
 RM = "Hadoop:service=ResourceManager,name="
-RPC, RPC_DETAILED = "RpcActivityForPort", "RpcDetailedActivityForPort"
-SERVER_NAMES = {
-    "client": "ApplicationClientProtocolService",
-    "scheduler": "ApplicationMasterProtocolService",
-    "tracker": "ResourceTrackerService",
-    "admin": "ResourceManagerAdministrationProtocolService",
-}
-"""Hadoop calls its ports after the service that is spoken there (RPC.Server.serverNameFromClass)."""
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
 LIVE = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
@@ -64,9 +55,15 @@ def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str)
 
 
 def queue_metrics(
-    tree: Tree, queue: Queue, applications: Sequence[Application], totals: Totals, host: str, now_ms: int
+    tree: Tree,
+    queue: Queue,
+    pending: Sequence[Application],
+    running: Sequence[Application],
+    totals: Totals,
+    host: str,
+    now_ms: int,
 ) -> Bean:
-    """One queue's.  ``applications`` are the living in it and below it, ``totals`` all that ever were there."""
+    """One queue's.  ``pending`` and ``running`` are in it and below it, ``totals`` of all that ever were there."""
     name = _queue_name(queue.path)
     found = tree.load(queue)
     load = found.total
@@ -82,7 +79,7 @@ def queue_metrics(
         "tag.Queue": queue.path,
         "tag.Context": "yarn",
         "tag.Hostname": host,
-        **_ages(applications, now_ms),
+        **_ages(running, now_ms),
         "AMResourceLimitMB": am_limit.memory_mib if queue.is_leaf else 0,
         "AMResourceLimitVCores": am_limit.vcores if queue.is_leaf else 0,
         "AbsoluteUsedCapacity": java_float(used),
@@ -103,7 +100,7 @@ def queue_metrics(
         "AllocatedContainers": load.containers,
         "AllocatedMB": load.used.memory_mib,
         "AllocatedVCores": int32(load.used.vcores),
-        **_counts("Apps", totals.applications, applications),
+        **_counts("Apps", totals.applications, len(pending), len(running)),
         "AvailableMB": available.memory_mib,
         "AvailableVCores": available.vcores,
         "PendingContainers": int32(load.pending_containers),
@@ -112,8 +109,12 @@ def queue_metrics(
         "ReservedContainers": load.reserved_containers,
         "ReservedMB": load.reserved.memory_mib,
         "ReservedVCores": int32(load.reserved.vcores),
-        **_counts("UnmanagedApps", totals.unmanaged, [app for app in applications if app.submission.is_unmanaged]),
+        **_counts("UnmanagedApps", totals.unmanaged, _unmanaged(pending), _unmanaged(running)),
     }
+
+
+def _unmanaged(applications: Iterable[Application]) -> int:
+    return sum(app.submission.is_unmanaged for app in applications)
 
 
 def live_node(view: NodeView) -> str:
@@ -162,50 +163,7 @@ def user_metrics(group_lookups: Rate, host: str, now_s: float) -> Bean:
         "modelerType": "UgiMetrics",
         "tag.Context": "ugi",
         "tag.Hostname": host,
-        **_rate("GetGroups", group_lookups, now_s),
-    }
-
-
-def rpc_activity(server: RpcServer, host: str, now_s: float) -> Bean:
-    """RpcMetrics of one port.  Calls are not queued here, so there is no time in a queue, and none waits for a lock."""
-    found = server.figures
-    return {
-        **_rpc_names(RPC, server, host),
-        "tag.serverName": SERVER_NAMES.get(server.name, server.name),
-        "tag.NumOpenConnectionsPerUser": json.dumps(server.connections_by_user(), separators=(",", ":")),
-        "ReceivedBytes": found.received_bytes,
-        "SentBytes": found.sent_bytes,
-        "RpcQueueTimeNumOps": found.calls.total,
-        "RpcQueueTimeAvgTime": 0.0,
-        **_rate("RpcProcessingTime", found.calls, now_s),
-        "RpcAuthenticationFailures": found.unauthenticated,
-        "RpcAuthenticationSuccesses": found.token_logins,
-        "RpcAuthorizationFailures": found.unauthorized,
-        "RpcAuthorizationSuccesses": found.authorized,
-        "RpcClientBackoff": found.put_off_calls,
-        "RpcCallSuccesses": max(0, found.calls.total - server.dispatcher.faults),
-        "NumOpenConnections": server.connection_count,
-        "NumInProcessHandler": server.calls_in_flight,
-        "CallQueueLength": 0,
-        "NumDroppedConnections": found.dropped_connections,
-        "TotalRequests": found.received_calls,
-        "TotalRequestsPerSecond": int(found.calls.per_second(now_s)),
-    }
-
-
-def rpc_detailed_activity(server: RpcServer, host: str, now_s: float) -> Bean:
-    """RpcDetailedMetrics: each method that was called, as often and as long as it was."""
-    rates = [_rate(name[:1].upper() + name[1:], rate, now_s) for name, rate in server.figures.methods.items()]
-    return {**_rpc_names(RPC_DETAILED, server, host), **{key: value for rate in rates for key, value in rate.items()}}
-
-
-def _rpc_names(prefix: str, server: RpcServer, host: str) -> Bean:
-    return {
-        "name": f"{RM}{prefix}{server.port}",
-        "modelerType": f"{prefix}{server.port}",
-        "tag.port": str(server.port),
-        "tag.Context": "rpc" if prefix == RPC else "rpcdetailed",
-        "tag.Hostname": host,
+        **rate_figures("GetGroups", group_lookups, now_s),
     }
 
 
@@ -214,24 +172,22 @@ def _queue_name(path: str) -> str:
     return f"QueueMetrics,{parts}"
 
 
-def _ages(applications: Iterable[Application], now_ms: int) -> Bean:
-    """Running applications by how long they have been, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
+def _ages(running: Iterable[Application], now_ms: int) -> Bean:
+    """By how long they have been running, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
     found = Counter[int]()
-    for app in applications:
-        if app.yarn_state is YarnApplicationState.RUNNING:
-            minutes = (now_ms - app.submitted_ms) / MINUTE_MS
-            found[max(age for age in AGES_MIN if age == 0 or age <= minutes)] += 1
+    for app in running:
+        minutes = (now_ms - app.submitted_ms) / MINUTE_MS
+        found[max(age for age in AGES_MIN if age == 0 or age <= minutes)] += 1
     return {f"running_{age}": found[age] for age in AGES_MIN}
 
 
-def _counts(prefix: str, totals: ApplicationTotals, applications: Sequence[Application]) -> Bean:
-    by_state = Counter(app.yarn_state for app in applications)
+def _counts(prefix: str, totals: ApplicationTotals, pending: int, running: int) -> Bean:
     return {
         f"{prefix}Completed": totals.completed,
         f"{prefix}Failed": totals.failed,
         f"{prefix}Killed": totals.killed,
-        f"{prefix}Pending": by_state[YarnApplicationState.ACCEPTED],
-        f"{prefix}Running": by_state[YarnApplicationState.RUNNING],
+        f"{prefix}Pending": pending,
+        f"{prefix}Running": running,
         f"{prefix}Submitted": totals.submitted,
     }
 
@@ -247,7 +203,3 @@ def _aggregates(totals: Totals) -> Bean:
         "AggregateVcoreSecondsPreempted": taken_back.vcore_s,
         "AggregateVcoresPreempted": taken_back.vcores,
     }
-
-
-def _rate(name: str, rate: Rate, now_s: float) -> Bean:
-    return {f"{name}NumOps": rate.total, f"{name}AvgTime": java_float(rate.mean_ms(now_s))}

@@ -1,7 +1,8 @@
 """Node agents: registration, heartbeats, what they are told (ResourceTrackerService, RMNodeImpl).
 
-A heartbeat that reports nothing new touches neither queue nor disk.  An end is acknowledged to the agent only after its
-row is committed: until then the agent says it again.  An agent on a host that the lists refuse is told to shut down, in
+A heartbeat that reports nothing new touches neither queue nor disk.  One that reports an end is answered once its row
+is committed, and the agent keeps what ended, for ApplicationMasters ask it, until it is told that all have heard of it
+(RMNodeFinishedContainersPulledByAMEvent).  An agent on a host that the lists refuse is told to shut down, in
 Hadoop's words; its host is then a row too, so that nothing is placed there and ``yarn node -list -all`` shows it.
 """
 
@@ -49,6 +50,8 @@ from yodel.translator import pod_events
 from yodel.translator.publishing import Lent
 
 SIGNALS_MAX = 1_000
+FORGET_MAX = 10_000
+"""Containers that an agent is told to forget in one answer; what is not told it forgets by a maximum of its own."""
 ALL_PODS_EVERY = 16
 """Answers from one look at the pods of all containers that run on a node to the next."""
 HEALTH_REPORT_LENGTH_MAX = 10_000
@@ -173,6 +176,12 @@ class NodeRuntime:
     listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
     """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
+    def may_forget(self, container_id: ContainerId) -> None:
+        """Beyond ``FORGET_MAX`` the oldest are not told."""
+        self.forget[container_id] = None
+        if len(self.forget) > FORGET_MAX:
+            del self.forget[next(iter(self.forget))]
+
 
 class NodeService:
     def __init__(
@@ -280,14 +289,11 @@ class NodeService:
             self._publishing.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
         else:
             self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
-        if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
-            return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
         if self._engine.state.container_index.awaiting(node.id):
             return None
-        self._clean_up_unknown(runtime, beat.containers)
-        return self._answer(runtime, node, beat.containers)
+        return self._answer(runtime, node, beat)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
         """A heartbeat that brings news."""
@@ -302,8 +308,7 @@ class NodeService:
         await self._take_reports(beat.node_id, beat.containers)
         if unexplained:
             await self._engine.do(partial(_believe_pods, unexplained))
-        self._clean_up_unknown(runtime, beat.containers)
-        return self._answer(runtime, self._engine.state.nodes[beat.node_id], beat.containers)
+        return self._answer(runtime, self._engine.state.nodes[beat.node_id], beat)
 
     def give_up(self, node_id: NodeId) -> None:
         """An agent that is not heard of any more: it has to register again."""
@@ -338,6 +343,13 @@ class NodeService:
         runtime = self.runtimes.get(effect.node_id)
         if runtime is not None:
             runtime.clean_up[effect.container_id] = None
+
+    def forget_container(self, container_id: ContainerId) -> None:
+        """Where nobody has to hear of it any more."""
+        container = self._engine.state.containers.get(container_id)
+        runtime = self.runtimes.get(container.node_id) if container is not None and container.node_id else None
+        if runtime is not None and container is not None and self._engine.state.is_heard_of(container):
+            runtime.may_forget(container_id)
 
     def update_container(self, effect: UpdateOnNode) -> None:
         runtime = self.runtimes.get(effect.node_id)
@@ -406,9 +418,9 @@ class NodeService:
         return _resync(node_id) if runtime is None or node is None or not node.is_registered else None
 
     def _is_news(self, report: ContainerReport) -> bool:
-        if report.is_complete:
-            return True
         container = self._engine.state.containers.get(report.container_id)
+        if report.is_complete:
+            return container is not None and (container.is_live or container.awaits_agent)
         if not report.is_running or container is None:
             return False
         return container.state in UNSTARTED or (report.capability is not None and _has_grown(container, report))
@@ -444,9 +456,6 @@ class NodeService:
                     tx.tell(container_id, SizeReported(report.capability))
 
         await self._engine.do(work)
-        runtime = self.runtimes.get(node_id)
-        if runtime is not None:
-            runtime.forget.update(dict.fromkeys(ends))
 
     async def _end_of(self, report: ContainerReport) -> pod_events.End:
         """A process that died of a signal we did not send may have lost its pod to somebody.  Of one whose pod has
@@ -479,20 +488,30 @@ class NodeService:
         runtime = self.runtimes[node_id]
         for report in reports:
             container = self._engine.state.containers.get(report.container_id)
+            if report.is_complete:
+                continue
             if container is None or not (container.is_live or container.awaits_agent):
-                table = runtime.forget if report.is_complete else runtime.clean_up
-                table[report.container_id] = None
+                runtime.clean_up[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
                 runtime.updates[report.container_id] = None
+        self._clean_up_unknown(node_id, reports)
 
-    def _clean_up_unknown(self, runtime: NodeRuntime, reports: Sequence[ContainerReport]) -> None:
-        """What runs there and has no row any more was stopped long ago; the order to end it was lost."""
-        containers = self._engine.state.containers
+    def _clean_up_unknown(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+        """What runs there and has no row any more was stopped long ago; the order to end it was lost.  What has ended
+        there and was heard of, or is not the node's, may be forgotten; that order may have been lost too."""
+        runtime, state = self.runtimes[node_id], self._engine.state
         for report in reports:
-            if report.is_running and report.container_id not in containers:
+            container = state.containers.get(report.container_id)
+            is_nobodys = container is None or container.node_id != node_id or state.is_heard_of(container)
+            if report.is_complete and is_nobodys:
+                runtime.may_forget(report.container_id)
+            elif report.is_running and container is None:
                 runtime.clean_up[report.container_id] = None
 
-    def _answer(self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]) -> HeartbeatAnswer:
+    def _answer(self, runtime: NodeRuntime, node: Node, beat: Heartbeat) -> HeartbeatAnswer:
+        if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
+            return runtime.last_answer  # our answer was lost: what was ordered in it stands
+        self._clean_up_unknown(node.id, beat.containers)
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
@@ -508,7 +527,7 @@ class NodeService:
             signals=tuple(runtime.signals),
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
-            pods=self._unnamed_pods(runtime, node, reports) if runtime.can_measure else (),
+            pods=self._unnamed_pods(runtime, node, beat.containers) if runtime.can_measure else (),
             eviction_ranks=self._new_ranks(runtime, node) if runtime.can_measure else (),
             allocatable=self._new_allocatable(runtime, node) if runtime.can_measure else None,
             is_policy_news=is_policy_news,

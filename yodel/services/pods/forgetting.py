@@ -22,7 +22,6 @@ from itertools import islice
 import structlog
 
 from yodel.domain.attempt import Attempt
-from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
@@ -118,19 +117,11 @@ class Forgetting:
         )
 
     def _is_forgettable(self, container_id: ContainerId) -> bool:
-        container = self._engine.state.containers.get(container_id)
-        return container is not None and self._is_over(container) and not self._has_pod(container_id)
-
-    def _is_over(self, container: Container) -> bool:
-        """It has ended, its node agent has told what it knows, and everybody who has to hear of that has heard."""
-        if container.is_live or container.awaits_agent or container.is_am:
+        state = self._engine.state
+        container = state.containers.get(container_id)
+        if container is None or container.is_am:
             return False
-        state, attempt_id = self._engine.state, container.id.attempt_id
-        application = state.applications[attempt_id.application_id]
-        if container.is_acknowledged or application.state.is_final:
-            return True
-        keeps = application.submission.keep_containers_across_attempts
-        return state.attempts[attempt_id].state.is_final and not keeps
+        return state.is_heard_of(container) and not self._has_pod(container_id)
 
 
 def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:

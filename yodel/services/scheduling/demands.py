@@ -99,7 +99,7 @@ class Demands:
         state = self._state
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
-        needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
+        needs_am = state.needs_master(attempt)
         may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.held_up
         wishes = runtime.wishes.asks.wishes() if may_wish else ()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}

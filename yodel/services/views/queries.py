@@ -18,7 +18,7 @@ from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
     FinalApplicationStatus,
@@ -294,7 +294,7 @@ class Queries:
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.masters.runtimes.get(app.current_attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
-        pending_count, pending = runtime.wishes.pending() if runtime is not None else (0, NONE)
+        pending_count, pending = state.pending_of(app.current_attempt_id)
         reserved_count, reserved = state.holds.of_application(app.id)
         done = state.usage.seconds.get(app.id)
         memory_mib_s, vcore_s = self._seconds(app)

@@ -15,7 +15,7 @@ from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.words import endpoints_of
-from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.domain.states import NodeState
 from yodel.rpc_io.pieces import taking_turns
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.quotas import Quotas
@@ -103,16 +103,11 @@ class _Load:
             self.containers += usage.allocated_containers
             self.starting += usage.starting
             self.starting_containers += usage.starting_containers
-        has_begun = usage is not None and bool(usage.containers)  # Hadoop's queues count it as running
-        self.running += row.yarn_state is YarnApplicationState.RUNNING
-        if row.yarn_state is YarnApplicationState.ACCEPTED:
-            self.running += has_begun
-            self.pending += not has_begun
-        runtime = state.masters.runtimes.get(row.current_attempt_id)
-        if runtime is not None:
-            count, size = runtime.wishes.pending()
-            self.waiting += count
-            self.wanted += size
+        self.running += state.is_running(row)
+        self.pending += state.is_pending(row)
+        count, size = state.pending_of(row.current_attempt_id)
+        self.waiting += count
+        self.wanted += size
         holds, reserved = state.holds.of_application(row.id)
         self.holds += holds
         self.reserved += reserved

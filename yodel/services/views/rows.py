@@ -12,7 +12,7 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
 from yodel.services.writer.application_index import Page
 from yodel.services.writer.state import ClusterState
@@ -83,9 +83,14 @@ class Rows:
         return runtime.wishes.asks.lines() if runtime is not None else ()
 
     def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
-        """Containers that it waits for and that are not planned, and their size in all."""
-        runtime = self._state.masters.runtimes.get(attempt_id)
-        return runtime.wishes.pending() if runtime is not None else (0, NONE)
+        return self._state.pending_of(attempt_id)
+
+    def is_running(self, application: Application) -> bool:
+        """As queues count, whatever its state says."""
+        return self._state.is_running(application)
+
+    def is_pending(self, application: Application) -> bool:
+        return self._state.is_pending(application)
 
     def reserved_of(self, application_id: ApplicationId) -> tuple[int, Resource]:
         """How many nodes are held for it, and what of its wishes is free there."""

@@ -15,9 +15,9 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, PastUsageId, newly_preempted
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.states import ContainerState
+from yodel.domain.states import AttemptState, ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
@@ -34,6 +34,8 @@ from yodel.services.writer.standing import Standing
 from yodel.services.writer.totals import TotalsBook
 from yodel.services.writer.usage import Usage, UsageBook
 from yodel.translator.pools import PoolRules
+
+ALLOCATED = (AttemptState.ALLOCATED, AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptState.FINISHING)
 
 
 def _standing(row: Application) -> tuple[object, ...]:
@@ -185,6 +187,17 @@ class ClusterState:
     def attempt_count(self, application_id: ApplicationId) -> int:
         return len(self._attempts_of.get(application_id, ()))
 
+    def is_heard_of(self, container: Container) -> bool:
+        """It has ended, its node agent has told what it knows, and everybody who has to hear of that has heard."""
+        if container.is_live or container.awaits_agent:
+            return False
+        attempt_id = container.id.attempt_id
+        application = self.applications[attempt_id.application_id]
+        if container.is_acknowledged or application.state.is_final:
+            return True
+        keeps = application.submission.keep_containers_across_attempts
+        return self.attempts[attempt_id].state.is_final and not keeps
+
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
         held = self._held_by(attempt_id)
@@ -193,6 +206,37 @@ class ClusterState:
     def unheard_updates(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """New sizes that the attempt's AM has to hear of."""
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
+
+    def needs_master(self, attempt: Attempt) -> bool:
+        """Whether the attempt waits for its ApplicationMaster's container to be planned."""
+        return attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in self.containers
+
+    def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
+        """Containers that an attempt waits for and that are not planned, its ApplicationMaster's too, and their size in
+        all."""
+        runtime = self.masters.runtimes.get(attempt_id)
+        if runtime is None:
+            return 0, NONE
+        count, size = runtime.wishes.pending()
+        if not self.needs_master(self.attempts[attempt_id]):
+            return count, size
+        return count + 1, size + self.applications[attempt_id.application_id].submission.am_capability
+
+    def is_pending(self, row: Application) -> bool:
+        """Whether an application counts as pending (QueueMetrics): its attempt was allocated nothing yet."""
+        attempt = self.attempts.get(row.current_attempt_id)
+        return attempt is not None and not attempt.state.is_final and not self.is_running(row)
+
+    def is_running(self, row: Application) -> bool:
+        """Whether it counts as running: from the first container that its attempt was allocated, which is its
+        ApplicationMaster's, to the attempt's end."""
+        attempt = self.attempts.get(row.current_attempt_id)
+        if attempt is None or attempt.state not in ALLOCATED:
+            return False
+        if not row.submission.is_unmanaged:
+            return True
+        usage = self.usage.by_application.get(row.id)
+        return (usage is not None and usage.allocated_containers > 0) or row.id in self.usage.seconds
 
     def live_containers(self) -> Iterator[Container]:
         return (self.containers[container_id] for container_id in self.container_index.live)

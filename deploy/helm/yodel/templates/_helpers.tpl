@@ -257,6 +257,10 @@ capabilities:
 {{- with $values.nodeAgent.addressCidr -}}
 {{- $settings = set $settings "host_cidr" . -}}
 {{- end -}}
+{{- if $values.networkPolicy.enabled -}}
+{{- $closed := concat (list "0.0.0.0/8" "127.0.0.0/8" "169.254.0.0/16" "::/127" "fe80::/10") $values.networkPolicy.metadataCidrs -}}
+{{- $settings = set $settings "fetch_closed_networks" $closed -}}
+{{- end -}}
 {{- if eq $values.nodeAgent.capacity "fixed" -}}
 {{- $settings = set $settings "memory_mib" (int $values.nodeAgent.memoryMib) -}}
 {{- $settings = set $settings "vcores" (int $values.nodeAgent.vcores) -}}

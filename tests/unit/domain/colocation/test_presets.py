@@ -69,6 +69,8 @@ def test_the_loan_of_the_example_falls_at_once_and_comes_back_as_the_page_says()
         last = Before(last=loan.amount, climbing=is_climbing(loan))
         seen.append(loan.amount)
     assert seen == [10_400] * 10 + [16_800, 18_400]
+    busy = [burst, *[WORKED_NODE] * 9]
+    assert _loan("koordinator", busy, Before(), kubelet_reserved=4000).amount == 8_400, "of the burst too"
 
 
 def test_each_preset_is_known_by_its_name_and_says_where_it_comes_from() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,12 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yodel.domain.queues.importing import Said, Understood, understood
-from yodel.domain.queues.properties import described, properties_of
+from yodel.domain.queues.importing import (
+    _LEFT_OUT,
+    _MISSING,
+    _MISSING_OF_QUEUES,
+    Said,
+    Understood,
+    understood,
+)
+from yodel.domain.queues.properties import QUEUE_PROPERTIES, described, properties_of
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.queues.words import with_words
 from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
+from yodel.settings.rm import Settings
 
 STOCK = {
     "maximum-applications": "10000",
@@ -234,7 +243,7 @@ MALFORMED = {
         6,
         "underutilized-preemption.enabled is not supported here yet: preemption by priority of queues",
     ),
-    "order of a parent": ({"root.ordering-policy": "fair"}, 6, "expected priority-utilization or utilization"),
+    "order of a parent": ({"root.ordering-policy": "random"}, 6, "expected priority-utilization or utilization"),
     "ordering": ({"root.a.ordering-policy": "random"}, 6, "root.a.ordering-policy: 'random'; expected fair or fifo"),
     "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
     "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
@@ -295,6 +304,42 @@ def test_malformed_file_is_refused_with_its_line(changes: dict[str, str], line: 
     (refusal,) = read({**FLAT, **changes}).refusals
     assert text in str(refusal)
     assert line is None or refusal.line == line
+
+
+@pytest.mark.parametrize(
+    ("path", "order", "why"),
+    [
+        ("root", "fair", "applications, and it has queues below it"),
+        ("root", " FIFO ", "applications, and it has queues below it"),
+        ("root.a", "fifo", "applications, and it has queues below it"),
+        ("root.a", "fifo-with-partitions", "applications, and it has queues below it"),
+        ("root.b", "utilization", "queues, and it is a leaf"),
+        ("root.a.x", "priority-utilization", "queues, and it is a leaf"),
+    ],
+)
+def test_an_order_of_the_other_kind_of_queue_is_left_out(path: str, order: str, why: str) -> None:
+    """Hadoop's own ResourceManager ends at it (CapacitySchedulerConfiguration.getQueueOrderingPolicy)."""
+    said = {**FLAT, "root.a.queues": "x", "root.a.x.capacity": "100", f"{path}.ordering-policy": order}
+    found = read(said)
+    assert found.refusals == []
+    (note,) = [note for note in found.notes if "ordering-policy" in note.text]
+    assert note.text == (
+        f"{PREFIX}{path}.ordering-policy is left out: {order.strip()} is an order of {why}; Hadoop's ResourceManager "
+        "stops at it"
+    )
+    assert f"{PREFIX}{path}.ordering-policy" not in found.properties
+    assert read({**said, f"{path}.ordering-policy": "random"}).refusals
+
+
+def test_what_is_said_of_a_property_is_so() -> None:
+    """Reasons name settings that there are; what is called missing has no effect here."""
+    reasons = " ".join((*_LEFT_OUT.values(), *_MISSING.values(), *_MISSING_OF_QUEUES.values()))
+    named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", reasons))
+    assert named == {"node_locality_delay_s", "rack_locality_delay_s"}
+    assert named <= Settings.model_fields.keys()
+    assert not {*_MISSING, *_MISSING_OF_QUEUES} & (QUEUE_PROPERTIES - {"ordering-policy"})
+    for wrong in ("nothing is preempted", "no node is reserved", "locality is asked of Kubernetes"):
+        assert wrong not in reasons, "it exists"
 
 
 def test_several_faults_are_told_at_once() -> None:

@@ -120,6 +120,10 @@ async def test_full_node_takes_no_more(book: ContainerBook) -> None:
     book.take(new(3))
     with pytest.raises(Refused, match="knows 2 containers already"):
         book.take(new(4))
+    await book.apply(container_id(3), KILL)
+    book.take(new(4))  # what has ended and is still known takes no place
+    with pytest.raises(Refused, match="knows 2 containers already"):
+        book.take(new(5))
 
 
 async def test_acknowledged_is_forgotten_once_it_is_cleaned_up(book: ContainerBook, records: Records) -> None:

@@ -142,7 +142,7 @@ async def world(
     disks = Disks(directories, DiskLimits(), lambda path: space)
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
-        pods = ParkedPods(open_path / "handover", threads, threads)
+        pods = ParkedPods(open_path / "handover", threads, threads, threads)
         tasks.create_task(pods.watch(), name="pods")
         cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
         accounts = Accounts(users, threads)

@@ -23,7 +23,7 @@ CONTAINER = container_id(2)
 
 @pytest.fixture
 async def pods(open_path: Path, threads: FileThreads) -> AsyncIterator[ParkedPods]:
-    made = ParkedPods(open_path, threads, threads)
+    made = ParkedPods(open_path, threads, threads, threads)
     watch = asyncio.create_task(made.watch())
     await asyncio.sleep(0)
     yield made

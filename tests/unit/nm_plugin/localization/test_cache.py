@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import tarfile
+import threading
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ import pytest
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization import fetch
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, Localized, ResourceCache
 from nm_plugin.localization.fetch import (
@@ -88,7 +90,7 @@ class Bench:
     sources: dict[str, Source] = field(default_factory=dict)
     default_fs: SourceUrl = LOCAL_FILES
 
-    def make(self) -> ResourceCache:
+    def make(self, fetch_timeout_s: float = 60) -> ResourceCache:
         settings = CacheSettings(
             local_dirs=(self.root / "l",),
             state_dir=self.root / "state",
@@ -97,7 +99,7 @@ class Bench:
             archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
             unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
-            fetch_timeout_s=5,
+            fetch_timeout_s=fetch_timeout_s,
             default_fs=self.default_fs,
         )
         return ResourceCache(settings, {"fake": self.source, **self.sources}, self.threads, self.agent, self.tasks)
@@ -111,19 +113,24 @@ def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> W
 
 
 @pytest.fixture
-async def bench(open_path: Path, threads: FileThreads, agent_user: OsUser) -> AsyncIterator[Bench]:
+async def bench(open_path: Path, agent_user: OsUser) -> AsyncIterator[Bench]:
     make_roots(Directories(local_dirs=(open_path / "l",), log_dirs=(open_path / "g",)))
     (open_path / "state").mkdir()
-    source = FakeSource()
+    source, threads = FakeSource(), FileThreads(4, to_its_end=True)
     source.gate.set()
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
         hdfs = HdfsFiles(threads=threads, config_dir=None)
         made = Bench(open_path, source, threads, agent_user, tasks)
-        made.sources = {"file": LocalFiles(threads=threads), "http": HttpFiles(threads=threads), "hdfs": hdfs}
+        made.sources = {
+            "file": LocalFiles(threads=threads),
+            "http": HttpFiles(threads=threads, closed=()),
+            "hdfs": hdfs,
+        }
         yield made
         await hdfs.close()
         tasks.cancel_all()
+    threads.close()
 
 
 def claim(user: OsUser, number: int = 2) -> Claim:
@@ -160,6 +167,107 @@ async def test_one_waiter_may_leave_and_the_last_one_stops_the_download(bench: B
     await asyncio.wait({second})
     cache.release(container_id(3))
     await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+class SlowCopies:
+    """Files of one path are copied when they may be, or as soon as nobody wants them any more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, slow: Path) -> None:
+        self.may_end, self.begun, self.ended = threading.Event(), 0, 0
+        copy = fetch._copy_range
+
+        def wait_and_copy(source: int, target: int) -> int:
+            if os.readlink(f"/proc/self/fd/{source}").startswith(str(slow)):
+                self.begun += 1
+                assert self.may_end.wait(60)
+                self.ended += 1
+            return copy(source, target)
+
+        monkeypatch.setattr(fetch, "_copy_range", wait_and_copy)
+
+
+def _local(path: Path) -> Wanted:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(path.name)
+    path.chmod(0o644)
+    url = SourceUrl(scheme="file", authority="", path=str(path))
+    key = ResourceKey(url=url, timestamp_ms=path.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
+    return Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+
+
+async def test_slow_files_of_one_user_leave_another_his_turn(
+    bench: Bench, alice: OsUser, bob: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    waits = [
+        asyncio.create_task(cache.localize(_local(bench.root / f"slow/{number}"), scope, claim(alice)))
+        for number in range(9)
+    ]
+    await eventually(lambda: slow.begun == 1)
+    wanted = _local(bench.root / "quick/f")
+    localized = await cache.localize(wanted, scope_of(Visibility.PRIVATE, "bob", APP), claim(bob, 3))
+    assert localized.path.read_text() == "f"
+    assert (slow.begun, slow.ended) == (1, 0)
+    slow.may_end.set()
+    assert len({one.path for one in await asyncio.gather(*waits)}) == 9
+
+
+async def test_what_two_users_want_waits_for_the_turn_of_either(
+    bench: Bench, alice: OsUser, bob: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, private = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    held = asyncio.create_task(cache.localize(_local(bench.root / "slow/f"), private, claim(alice)))
+    await eventually(lambda: slow.begun == 1)
+    queued = asyncio.create_task(cache.localize(want("/shared"), PUBLIC, claim(alice)))
+    await asyncio.sleep(0)
+    assert bench.source.fetched == []
+    assert (await cache.localize(want("/shared"), PUBLIC, claim(bob, 3))).was_cached
+    assert (await queued).path.read_bytes() == b"12345"
+    slow.may_end.set()
+    await held
+
+
+async def test_copies_for_who_is_gone_stop_and_keep_their_turn_until_they_have(
+    bench: Bench, alice: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    folder = bench.root / "slow"
+    _local(folder / "a"), _local(folder / "b")
+    folder.chmod(0o755)
+    url = SourceUrl(scheme="file", authority="", path=str(folder))
+    key = ResourceKey(url=url, timestamp_ms=folder.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
+    wanted = Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+    gone = asyncio.create_task(cache.localize(wanted, scope, claim(alice)))
+    await eventually(lambda: slow.begun == 1)
+    cache.release(container_id(2))
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    following = asyncio.create_task(cache.localize(want("/f"), scope, claim(alice, 3)))
+    never = asyncio.create_task(cache.localize(want("/g"), scope, claim(alice, 4)))
+    await asyncio.sleep(0)
+    cache.release(container_id(4))
+    assert bench.source.fetched == [], "a thread is at work on what it had its turn for"
+    slow.may_end.set()
+    await following
+    assert (slow.begun, bench.source.fetched) == (1, ["/f"]), "the second file was not begun any more"
+    with pytest.raises(asyncio.CancelledError):
+        await never
+    caches = bench.root / "l/usercache/alice/filecache"
+    await eventually(lambda: [one.name for one in caches.iterdir()] == ["11"])
+
+
+async def test_who_waits_is_told_in_time_whatever_a_thread_does(
+    bench: Bench, alice: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowCopies(monkeypatch, bench.root / "slow")
+    cache = bench.make(fetch_timeout_s=0.1)
+    with pytest.raises(LocalizationFailure, match="not fetched within 0 s"):
+        await cache.localize(_local(bench.root / "slow/f"), scope_of(Visibility.PRIVATE, "alice", APP), claim(alice))
+    assert slow.ended == 0
+    slow.may_end.set()
 
 
 async def test_visibilities_have_their_own_directories_and_owners(bench: Bench, alice: OsUser, bob: OsUser) -> None:

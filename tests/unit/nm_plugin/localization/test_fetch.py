@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from nm_plugin.localization.fetch import (
     FetchRequest,
     HttpFiles,
     LocalFiles,
+    NotFetchable,
     check_unchanged,
     create_directory,
     create_file,
@@ -126,6 +128,20 @@ async def test_directory_of_too_much_is_refused_by_a_limit_that_is_named_and_cou
     with pytest.raises(FetchFailed, match=f"{name} is {value}, where at most {value - 1} are allowed"):
         await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
     assert REFUSALS.counts()[name] == before + 1
+
+
+async def test_directory_of_too_much_is_refused_before_anything_is_copied(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "DIRECTORY_ENTRIES_MAX", 2)
+    source = open_path / "d"
+    source.mkdir()
+    for name in ("a", "b", "c"):
+        (source / name).write_text(name)
+        (source / name).chmod(0o644)
+    with pytest.raises(FetchFailed, match="directory_entries is 3, where at most 2 are allowed"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
+    assert list((cache_dir / "d").iterdir()) == []
 
 
 @pytest.mark.usefixtures("needs_root")
@@ -285,7 +301,7 @@ def remote(port: int, path: str, reader: OsUser, destination: Path, **changes: A
 async def test_http_is_stored_when_it_is_unchanged(
     http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads
 ) -> None:
-    files = HttpFiles(threads=threads)
+    files = HttpFiles(threads=threads, closed=())
     assert await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f")) == 5
     assert (cache_dir / "f").read_text() == "hello"
     with pytest.raises(FetchFailed, match="changed on src filesystem"):
@@ -306,7 +322,7 @@ async def test_http_as_hadoops_file_system_describes_it_is_unchecked(
     asked = remote(http_port, "/ok", alice, cache_dir / "f", timestamp_ms=timestamp_ms)
     refused = contextlib.nullcontext() if is_taken else pytest.raises(FetchFailed, match="changed on src filesystem")
     with refused:
-        assert await HttpFiles(threads=threads).fetch(asked) == 5
+        assert await HttpFiles(threads=threads, closed=()).fetch(asked) == 5
 
 
 async def test_files_of_a_disk_are_checked_whatever_is_said_of_them(
@@ -317,8 +333,19 @@ async def test_files_of_a_disk_are_checked_whatever_is_said_of_them(
         await LocalFiles(threads=threads).fetch(asked)
 
 
+async def test_http_from_a_closed_network_is_refused_whoever_asks(
+    http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    files = HttpFiles(threads=threads, closed=[ip_network("127.0.0.0/8")])
+    with pytest.raises(NotFetchable, match=r"^http://127\.0\.0\.1:\d+/ok: .*fetch_closed_networks"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f"))
+    nowhere = SourceUrl(scheme="http", authority="no-such-host.invalid", path="/f")
+    with pytest.raises(FetchFailed, match="is not found"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f", url=nowhere))
+
+
 async def test_http_errors_are_failures(http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
-    files = HttpFiles(threads=threads)
+    files = HttpFiles(threads=threads, closed=())
     with pytest.raises(FetchFailed, match="HTTP status 404"):
         await files.fetch(remote(http_port, "/no", alice, cache_dir / "f"))
     with pytest.raises(FetchFailed):

@@ -53,7 +53,7 @@ async def test_what_is_old_goes_and_what_is_needed_stays(
         HousekeepingSettings(interval_s=0.001, log_retain_s=60, log_dirs=(logs,)),
         book=book,
         cache=cast(Any, cache),
-        pods=ParkedPods(pods, threads, threads),
+        pods=ParkedPods(pods, threads, threads, threads),
         accounts=Accounts(users, threads),
         needed=lambda: {APPLICATION},
     )

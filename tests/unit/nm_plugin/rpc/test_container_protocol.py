@@ -255,8 +255,16 @@ async def test_statuses_before_while_and_after(rig: Rig) -> None:
     await rig.tracker.until_running(container)
     running = (await ask()).status[0]
     assert (running.state, running.exit_status, running.container_sub_state) == (pb.C_RUNNING, -1000, pb.CSS_RUNNING)
+    rig.tracker.acknowledges = False
     await rig.stop(container)
     await rig.tracker.until_complete(container)
+    await rig.tracker.until(lambda: not rig.tracker.heartbeats[-1].node_status.containersStatuses)
+    ended = (await ask()).status[0]
+    assert (ended.state, ended.exit_status, ended.container_sub_state) == (pb.C_COMPLETE, -105, pb.CSS_DONE)
+    assert "Container killed by the ApplicationMaster." in ended.diagnostics
+    assert len((await rig.stop(container)).succeeded_requests) == 1
+    assert len((await update(rig, container, version=1)).succeeded_requests) == 1
+    rig.tracker.acknowledges = True
     await rig.tracker.until(lambda: rig.running.manager.get(container) is None)
     after = await ask()
     assert after.failed_requests[0].exception.message.endswith("was recently stopped on node manager.")

@@ -6,15 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V2
+from nm_plugin.rpc import tracker as tracker_module
 from tests.support.cgroup_tree import CgroupTree
 from tests.support.fake_tracker import FakeTracker
-from tests.support.node_agent import FakeUsers, running_rig
+from tests.support.node_agent import FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
-from yodel.pb_convert import colocation
+from yodel.pb_convert import colocation, ids
 
 POLICY = Policy(
     version="a", preset="koordinator", cpu=Formula(), memory=Formula(share_percent=50), shaping=Shaping(window_s=1)
@@ -77,6 +81,40 @@ async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(
         await tracker.until(lambda: any(beat.capacity.problems for beat in _reports(tracker)))
         told = next(beat.capacity.problems for beat in _reports(tracker) if beat.capacity.problems)
         assert list(told) == ["limits are on, and the agent has no best-effort group to write them to"]
+
+
+async def test_end_is_told_once_and_anew_to_whom_the_agent_registers_with(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of more than so many, those that were told first are forgotten."""
+    monkeypatch.setattr(tracker_module, "ENDED_MAX", 2)
+    rig.tracker.acknowledges = False
+    first, second, third = map(container_id, (2, 3, 4))
+    for container in (first, second):
+        await rig.start(container, context_of("exit 0"))
+        await rig.stop(container)
+        await rig.tracker.until_complete(container)
+    told = [ids.container_id(s.container_id) for s in _ends(rig.tracker)]
+    assert sorted(told) == [first, second]
+
+    rig.tracker.next_action = common_pb.NODE_ACTION_RESYNC
+    await rig.tracker.until(lambda: len(rig.tracker.registrations) == 2)
+    known = rig.tracker.registrations[1].container_statuses
+    assert sorted(ids.container_id(s.container_id) for s in known) == [first, second]
+    beats = len(rig.tracker.heartbeats)
+    await rig.tracker.until(lambda: len(rig.tracker.heartbeats) > beats + 1)
+    assert len(_ends(rig.tracker)) == 2
+
+    await rig.start(third, context_of("exit 0"))
+    await rig.stop(third)
+    await rig.tracker.until_complete(third)
+    await eventually(lambda: rig.running.manager.get(first) is None)
+    assert None not in map(rig.running.manager.get, (second, third))
+
+
+def _ends(tracker: FakeTracker) -> list[pb.ContainerStatusProto]:
+    statuses = (status for beat in tracker.heartbeats for status in beat.node_status.containersStatuses)
+    return [status for status in statuses if status.state == pb.C_COMPLETE]
 
 
 async def test_an_emergency_goes_with_each_beat_and_nothing_does_without_one(

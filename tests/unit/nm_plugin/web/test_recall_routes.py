@@ -14,6 +14,7 @@ from nm_plugin.host.users import OsUser
 from nm_plugin.logs.jobs import Publish
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps
+from nm_plugin.logs.uploading.local_logs import Chooser
 from nm_plugin.web.recall_routes import _node_of
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, running_rig
@@ -71,7 +72,7 @@ def aggregate(root: Path, owner: OsUser) -> None:
         containers=(str(CONTAINER),),
         uploaded_ms=1,
     )
-    steps.publish(LocalFileSystem(), str(root / "remote"), publish, lambda count: None)
+    steps.publish(LocalFileSystem(), str(root / "remote"), publish, Chooser("", ""), lambda count: None)
     for path in ((root / "remote" / "alice"), *(root / "remote" / "alice").rglob("*")):
         os.chown(path, owner.uid, owner.gid)
 
@@ -87,6 +88,8 @@ async def test_history_paths_answer_as_a_history_server(web: httpx2.AsyncClient)
         text = await web.get(f"{path}?user.name=alice&nm.id=other.example:8041")
         assert text.headers["content-type"] == "text/plain;charset=utf-8"
         assert "LogContents:\n<b>hello</b>\n\nEnd of LogType:stdout\n" in text.text
+    spelled = f"container_{APPLICATION.cluster_timestamp_ms}_{APPLICATION.sequence}_1_{CONTAINER.sequence}"
+    assert (await web.get(f"{LIST.replace(str(CONTAINER), spelled)}?user.name=alice")).json() == listed.json()
     tail = await web.get(f"{TEXT}?user.name=alice&size=-5&format=octet-stream")
     assert tail.headers["content-type"] == "application/octet-stream;charset=utf-8"
     assert "LogContents:\n</b>\n\nEnd" in tail.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -91,6 +92,30 @@ async def test_container_has_hadoops_shape(shown: Shown, web: httpx2.AsyncClient
     assert listed.json() == {"containers": {"container": [response.json()["container"]]}}
 
 
+SPELLED_CONTAINER = f"container_000{APPLICATION.cluster_timestamp_ms}_{APPLICATION.sequence}_1_2"
+SPELLED_APPLICATION = f"application_{APPLICATION.cluster_timestamp_ms}_{'0' * 200}{APPLICATION.sequence}"
+
+
+@TOGETHER
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ws/v1/node/apps/{application}",
+        "/ws/v1/node/containers/{container}",
+        "/ws/v1/node/containers/{container}/logs",
+        "/ws/v1/node/containers/{container}/logs/stdout",
+        "/ws/v1/node/containerlogs/{container}/stdout",
+        "/node/containerlogs/{container}/alice",
+        "/node/containerlogs/{container}/alice/stdout/?start=0",
+    ],
+)
+async def test_identifiers_have_any_number_of_zeros(web: httpx2.AsyncClient, path: str) -> None:
+    printed = await web.get(path.format(application=APPLICATION, container=CONTAINER))
+    spelled = await web.get(path.format(application=SPELLED_APPLICATION, container=SPELLED_CONTAINER))
+    assert (spelled.status_code, spelled.content) == (printed.status_code, printed.content)
+    assert spelled.status_code == 200
+
+
 @TOGETHER
 async def test_xml_repeats_list_elements(web: httpx2.AsyncClient) -> None:
     response = await web.get(f"/ws/v1/node/apps/{APPLICATION}", headers={"Accept": "application/xml"})
@@ -143,6 +168,12 @@ async def test_beans_are_those_that_exporters_scrape(web: httpx2.AsyncClient) ->
     assert (metrics["AvailableGB"], metrics["AvailableVCores"], metrics["ApplicationsRunning"]) == (7, 7, 1)
     assert beans["Hadoop:service=NodeManager,name=JvmMetrics"]["tag.ProcessName"] == "NodeManager"
     assert beans["java.lang:type=Runtime"]["Uptime"] >= 0
+    assert beans["java.lang:type=OperatingSystem"]["SystemCpuLoad"] >= 0.0
+    (activity,) = (bean for name, bean in beans.items() if ",name=RpcActivityForPort" in name)
+    assert activity["tag.serverName"] == "ContainerManagementProtocolService"
+    assert {"RpcQueueTimeAvgTime", "RpcProcessingTimeAvgTime", "CallQueueLength"} <= activity.keys()
+    (detailed,) = (bean for name, bean in beans.items() if ",name=RpcDetailedActivityForPort" in name)
+    assert detailed["StartContainersNumOps"] == 1
 
 
 @TOGETHER
@@ -151,6 +182,7 @@ async def test_one_bean_and_one_value_can_be_asked_for(web: httpx2.AsyncClient) 
     (one,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=Node*"})).json()["beans"]
     (refusals,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=YodelRefusals"})).json()["beans"]
     assert {"archive_entries", "archive_bytes", "pattern_seconds", "agent_frame_bytes"} <= refusals.keys()
+    assert not {"client_frame_bytes", "http_connections"} & refusals.keys(), "nobody looks at them here"
     assert one["name"] == name
     (value,) = (await web.get("/jmx", params={"get": f"{name}::ContainersLaunched"})).json()["beans"]
     assert value == {"name": name, "modelerType": "NodeManagerMetrics", "ContainersLaunched": 1}
@@ -363,6 +395,18 @@ async def test_links_and_foreign_paths_are_not_served(rig: Rig, own_web: httpx2.
         for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
             response = await own_web.get(path)
             assert (response.status_code, "top" in response.text) == (404, False), path
+
+
+async def test_what_the_system_refuses_is_told_by_its_reason(
+    rig: Rig, own_web: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise OSError(errno.EMFILE, "x", "/secret")
+
+    monkeypatch.setattr(rig.running.manager, "applications", full)
+    answer = await own_web.get("/ws/v1/node/apps")
+    told = answer.json()["RemoteException"]
+    assert (answer.status_code, told["exception"], told["message"]) == (503, "IOException", "Too many open files")
 
 
 async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2.AsyncClient) -> None:

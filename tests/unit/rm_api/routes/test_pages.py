@@ -52,6 +52,31 @@ async def test_application_page_shows_reason_and_attempts(world: RestWorld) -> N
     assert str(an_attempt(1).id) in text
 
 
+@pytest.mark.parametrize(
+    ("state", "tracking_url", "label"),
+    [
+        (ApplicationState.RUNNING, "node-1:4040", "ApplicationMaster"),
+        (ApplicationState.FINISHED, "history:18080/history/application_1_0001/1", "History"),
+        (ApplicationState.FINISHED, "http://history:19888/job_1", "History"),
+        (ApplicationState.FINISHED, "N/A", ""),
+        (ApplicationState.FINISHED, "", ""),
+        (ApplicationState.KILLED, "http://node-1:4040", ""),
+    ],
+)
+async def test_pages_of_an_application_are_a_link_through_the_proxy(
+    world: RestWorld, state: ApplicationState, tracking_url: str, label: str
+) -> None:
+    """Spark tells the address of its history without a scheme."""
+    await world.put(replace(ROW, state=state, current_attempt=1), an_attempt(1, tracking_url=tracking_url))
+    page = (await world.client.get(f"/cluster/app/{ROW.id}")).text
+    link = f'<a href="/proxy/{ROW.id}/" rel="noreferrer">{label}</a>'
+    assert (link in page) is bool(label)
+    assert ("<td>Tracking</td>" in page) is bool(label)
+    if label == "History":
+        answer = await world.client.get(f"/proxy/{ROW.id}/")
+        assert answer.headers["location"] == f"http://{tracking_url.removeprefix('http://')}"
+
+
 STRANGER, OWNER = "?user.name=mallory", "?user.name=alice"
 
 

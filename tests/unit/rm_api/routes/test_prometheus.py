@@ -30,6 +30,12 @@ def test_names_are_hadoops(record: str, attribute: str, expected: str) -> None:
     assert metric_name(record, attribute) == expected
 
 
+async def test_refusals_are_counted_of_what_is_looked_at_here_alone(world: RestWorld) -> None:
+    text = (await world.client.get("/prom")).text
+    assert 'yodel_refusals_total{limit="http_connections"}' in text
+    assert 'yodel_refusals_total{limit="node_http_connections"}' not in text
+
+
 async def test_queues_are_labels(world: RestWorld) -> None:
     text = (await world.client.get("/prom")).text
     tags = 'context="yarn",hostname="rm-host"'

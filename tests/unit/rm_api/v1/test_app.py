@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from tests.support import json_schema
 from tests.support.api_rows import NODE, RUNNING
-from tests.support.rest_world import RestWorld
+from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain import states
 from yodel.domain.queues import queue
 from yodel.rm_api.v1 import models, problems
+from yodel.rpc_io.proxy_users import ProxyUserRule, ProxyUserRules
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 
 ENDLESS = "/events/stream"
@@ -65,6 +66,47 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /events",
         "get /events/stream",
     }
+
+
+async def test_every_call_refuses_a_parameter_that_would_do_nothing(world: RestWorld) -> None:
+    document = await described(world)
+    values = {
+        "application_id": str(RUNNING.id),
+        "node_id": str(NODE.id),
+        "path": "root.default",
+        "version": "1",
+        "name": "night",
+    }
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            url = f"/api/v1{path.format(**values)}"
+            known = sorted(one["name"] for one in operation.get("parameters", ()) if one["in"] == "query")
+            headers = {"If-Match": "*"}
+            json = {} if method in ("post", "put", "patch") else None
+            answer = await world.client.request(
+                method, f"{url}?sorting=name&user.name=alice", headers=headers, json=json
+            )
+            refusal = answer.json()
+            assert (answer.status_code, refusal["errors"][0]["where"]) == (400, "query.sorting"), (method, path)
+            assert all(name in refusal["detail"] for name in known), (method, path)
+
+
+async def test_the_nearest_parameter_is_told_and_who_calls_is_none_of_them(filled: RestWorld) -> None:
+    answer = await filled.client.get("/api/v1/applications?sate=RUNNING&limit=1")
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [
+        {"where": "query.sate", "message": "there is no such parameter here; the nearest is state"}
+    ]
+    many = await filled.client.get("/api/v1/nodes/node-1:8041?" + "&".join(f"x{number}=1" for number in range(900)))
+    assert (many.status_code, len(many.content) < 20_000) == (400, True)
+    hue = {"hue": ProxyUserRule(hosts=frozenset(("*",)), users=frozenset(("alice",)))}
+    async with rest_world(proxy_users=ProxyUserRules(hue)) as world:
+        for asker in ("user.name=alice", "user.name=hue&doAs=alice", "user.name=hue&DOAS=alice"):
+            world.client.cookies.clear()
+            assert (await world.client.get(f"/api/v1/applications?{asker}")).status_code == 200, asker
+        token = await world.client.get("/api/v1/applications?delegation=nonsense")
+        assert "query." not in token.text
+    assert "query.User.Name" in (await filled.client.get("/api/v1/applications?User.Name=alice")).text
 
 
 async def test_every_refusal_is_described_as_a_problem(world: RestWorld) -> None:

@@ -13,6 +13,7 @@ from yodel.domain.queues.queue import QueueState
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.ports.kube_nodes import NodeObservation
+from yodel.rm_api.v1 import cursors
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -139,6 +140,14 @@ async def test_pool_of_ordinary_capacity_is_what_agents_registered(filled: RestW
         ],
         "next_cursor": None,
     }
+
+
+async def test_pools_are_paged(filled: RestWorld) -> None:
+    first = await api_get(filled, "/api/v1/pools?limit=1")
+    after = cursors.encoded("pools", "native")
+    assert [one["name"] for one in first["items"]] == ["native"]
+    assert (await api_get(filled, f"/api/v1/pools?cursor={after}"))["items"] == []
+    await api_get(filled, "/api/v1/pools?cursor=zzz", 400)
 
 
 async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_register(filled: RestWorld) -> None:

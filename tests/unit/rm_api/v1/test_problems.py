@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
-from yodel.hadoop_http.errors import not_authenticated
+from yodel.hadoop_http.errors import failed, not_authenticated
 from yodel.rm_api.v1 import problems
 
 
@@ -125,6 +126,18 @@ async def test_bug_is_a_problem_without_its_trace(world: RestWorld, monkeypatch:
     assert is_problem(answer, 500)
     assert "secret" not in answer.text
     assert [(line["event"], line["path"]) for line in lines] == [("request failed", "/api/v1/nodes")]
+
+
+async def test_what_the_system_refuses_is_told_by_its_reason(world: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, "x", "/secret")
+
+    monkeypatch.setattr(type(world.rm.queries), "nodes", full)
+    answer = await world.client.get("/api/v1/nodes")
+    assert is_problem(answer, 503)
+    assert answer.json()["detail"] == "Too many open files"
+    told = failed(OSError(errno.EMFILE, "x", "/secret"))
+    assert (told.status, told.java_class, told.message) == (503, "java.io.IOException", "Too many open files")
 
 
 @pytest.mark.parametrize(
