@@ -131,7 +131,7 @@ connections_per_address_max = 20000
     ),
     (
         "Giving back: `[preemption]`",
-        """How queues give back what they hold above their guarantee: see [queues](queues.md#giving-back). A queue with
+        """How queues give back what they hold above their guarantee: see [queues](queues.md#preemption). A queue with
 the property `disable_preemption` is left alone.
 
 ```toml
