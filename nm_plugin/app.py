@@ -291,6 +291,7 @@ class NodeAgent:
                 started_ms=_now_ms(),
                 settings=settings,
                 disks=made.disks,
+                rpc=server,
                 state=watch.state,
             )
             recalls = build_recalls(settings, accounts.users, threads)

@@ -170,7 +170,7 @@ class Settings(BaseSettings):
     sigkill_delay_ms: int = Field(default=250, ge=0)
     """Time between SIGTERM and SIGKILL (yarn.nodemanager.sleep-delay-before-sigkill.ms)."""
     kill_wait_s: float = Field(default=5.0, gt=0)
-    """How long to wait for a killed process to end (yarn.nodemanager.process-kill-wait.ms)."""
+    """How long a killed process has to end before its whole pod is ended (yarn.nodemanager.process-kill-wait.ms)."""
     deletion_delay_s: float = Field(default=0.0, ge=0)
     """How long to keep the files of ended containers, for debugging (yarn.nodemanager.delete.debug-delay-sec)."""
     log_retain_s: float = Field(default=10800.0, ge=0)

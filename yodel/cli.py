@@ -7,6 +7,7 @@ processes of this program.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.client import colocation, commands, invoking, queue_windows, spark_lines
+from yodel.client import colocation, commands, invoking, queue_commands, queue_windows, spark_lines
 from yodel.errors import InvalidValue, YodelError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from yodel.wiring.checks import Finding
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
+COMPLETE_VARIABLE = "_YODEL_COMPLETE"
 MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
 app = typer.Typer(
     name="yodel",
@@ -80,6 +82,28 @@ app.add_typer(colocation.colocation)
 app.add_typer(queue_windows.queues)
 
 
+def _plural(name: str, group: typer.Typer, list_all: Callable[..., None]) -> None:
+    """What somebody types who knows kubectl: the group under another name, which lists when nothing more is said."""
+
+    def listing(context: typer.Context, server: invoking.Server = None, as_json: invoking.AsJson = False) -> None:
+        if context.invoked_subcommand is None:
+            list_all(server=server, as_json=as_json)
+
+    app.add_typer(group, name=name, callback=listing, invoke_without_command=True, no_args_is_help=False, hidden=True)
+
+
+_plural("apps", commands.applications, commands.list_applications)
+_plural("nodes", commands.nodes, commands.list_nodes)
+_plural("pools", commands.pools, commands.list_pools)
+_plural("queues", queue_windows.queues, queue_commands.list_queues)
+
+
+class Shell(StrEnum):
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
 class PortChoice(StrEnum):
     standard = "standard"
     auto = "auto"
@@ -105,7 +129,24 @@ ReadyFd = Annotated[int | None, typer.Option(hidden=True, help="Write a line her
 
 def main() -> None:
     """The console script."""
+    if COMPLETE_VARIABLE in os.environ:  # a shell asks what may come next
+        from typer._completion_classes import completion_init
+
+        completion_init()
     app()
+
+
+@app.command()
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete commands.")]) -> None:
+    """Print a script that has a shell complete commands and options of yodel.
+
+    Example: source <(yodel completion bash)
+
+    Example, for fish: yodel completion fish > ~/.config/fish/completions/yodel.fish
+    """
+    from typer._completion_shared import get_completion_script
+
+    print(get_completion_script(prog_name="yodel", complete_var=COMPLETE_VARIABLE, shell=shell.value))
 
 
 @app.command()
@@ -134,6 +175,7 @@ def local(
             "The node is as large as the machine, and a vcore is a tenth of a core.",
         ),
     ] = None,
+    wait_s: Annotated[int, whole_number("How long the start may take on a busy machine, 1 to 600 seconds.")] = 600,
 ) -> None:
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
 
@@ -150,6 +192,10 @@ def local(
     from yodel.local.quickstart import run_local, stop_on_signals
     from yodel.telemetry import logs
 
+    def say(text: str) -> None:
+        with contextlib.suppress(OSError):  # what it is written to may be on the disk that is full
+            print(text, flush=True)
+
     async def run() -> None:
         options = LocalOptions(
             directory=directory,
@@ -159,10 +205,11 @@ def local(
             minimum_allocation_mib=minimum_allocation_mib,
             dialect=dialect.value if dialect is not None else "native" if colocation is None else "koordinator",
             colocation=colocation,
+            wait_s=wait_s,
         )
         stop = asyncio.Event()
         stop_on_signals(stop)
-        await run_local(options, stop, lambda text: print(text, flush=True))
+        await run_local(options, stop, say)
 
     logs.configure("warning", "console" if sys.stderr.isatty() else "json")
     _run(run)

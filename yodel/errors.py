@@ -13,6 +13,7 @@ YodelError
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidQueues           a tree of queues that cannot be
+│   ├── QueuesInUse             a tree of queues that the present one cannot become yet
 │   ├── NoSuchQueue             a change names a queue that is not there
 │   ├── StaleVersion            a change of the queues that was made from an older version
 │   ├── InvalidResourceRequest
@@ -151,6 +152,10 @@ class AccessDenied(Refused):
 
 class InvalidQueues(Refused):
     """What a configuration says of queues is malformed, does nothing here, or does not add up."""
+
+
+class QueuesInUse(Refused):
+    """A tree of queues that the present one cannot become: a queue that would go, or change its kind, is in use."""
 
 
 class NoSuchQueue(Refused):

@@ -13,7 +13,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
@@ -60,6 +60,7 @@ class DirState:
     path: Path
     verdict: Verdict = Verdict.GOOD
     message: str = ""
+    usage: Usage | None = field(default=None, compare=False)
 
 
 def judge(path: Path, usage: Usage, before: DirState, limits: DiskLimits) -> DirState:
@@ -137,6 +138,15 @@ class Disks:
         return len(self._log) - len(_paths(self._log, Verdict.GOOD))
 
     @property
+    def good_local_dirs_percent(self) -> int:
+        """How full the good ones are together."""
+        return _used_percent(self._local)
+
+    @property
+    def good_log_dirs_percent(self) -> int:
+        return _used_percent(self._log)
+
+    @property
     def is_healthy(self) -> bool:
         """``areDisksHealthy``: enough of both kinds."""
         return not self._limits.enabled or all(
@@ -155,13 +165,21 @@ class Disks:
             tried.mkdir(mode=0o700, exist_ok=True)
             tried.rmdir()
             os.listdir(before.path)
-            return judge(before.path, self._usage_of(before.path), before, self._limits)
+            usage = self._usage_of(before.path)
+            return replace(judge(before.path, usage, before, self._limits), usage=usage)
         except OSError as error:
             # ENOSPC for a directory of no bytes means that not one inode is left: full, and nothing is broken.
             if error.errno == errno.ENOSPC:
                 return DirState(path=before.path, verdict=Verdict.FULL, message=str(error.strerror))
             text = f"Cannot create directory : {before.path}, error {error.strerror}"
             return DirState(path=before.path, verdict=Verdict.ERRORED, message=text)
+
+
+def _used_percent(states: Iterable[DirState]) -> int:
+    """``DirectoryCollection.setGoodDirsDiskUtilizationPercentage``: 0 before they were looked at."""
+    usages = [state.usage for state in states if state.verdict is Verdict.GOOD and state.usage is not None]
+    total, free = sum(usage.total for usage in usages), sum(usage.free for usage in usages)
+    return 100 * (total - free) // total if total else 0
 
 
 def _paths(states: Iterable[DirState], verdict: Verdict) -> tuple[Path, ...]:

@@ -21,7 +21,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
-from nm_plugin.localization.name_patterns import Matcher
+from nm_plugin.host.name_patterns import Matcher
 from nm_plugin.localization.tree import LINK_TARGET_MAX, Tree, UnsafeArchive
 from nm_plugin.localization.zip_list import check_entries
 

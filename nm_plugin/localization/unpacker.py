@@ -21,8 +21,8 @@ from contextlib import closing, nullcontext
 from typing import Any
 
 from nm_plugin.host.identity import become, end_with_parent, start_nothing
+from nm_plugin.host.name_patterns import TIMEOUT_S, Matcher, PatternTooHard
 from nm_plugin.localization.archive import Limits, unpack
-from nm_plugin.localization.name_patterns import TIMEOUT_S, Matcher, PatternTooHard
 from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import YodelError
 

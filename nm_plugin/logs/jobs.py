@@ -1,8 +1,8 @@
 """What the agent tells a worker process to do, and what it answers: JSON on both ways.  Pure.
 
 A job is one object on stdin.  Answers are messages: ``{"progress": bytes}`` now and then, and at last either
-``{"done": …}`` or ``{"error": text}``; bytes of a log may come before it.  Each is framed: a byte that says what
-follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
+``{"done": …}`` or ``{"error": text}``, with ``is_final`` when it would always be so; bytes of a log may come before it.
+Each is framed: a byte that says what follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
 """
 
 from __future__ import annotations

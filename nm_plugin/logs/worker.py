@@ -14,6 +14,7 @@ import os
 import struct
 import sys
 import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,6 +39,7 @@ from nm_plugin.logs.jobs import (
 from nm_plugin.logs.reading import search, shown
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files
 from nm_plugin.logs.uploading import steps
+from nm_plugin.logs.uploading.local_logs import Chooser, NothingChosen
 
 ERROR_LENGTH_MAX = 2000
 PROGRESS_INTERVAL_S = 1.0
@@ -53,8 +55,11 @@ def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
             become(identity)
         os.umask(0)
         config_dir = os.environ.get("HADOOP_CONF_DIR")
-        remote, root = remote_files(job.root, Path(config_dir) if config_dir else None)
-        send(output, {"done": perform(job, remote, root, output)})
+        with closing(chooser_of(job)) as chooser:
+            remote, root = remote_files(job.root, Path(config_dir) if config_dir else None)
+            send(output, {"done": perform(job, remote, root, chooser, output)})
+    except NothingChosen as error:
+        send(output, {"error": str(error)[:ERROR_LENGTH_MAX], "is_final": True})
     except Exception as error:
         # The boundary of a helper process: the client library raises its own and the system's exceptions alike.
         send(output, {"error": f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]})
@@ -69,8 +74,13 @@ def _load_what_comes_late(root: str) -> None:
         importlib.import_module("hdfs_native")
 
 
-def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
-    """The answer's content.  Raises what the file system raises, and ``RefusedByJava`` for a pattern that is none."""
+def chooser_of(job: Job) -> Chooser:
+    """Of what it is to publish, before there are connections and their threads."""
+    return Chooser(job.include, job.exclude) if isinstance(job, Publish) else Chooser("", "")
+
+
+def perform(job: Job, remote: RemoteFiles, root: str, chooser: Chooser, output: BinaryIO) -> Any:
+    """The answer's content.  Raises what the file system raises, and NothingChosen."""
     progress = _Progress(output)
     match job:
         case MakeRoot():
@@ -80,17 +90,17 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
         case RemoveTree():
             remote.delete(root)
         case Publish():
-            return asdict(steps.publish(remote, root, job, progress))
+            return asdict(steps.publish(remote, root, job, chooser, progress))
         case Settle():
             steps.settle(remote, root, job)
         case Expire():
             return steps.expire(remote, root, job)
         case Show() if job.file_name:
-            shown.show(remote, root, job, lambda data: _send_data(output, data))
+            shown.show(remote, root, job, lambda data: _send_data(output, data), progress)
         case Show():
-            return shown.listed(remote, root, job)
+            return shown.listed(remote, root, job, progress)
         case Recall():
-            return search.recall(remote, root, job, lambda data: _send_data(output, data))
+            return search.recall(remote, root, job, lambda data: _send_data(output, data), progress)
     return None
 
 

@@ -32,6 +32,10 @@ class JobFailed(YodelError):
     """A job did not succeed; it may be tried again."""
 
 
+class JobRefused(JobFailed):
+    """A job cannot succeed."""
+
+
 class Workers(Protocol):
     """Whoever does jobs."""
 
@@ -99,7 +103,7 @@ class WorkerPool:
                 continue
             message = json.loads(data)
             if "error" in message:
-                raise JobFailed(str(message["error"]))
+                raise (JobRefused if message.get("is_final") else JobFailed)(str(message["error"]))
             if "progress" not in message:
                 yield message
                 return

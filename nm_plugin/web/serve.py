@@ -56,6 +56,7 @@ from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, n
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.server import RpcServer
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
@@ -90,6 +91,8 @@ class NodeFacts:
     started_ms: int
     settings: Settings
     disks: Disks
+    rpc: RpcServer
+    """Where containers are managed."""
     state: Callable[[], NodeState] = NodeState
 
 
@@ -211,6 +214,7 @@ def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:
         state=facts.state,
         book=book,
         conf=properties(facts.settings, facts.node_id, facts.http_port),
+        rpc=facts.rpc,
     )
 
 

@@ -5,9 +5,10 @@ Of NodeManagerMetrics only those are shown that the agent has values for.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from starlette.requests import Request
@@ -22,8 +23,10 @@ from yodel.hadoop_http.beans import Bean, answer_beans
 from yodel.hadoop_http.conf import answer_conf
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.object_names import NamePattern
-from yodel.hadoop_http.process_beans import process_beans
+from yodel.hadoop_http.process_beans import ProcessorLoads, process_beans
+from yodel.hadoop_http.rpc_beans import rpc_activity, rpc_detailed_activity
 from yodel.hadoop_http.stacks import thread_dump
+from yodel.rpc_io.server import RpcServer
 from yodel.telemetry.limit import Daemon
 from yodel.telemetry.limits import REFUSALS
 
@@ -54,6 +57,8 @@ class Servlets:
     state: Callable[[], NodeState]
     book: Callable[[], Book]
     conf: Mapping[str, str]
+    rpc: RpcServer
+    loads: ProcessorLoads = field(default_factory=ProcessorLoads)
 
     async def show_beans(self, request: Request) -> Response:
         return await answer_beans(request, self._beans)
@@ -72,7 +77,10 @@ class Servlets:
             "modelerType": REFUSED,
             **REFUSALS.counts(Daemon.NODE_AGENT),
         }
-        return [metrics, refusals, *process_beans(SERVICE, self.host, self.version, self.started_ms, now_ms)]
+        now_s = asyncio.get_running_loop().time()
+        ports = [make(self.rpc, SERVICE, self.host, now_s) for make in (rpc_activity, rpc_detailed_activity)]
+        process = process_beans(SERVICE, self.host, self.version, self.started_ms, now_ms, self.loads)
+        return [metrics, refusals, *ports, *process]
 
 
 def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disks, host: str) -> Bean:
@@ -99,6 +107,8 @@ def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disk
         "AvailableVCores": capability.vcores - vcores,
         "BadLocalDirs": disks.bad_local_dirs,
         "BadLogDirs": disks.bad_log_dirs,
+        "GoodLocalDirsDiskUtilizationPerc": disks.good_local_dirs_percent,
+        "GoodLogDirsDiskUtilizationPerc": disks.good_log_dirs_percent,
         "ContainerUsedMemGB": state.containers.pmem_mib // 1024,
         "ContainerUsedVMemGB": state.containers.vmem_mib // 1024,
         "ContainerCpuUtilization": java_float(state.containers.cpu_vcores),

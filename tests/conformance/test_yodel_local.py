@@ -196,6 +196,7 @@ def test_taken_standard_port_is_named_with_the_way_around_it(base: pathlib.Path)
         (("--colocation", "crane", "--nodes", "2"), ("--nodes", "2", "1 with --colocation")),
         (("--colocation", "crane", "--dialect", "native"), ("--dialect", "native", "another one")),
         (("--colocation", "crane", "--vcores", "3"), ("--vcores", "3", "as large as the machine")),
+        (("--wait-s", "601"), ("--wait-s", "601", "1 to 600")),
         (("--dir", "/proc/yodel"), ("--dir", "/proc/yodel", "a directory")),
         (("--dir", "/tmp/a,b"), ("--dir", "/tmp/a,b", "a path of letters")),
     ],
@@ -314,6 +315,65 @@ def test_start_ends_a_stray_program_of_the_directory(base: pathlib.Path) -> None
     assert has_ended(stray)
     stop(again, signal.SIGTERM)
     assert processes_of(base) == []
+
+
+# --- a full disk ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(base: pathlib.Path) -> Iterator[pathlib.Path]:
+    """``base``, in which the cluster has a small disk of its own (needs root)."""
+    place = base / "local"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "tmpfs", place], check=True, timeout=60)
+    yield base
+    subprocess.run(["umount", "-l", place], check=True, timeout=60)
+
+
+def test_full_disk_is_told_and_all_goes_on_when_there_is_room(small: pathlib.Path) -> None:
+    """The ResourceManager lives through it, and comes back where it is killed meanwhile."""
+    cluster = start(small)
+    live_through_a_full_disk(cluster, times=1)
+    live_through_a_full_disk(cluster, times=2, is_killed=True)
+    assert cluster.process.poll() is None
+    stop(cluster, signal.SIGTERM)
+
+
+def live_through_a_full_disk(cluster: Cluster, times: int, *, is_killed: bool = False) -> None:
+    """For so many times now."""
+    place, ids = cluster.directory, [new_id(cluster) for _ in range(20)]
+    ballast = place / "ballast"
+
+    def is_refused() -> bool:
+        fill(ballast)
+        status, text = cluster.curl_post("/apps", shell(ids.pop(), "exit 0"))
+        return status == 503 and f"no space is left on the disk of {place}/rm/rm.db" in text
+
+    def is_told(words: str) -> bool:
+        return cluster.log_tail(100_000).count(words) == times
+
+    wait_for("the store refuses", is_refused)
+    wait_for("a full disk is told", lambda: is_told(f"The disk of {place} is full (64 MiB,"))
+    if is_killed:
+        os.kill(cluster.ready.pids["rm"], signal.SIGKILL)
+        wait_for("it is missed", lambda: '"status": -9' in cluster.log_tail())
+    ballast.unlink()
+    wait_for("it accepts again", lambda: accepts(cluster))
+    wait_for("room is told", lambda: is_told(f"There is room on the disk of {place} again"))
+
+
+def fill(ballast: pathlib.Path) -> None:
+    """To the last page."""
+    with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(1 << 16)):
+            pass
+
+
+def accepts(cluster: Cluster) -> bool:
+    with contextlib.suppress(OSError, ValueError, KeyError, AssertionError, subprocess.SubprocessError):
+        post(cluster, shell(new_id(cluster), "exit 0"))
+        return True
+    return False
 
 
 # --- words ---------------------------------------------------------------------------------------------------------

@@ -246,7 +246,8 @@ def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
         is_told = len(kept) == len(left) and all(figure["amount"] for figure in kept)
         return found if is_told and all(found[name]["published"] for name in left) else None
 
-    for name, one in wait_for("loans", lent).items():
+    wait_for("loans", lambda: published(lender, reserving_node))
+    for name, one in wait_for("loans without what the kubelet keeps", lent).items():
         figures = {figure["name"]: figure["amount"] for figure in one["measured"]}
         limit = left[name] + (EVICTS_BELOW_MIB if name == "memory_mib" else 0)
         assert abs(figures["capacity"] - figures["kubelet-reserved"] - limit) <= 1, one

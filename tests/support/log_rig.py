@@ -24,10 +24,11 @@ from nm_plugin.logs.layout import LogFormat, RemoteLayout
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile, RemoteWriter
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import AppLogs, Journals, LogContext
+from nm_plugin.logs.uploading.local_logs import NothingChosen
 from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
-from nm_plugin.logs.worker import perform
-from nm_plugin.logs.worker_pool import JobFailed
+from nm_plugin.logs.worker import chooser_of, perform
+from nm_plugin.logs.worker_pool import JobFailed, JobRefused
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 
@@ -128,7 +129,11 @@ class InProcess:
             raise JobFailed("Connection refused")
         output = io.BytesIO()
         job = decode(encode(job))
-        done = perform(job, SteppedFiles(self._steps), job.root.removeprefix("file://"), output)
+        try:
+            with contextlib.closing(chooser_of(job)) as chooser:
+                done = perform(job, SteppedFiles(self._steps), job.root.removeprefix("file://"), chooser, output)
+        except NothingChosen as error:
+            raise JobRefused(str(error)) from error
         for kind, data in _frames(output.getvalue()):
             if kind == DATA:
                 yield data

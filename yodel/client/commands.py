@@ -48,6 +48,7 @@ Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id:
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
 
 
+@applications.command("ls", hidden=True)
 @applications.command("list")
 def list_applications(
     server: Server = None,
@@ -259,6 +260,7 @@ def watch(
     run(server, work)
 
 
+@nodes.command("ls", hidden=True)
 @nodes.command("list")
 def list_nodes(
     server: Server = None,
@@ -359,6 +361,7 @@ def segment(text: str) -> str:
     return quote(text, safe=":")
 
 
+@pools.command("ls", hidden=True)
 @pools.command("list")
 def list_pools(server: Server = None, as_json: AsJson = False) -> None:
     r"""List pools: how much nodes lend of each, how much of it is used and free, and whose queues draw on it.

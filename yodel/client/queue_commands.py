@@ -24,13 +24,35 @@ queues = typer.Typer(
 )
 
 
+@queues.command("ls", hidden=True)
+@queues.command("list")
+def list_queues(server: Server = None, as_json: AsJson = False) -> None:
+    """List all queues by their paths.
+
+    Example: yodel queue list
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show_queues
+
+        found = await client.items("/queues", {})
+        if as_json:
+            screen.json(found)
+        else:
+            screen.table(show_queues.QUEUE_HEADS, show_queues.list_rows(found))
+
+    run(server, work)
+
+
 @queues.command("tree")
 def queue_tree(
     watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds, until Ctrl-C.")] = False,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all queues as a tree.  The bar is what a queue holds (#) of what it may hold; | is its guarantee.
+    """Show all queues as a tree.
+
+    OF MAXIMUM is a bar as long as the queue's maximum: # is used, | is its guarantee.
 
     Example: yodel queue tree
 
@@ -54,7 +76,10 @@ def queue_tree(
         if as_json:
             screen.json(found)
             return
-        screen.table(show_queues.QUEUE_HEADS, show_queues.tree_rows(found, is_drawn=screen.is_terminal))
+        if screen.is_terminal:
+            screen.table(show_queues.TREE_HEADS, show_queues.tree_rows(found))
+        else:
+            screen.table(show_queues.QUEUE_HEADS, show_queues.list_rows(found))
         if screen.is_terminal and any(queue["enforcement"] == "observe" for queue in found):
             show.hint('Limits are only observed: queue_enforcement = "limit" in the settings makes them count.')
 

@@ -44,6 +44,7 @@ def _decimal(text: str | float) -> float:
 HEADS = ("WINDOW", "CRON", "ZONE", "SECONDS", "MAXIMUM", "NOTHING_NEW_BEFORE", "STAGES", "NOW")
 
 
+@windows.command("ls", hidden=True)
 @windows.command("list")
 def list_windows(path: Path, server: Server = None, as_json: AsJson = False) -> None:
     """Show the windows of a queue, and which are open.

@@ -46,8 +46,8 @@ APPLICATION_HEADS = (
     "AGE",
 )
 CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "POD", "PHASE")
-POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "OF")
-NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
+POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "RESOURCES")
+NODE_HEADS = ("NODE", "STATE", "ALLOCATABLE", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
 SHUFFLE_HEADS = ("ADDED SETTING", "VALUE", "SAID BY")
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
@@ -239,7 +239,7 @@ def node_facts(node: JsonObject) -> dict[str, str]:
         "Rack": node["rack"],
         "Labels": ", ".join(node["labels"]),
         "Capacity": amount(node["capacity"]),
-        "Lent": f"{amount(lending['lent'])}: {lending['why']}",
+        "Allocatable": f"{amount(lending['lent'])}: {lending['why']}",
         "Used": f"{amount(lending['used'])} by {node['containers']} containers",
         "Free": amount(lending["free"]),
         "Measured": f"{load(measured['containers'])} by containers, {load(measured['node'])} in all"

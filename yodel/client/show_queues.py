@@ -8,29 +8,38 @@ from yodel.client import show
 from yodel.client.api import JsonObject
 from yodel.client.show import amount
 
-QUEUE_HEADS = ("QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED", "PENDING", "RUNNING", "WAITING", "HOLDS")
+QUEUE_HEADS = ("QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED", "PENDING", "RUNNING", "WAITING", "USED%")
+"""The last is of the guarantee, as YARN's used capacity is."""
+TREE_HEADS = (*QUEUE_HEADS, "OF MAXIMUM")
 BAR_LENGTH = 20
 
 
-def tree_rows(queues: Sequence[JsonObject], *, is_drawn: bool) -> list[list[str]]:
-    """Under QUEUE_HEADS, parents before their queues.  Not drawn: whole paths and percents, for programs."""
-    rows = []
-    for queue in sorted(queues, key=lambda queue: queue["path"].split(".")):
-        path = queue["path"]
-        rows.append(
-            [
-                "  " * path.count(".") + queue["name"] if is_drawn else path,
-                queue["state"],
-                amount(queue["guaranteed"]),
-                amount(queue["maximum"]),
-                amount(queue["used"]),
-                amount(queue["pending"]),
-                str(queue["running_applications"]),
-                str(queue["pending_applications"]),
-                _bar(queue) if is_drawn else f"{queue['used_percent']}%",
-            ]
-        )
-    return rows
+def list_rows(queues: Sequence[JsonObject]) -> list[list[str]]:
+    """Under QUEUE_HEADS, with whole paths, parents before their queues."""
+    return [_row(queue["path"], queue) for queue in _in_order(queues)]
+
+
+def tree_rows(queues: Sequence[JsonObject]) -> list[list[str]]:
+    """Under TREE_HEADS."""
+    return [[*_row("  " * queue["path"].count(".") + queue["name"], queue), _bar(queue)] for queue in _in_order(queues)]
+
+
+def _in_order(queues: Sequence[JsonObject]) -> list[JsonObject]:
+    return sorted(queues, key=lambda queue: str(queue["path"]).split("."))
+
+
+def _row(name: str, queue: JsonObject) -> list[str]:
+    return [
+        name,
+        queue["state"],
+        amount(queue["guaranteed"]),
+        amount(queue["maximum"]),
+        amount(queue["used"]),
+        amount(queue["pending"]),
+        str(queue["running_applications"]),
+        str(queue["pending_applications"]),
+        f"{queue['used_percent']:g}%",
+    ]
 
 
 def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, str]:

@@ -28,7 +28,7 @@ async def answer_beans(request: Request, made: Callable[[NamePattern], Awaitable
     name, attribute = query.get("qry", "*:*"), None
     if "get" in query:
         name, separator, attribute = query["get"].partition("::")
-        if not separator or not name or not attribute or "::" in attribute:
+        if not separator or not attribute or "::" in attribute:
             return _answer({"result": "ERROR", "message": "query format is not as expected."})
     try:
         pattern = NamePattern.parse(name)

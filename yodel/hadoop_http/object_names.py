@@ -21,8 +21,8 @@ class NamePattern:
 
     @classmethod
     def parse(cls, text: str) -> NamePattern:
-        """Raises InvalidValue."""
-        domain, colon, rest = text.partition(":")
+        """The empty one is every name's.  Raises InvalidValue."""
+        domain, colon, rest = (text or "*:*").partition(":")
         if not colon or not rest or len(text) > NAME_LENGTH_MAX:
             raise InvalidValue("object name", text[:128], "domain:key=value,…")
         properties: dict[str, re.Pattern[str]] = {}

@@ -1,4 +1,8 @@
-"""The MBeans of the JVM, with what this process uses: its resident memory stands for the heap."""
+"""The MBeans of the JVM, with what this process uses: its resident memory stands for the heap.
+
+Alerts of Ambari's multiply ``SystemCpuLoad`` by a hundred and name ``AvailableProcessors``; a figure that has no source
+is absent.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,64 @@ from yodel.hadoop_http.java_numbers import java_float
 
 OPEN_FILES = Path("/proc/self/fd")
 MIB = 1024.0 * 1024.0
+JAVA_NAMES = {"x86_64": "amd64"}
+"""What Java calls machines otherwise than the kernel does."""
 
 
-def process_beans(service: str, host: str, version: str, started_ms: int, now_ms: int) -> list[Bean]:
+class ProcessorLoads:
+    """Shares of the machine's processors, 0 to 1, that were busy since the look before; of this process first.
+
+    Looks that come within a second of the processors' time see what the one before saw: whoever asks for one bean after
+    the other must not make the time that is looked at ever shorter.
+    """
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._ticks_per_s = os.sysconf("SC_CLK_TCK")
+        self._before = self._ticks()
+        self._loads = (0.0, 0.0)
+
+    def look(self) -> tuple[float, float]:
+        now = self._ticks()
+        own, busy, total = (new - old for new, old in zip(now, self._before, strict=True))
+        if total >= self._ticks_per_s * (os.cpu_count() or 1):
+            self._before, self._loads = now, (_share(own, total), _share(busy, total))
+        return self._loads
+
+    def _ticks(self) -> tuple[int, int, int]:
+        """Of this process, and of all together: busy, and passed.  Guests count with who runs them."""
+        fields = [int(text) for text in (self._proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+        usage = os.times()
+        total, idle = sum(fields), sum(fields[3:5])
+        return round((usage.user + usage.system) * self._ticks_per_s), total - idle, total
+
+
+def _share(part: int, whole: int) -> float:
+    return min(1.0, max(0.0, part / whole))
+
+
+def process_beans(
+    service: str, host: str, version: str, started_ms: int, now_ms: int, loads: ProcessorLoads
+) -> list[Bean]:
     """Of the daemon ``service`` (ResourceManager, NodeManager)."""
-    return beans_of(process_facts(started_ms, now_ms), service, host, version)
+    return beans_of(process_facts(started_ms, now_ms, loads), service, host, version)
 
 
-def process_facts(started_ms: int, now_ms: int) -> dict[str, float]:
+def process_facts(started_ms: int, now_ms: int, loads: ProcessorLoads) -> dict[str, float]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     page = os.sysconf("SC_PAGE_SIZE")
+    pages, memory_kib = _pages(), _memory_kib()
+    process_load, system_load = loads.look()
     return {
-        "resident_bytes": _resident_pages() * page,
+        "process_load": process_load,
+        "system_load": system_load,
+        "virtual_bytes": pages[0] * page,
+        "free_bytes": memory_kib["MemFree"] << 10,
+        "swap_bytes": memory_kib["SwapTotal"] << 10,
+        "free_swap_bytes": memory_kib["SwapFree"] << 10,
+        "open_files_max": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "pid": os.getpid(),
+        "resident_bytes": pages[1] * page,
         "memory_bytes": os.sysconf("SC_PHYS_PAGES") * page,
         "threads": threading.active_count(),
         "collections": sum(generation["collections"] for generation in gc.get_stats()),
@@ -39,9 +89,15 @@ def process_facts(started_ms: int, now_ms: int) -> dict[str, float]:
     }
 
 
-def _resident_pages() -> int:
-    """The second field of statm; reading it does not touch a disk."""
-    return int(Path("/proc/self/statm").read_text().split()[1])
+def _pages() -> tuple[int, int]:
+    """Of its address space, and resident; reading them does not touch a disk."""
+    size, resident, *_ = Path("/proc/self/statm").read_text().split()
+    return int(size), int(resident)
+
+
+def _memory_kib() -> dict[str, int]:
+    lines = (line.partition(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return {name: int(rest.split()[0]) for name, _, rest in lines}
 
 
 def beans_of(facts: Mapping[str, float], service: str, host: str, version: str) -> list[Bean]:
@@ -71,16 +127,30 @@ def beans_of(facts: Mapping[str, float], service: str, host: str, version: str) 
         _platform(
             "OperatingSystem",
             "com.sun.management.internal.OperatingSystemImpl",
-            AvailableProcessors=int(facts["processors"]),
-            SystemLoadAverage=facts["load_average"],
-            ProcessCpuTime=int(facts["cpu_s"] * 1e9),
             OpenFileDescriptorCount=int(facts["open_files"]),
+            MaxFileDescriptorCount=int(facts["open_files_max"]),
+            CommittedVirtualMemorySize=int(facts["virtual_bytes"]),
+            TotalSwapSpaceSize=int(facts["swap_bytes"]),
+            FreeSwapSpaceSize=int(facts["free_swap_bytes"]),
+            ProcessCpuTime=int(facts["cpu_s"] * 1e9),
+            FreeMemorySize=int(facts["free_bytes"]),
+            TotalMemorySize=int(facts["memory_bytes"]),
+            CpuLoad=facts["system_load"],
+            ProcessCpuLoad=facts["process_load"],
+            FreePhysicalMemorySize=int(facts["free_bytes"]),
             TotalPhysicalMemorySize=int(facts["memory_bytes"]),
+            SystemCpuLoad=facts["system_load"],
             Name="Linux",
+            Version=os.uname().release,
+            AvailableProcessors=int(facts["processors"]),
+            Arch=JAVA_NAMES.get(os.uname().machine, os.uname().machine),
+            SystemLoadAverage=facts["load_average"],
         ),
         _platform(
             "Runtime",
             "sun.management.RuntimeImpl",
+            Name=f"{int(facts['pid'])}@{host}",
+            Pid=int(facts["pid"]),
             StartTime=int(facts["started_ms"]),
             Uptime=int(facts["uptime_ms"]),
             VmName="Yodel",

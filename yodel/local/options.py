@@ -18,6 +18,7 @@ NODE_MEMORY_MAX_MIB = 8192
 """``yarn.nodemanager.resource.memory-mb``'s default."""
 NODE_MEMORY_MIN_MIB = 2048
 VCORES_DEFAULT = 8
+WAIT_MAX_S = 600
 _PLAIN_PATH = re.compile(r"[\w./+@=~-]+")
 """The directory becomes part of Java class paths, URLs, comma lists and launch scripts."""
 
@@ -42,6 +43,8 @@ class LocalOptions:
     dialect: str = "native"
     colocation: str | None = None
     """The preset by which what is unused on this machine is lent; None: nothing is."""
+    wait_s: int = WAIT_MAX_S
+    """How long processes that live may take to start."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(os.path.abspath(self.directory)))
@@ -59,6 +62,8 @@ class LocalOptions:
             raise InvalidValue("--memory-mib", self.memory_mib, expected)
         if self.vcores < 1:
             raise InvalidValue("--vcores", self.vcores, "at least 1")
+        if not 1 <= self.wait_s <= WAIT_MAX_S:
+            raise InvalidValue("--wait-s", self.wait_s, f"1 to {WAIT_MAX_S} (seconds)")
         if self.colocation is not None:
             self._check_colocation(self.colocation)
 

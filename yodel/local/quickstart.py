@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import structlog
 
 from yodel.errors import Refused, Unavailable
 from yodel.local.atomic_file import write_atomically
@@ -39,11 +41,16 @@ from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, NodePorts, Ports, choose_ports
 from yodel.local.supervisor import Child, Supervised
 
-READY_TIMEOUT_S = 60.0
 POLL_INTERVAL_S = 0.05
+STILL_STARTING_S = 30.0
+"""How often a start that takes long is told to go on."""
+FULL_LOOK_S = 5.0
+FULL_BYTES = 1 << 20
+"""Free bytes below which a disk counts as full: what must be written is a few pages at a time."""
 POLL_TIMEOUT_S = 5.0
 PID_BYTES_MAX = 20
 Say = Callable[[str], None]
+log = structlog.get_logger("yodel.local")
 
 
 async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> None:
@@ -62,7 +69,7 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
             say("Ended what an earlier yodel local left here.")
         ports = choose_ports(options.ports, options.nodes, directory / "ports.json")
         write_configuration(options, ports)
-        cluster = _Cluster(directory, ports)
+        cluster = _Cluster(options, ports, say)
         try:
             say(f"Starting a ResourceManager, a small Kubernetes and {len(ports.nodes)} node agent(s) …")
             if await _unless_stopped(cluster.start(), stop):
@@ -79,18 +86,23 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
 class _Cluster:
     """The processes of one local cluster."""
 
-    def __init__(self, directory: Path, ports: Ports) -> None:
-        self._directory, self._ports = directory, ports
+    def __init__(self, options: LocalOptions, ports: Ports, say: Say) -> None:
+        self._directory, self._wait_s = options.directory, options.wait_s
+        self._ports, self._say = ports, say
         self._kube = Supervised(self._kube_child())
         self._rm = Supervised(self._rm_child())
         self._agents = [Supervised(self._agent_child(node)) for node in ports.nodes]
 
     async def start(self) -> None:
         """All at once: each waits for the others by trying again."""
+        until_s = asyncio.get_running_loop().time() + self._wait_s
         async with asyncio.TaskGroup() as tasks:
-            for child in self._all():
-                tasks.create_task(child.start(), name=child.child.role)
-        await self._until_nodes_run()
+            telling = tasks.create_task(self._say_what_starts(), name="start")
+            async with asyncio.TaskGroup() as starts:
+                for child in self._all():
+                    starts.create_task(child.start(), name=child.child.role)
+            await self._until_nodes_run(until_s)
+            telling.cancel()
 
     async def watch(self, stop: asyncio.Event) -> None:
         """Keep all alive, and ready.json true, until told to stop."""
@@ -98,6 +110,7 @@ class _Cluster:
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(c.keep(restarted), name=c.child.role) for c in self._all()]
             background.append(tasks.create_task(self._keep_ready(restarted), name="ready.json"))
+            background.append(tasks.create_task(self._tell_of_a_full_disk(), name="disk"))
             await stop.wait()
             for task in background:
                 task.cancel()
@@ -115,7 +128,36 @@ class _Cluster:
         while True:
             await restarted.wait()
             restarted.clear()
-            self.write_ready()
+            try:
+                self.write_ready()
+            except OSError as error:
+                log.error("ready.json is not written", reason=str(error))
+                await asyncio.sleep(FULL_LOOK_S)
+                restarted.set()
+
+    async def _tell_of_a_full_disk(self) -> None:
+        """Processes go on by themselves once there is room: what fails is tried again, and what ended is started."""
+        was_full = False
+        while True:
+            usage = await asyncio.to_thread(shutil.disk_usage, self._directory)
+            is_full = usage.free < FULL_BYTES
+            if is_full and not was_full:
+                self._say(
+                    f"The disk of {self._directory} is full ({usage.total >> 20} MiB, {usage.free >> 10} KiB free): "
+                    "nothing is accepted, and no log is written, until there is room."
+                )
+            elif was_full and not is_full:
+                self._say(f"There is room on the disk of {self._directory} again ({usage.free >> 20} MiB free).")
+            was_full = is_full
+            await asyncio.sleep(FULL_LOOK_S)
+
+    async def _say_what_starts(self) -> None:
+        waited_s = 0.0
+        while True:
+            await asyncio.sleep(STILL_STARTING_S)
+            waited_s += STILL_STARTING_S
+            logs = self._directory / "logs"
+            self._say(f"Still starting after {waited_s:.0f} s, of at most {self._wait_s} (--wait-s); see {logs} …")
 
     def _ready(self) -> dict[str, Any]:
         ports = self._ports
@@ -140,10 +182,10 @@ class _Cluster:
             "pids": {"supervisor": os.getpid(), **{child.child.role: child.pid for child in self._all()}},
         }
 
-    async def _until_nodes_run(self) -> None:
+    async def _until_nodes_run(self, until_s: float) -> None:
         """Raises Unavailable when they do not in time, or a process ends meanwhile."""
         try:
-            async with asyncio.timeout(READY_TIMEOUT_S):
+            async with asyncio.timeout_at(until_s):
                 while not await self._nodes_run():
                     for child in self._all():
                         if not child.is_alive:
@@ -151,7 +193,7 @@ class _Cluster:
                     await asyncio.sleep(POLL_INTERVAL_S)
         except TimeoutError:
             logs = ", ".join(str(agent.child.log_path) for agent in self._agents)
-            raise Unavailable(f"node agents did not register within {READY_TIMEOUT_S:.0f} s; see {logs}") from None
+            raise Unavailable(f"node agents did not register within {self._wait_s} s (--wait-s); see {logs}") from None
 
     async def _nodes_run(self) -> bool:
         url = f"http://{HOST}:{self._ports.webapp}/ws/v1/cluster/metrics"
@@ -181,7 +223,7 @@ class _Cluster:
             command=(sys.executable, "-m", module, *arguments),
             log_path=self._directory / "logs" / f"{role}.log",
             tells_readiness=tells_readiness,
-            ready_timeout_s=READY_TIMEOUT_S,
+            ready_timeout_s=self._wait_s,
         )
 
 

@@ -40,7 +40,7 @@ class Child:
     log_path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     tells_readiness: bool = False
-    ready_timeout_s: float = 60.0
+    ready_timeout_s: float = 600.0
     stop_timeout_s: float = 10.0
 
 
@@ -51,7 +51,9 @@ class ChildFailed(Unavailable):
     def __init__(self, child: Child, status: int | None) -> None:
         self.role, self.status = child.role, status
         what = f"was not ready after {child.ready_timeout_s:.0f} s" if status is None else f"ended with status {status}"
-        super().__init__(f"{child.role} {what}; end of {child.log_path}:\n{_tail(child.log_path)}")
+        written = _tail(child.log_path)
+        told = f"end of {child.log_path}:\n{written}" if written else f"it wrote nothing to {child.log_path}"
+        super().__init__(f"{child.role} {what}; {told}")
 
 
 class Supervised:
@@ -106,8 +108,8 @@ class Supervised:
             log.warning("process ended, starting it again", role=self.child.role, status=status)
             try:
                 await self.start()
-            except ChildFailed as error:
-                log.error("process did not come back", role=self.child.role, status=error.status)
+            except (ChildFailed, OSError) as error:  # its log cannot be opened either on a disk that is full
+                log.error("process did not come back", role=self.child.role, reason=str(error).partition("\n")[0])
             else:
                 restarted.set()
 

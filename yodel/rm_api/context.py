@@ -17,6 +17,7 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.domain.queues.history import TreeChange
+from yodel.hadoop_http.process_beans import ProcessorLoads
 from yodel.ports.clock import Clock
 from yodel.rm_api.body_room import BodyRoom
 from yodel.rm_api.body_turns import BodyTurns
@@ -138,6 +139,7 @@ class RestServices:
     observed: Callable[[ContainerId], PodObservation | None] = lambda _: None
     """A container's pod as it was last seen."""
     namespace: str = "default"
+    processor_loads: ProcessorLoads = field(default_factory=ProcessorLoads)
     """Where the pods are."""
     conf: Callable[[], Mapping[str, str]] = dict
     """The settings under the names of Hadoop's properties."""

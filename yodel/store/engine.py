@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 import sqlite3
 import stat
 import time
@@ -29,6 +30,8 @@ POSTGRES = "postgresql+asyncpg"
 DRIVERS = (SQLITE, POSTGRES)
 
 STATEMENT_TIMEOUT_S = 10.0
+FULL_BYTES = 1 << 20
+"""Free bytes below which an error of SQLite's is put down to its disk: a commit is a few pages at a time."""
 
 BUGS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
 """Errors which say that our statement is wrong: trying again does not help, so they are not Unavailable."""
@@ -85,8 +88,9 @@ def engine_for(
 
 
 @asynccontextmanager
-async def answering(what: str, timeout_s: float) -> AsyncIterator[None]:
-    """Give the database this long; its failures become one exception.
+async def answering(what: str, timeout_s: float, url: URL | None = None) -> AsyncIterator[None]:
+    """Give the database this long; its failures become one exception, which says of the file of ``url`` whether its
+    disk is full.
 
     Raises:
         Unavailable: no answer in time, or one that says "not now".  Whether a commit happened is then unknown.
@@ -99,7 +103,18 @@ async def answering(what: str, timeout_s: float) -> AsyncIterator[None]:
     except TimeoutError as error:
         raise Unavailable(f"The store did not {what} within {timeout_s:g} s") from error
     except (exc.DBAPIError, exc.TimeoutError, OSError) as error:
-        raise Unavailable(f"The store could not {what}: {_reason(error)}") from error
+        raise Unavailable(f"The store could not {what}: {_reason(error)}{_full_disk(url)}") from error
+
+
+def _full_disk(url: URL | None) -> str:
+    """SQLite's words for it are many ("disk I/O error", where the write-ahead log cannot grow), and name no file."""
+    if url is None or url.drivername != SQLITE or not url.database:
+        return ""
+    try:
+        free_bytes = shutil.disk_usage(Path(url.database).absolute().parent).free
+    except OSError:
+        return ""
+    return f" (no space is left on the disk of {url.database})" if free_bytes < FULL_BYTES else ""
 
 
 def _reason(error: Exception) -> str:

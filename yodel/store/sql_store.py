@@ -96,7 +96,7 @@ class SqlStore:
             LeadLost: another leads by now.
             Unavailable: the database does not answer.
         """
-        async with answering("open", OPEN_TIMEOUT_S), self._engine.begin() as connection:
+        async with answering("open", OPEN_TIMEOUT_S, self._engine.url), self._engine.begin() as connection:
             await connection.run_sync(require_usable)
             if self._lead is not None:
                 self._lead.require()
@@ -126,7 +126,10 @@ class SqlStore:
             self._lead.require()
         is_sent = False
         try:
-            async with answering("commit", self._commit_timeout_s), self._engine.connect() as connection:
+            async with (
+                answering("commit", self._commit_timeout_s, self._engine.url),
+                self._engine.connect() as connection,
+            ):
                 transaction = await connection.begin()
                 await self._prove_epoch(connection, self._epoch, commit)
                 await self._write(connection, commit.rows)
@@ -155,7 +158,10 @@ class SqlStore:
             Unavailable: the database does not answer, or a commit is still under way.
         """
         assert self._epoch is not None, "the store is not open"
-        async with answering("tell its last commit", self._commit_timeout_s), self._engine.begin() as connection:
+        async with (
+            answering("tell its last commit", self._commit_timeout_s, self._engine.url),
+            self._engine.begin() as connection,
+        ):
             row = (await connection.execute(_LAST_COMMIT)).mappings().one()
         if row["epoch"] != self._epoch:
             raise _fenced_out(self._epoch)

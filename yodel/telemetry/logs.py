@@ -2,13 +2,16 @@
 
 What libraries say through Python's ``logging`` (uvicorn, asyncio, SQLAlchemy), and warnings, become lines of the same
 form, from ``warning`` on: what they tell of each connection is nothing for an operator, unless the level is ``debug``.
+
+A line that cannot be written, as on a full disk, is lost: no process ends for want of room for what it has to say.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -25,6 +28,21 @@ class _Routed(logging.Handler):
             self.handleError(record)
 
 
+class _Lossy:
+    """What a logger prints to."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
 def configure(level: str = "info", style: str = "json") -> None:
     """Set structlog and ``logging`` up for the process.  ``style`` is ``json`` or ``console``."""
     renderer: Any = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer()
@@ -37,7 +55,7 @@ def configure(level: str = "info", style: str = "json") -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     logging.captureWarnings(True)

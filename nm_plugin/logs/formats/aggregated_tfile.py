@@ -66,6 +66,20 @@ class AggregatedLog:
         self._left -= len(data)
         return data
 
+    def between(self, start: int, end: int) -> Iterator[bytes]:
+        """A part of a log of which nothing was read."""
+        self.skip(start)
+        while self._left > self.size_bytes - end:
+            data = self._value.read_exactly(min(READ_BYTES, self._left - (self.size_bytes - end)))
+            self._left -= len(data)
+            yield data
+
+    def skip(self, count: int | None = None) -> None:
+        """So many bytes on, or to its end."""
+        passed = self._left if count is None else min(count, self._left)
+        self._value.skip(passed)
+        self._left -= passed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TFileHead:
@@ -97,8 +111,7 @@ def logs(file: RandomFile, container: str | None = None) -> Iterator[AggregatedL
             continue
         while (log := _next_log(name, value)) is not None:
             yield log
-            while log.read():
-                pass
+            log.skip()
         if container is not None:
             return
 

@@ -25,7 +25,7 @@ from nm_plugin.logs.formats.java_objects import (
     ObjectWriter,
     read_object,
 )
-from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile, tell_inflated
 from nm_plugin.logs.formats.tfile import COMPRESSIONS, READ_BYTES, Sink
 
 UID_BYTES = 32
@@ -178,6 +178,26 @@ def read_index(file: RandomFile, application: str, end_bytes: int | None = None)
     return decode_index(file.read_at(end - _TRAILER_BYTES - length, length))
 
 
+def read_between(file: RandomFile, compression: str, log: IndexedLog, start: int, end: int) -> Iterator[bytes]:
+    """A log's bytes from ``start`` to ``end``, in parts.  What is stored as it is is read from there.
+
+    Raises CorruptLogFile.
+    """
+    if compression == "none" and log.stored_bytes == log.size_bytes:
+        while start < end:
+            yield file.read_at(log.offset + start, count := min(READ_BYTES, end - start))
+            start += count
+        return
+    position = 0
+    for part in read_log(file, compression, log):
+        kept = part[max(0, start - position) : max(0, end - position)]
+        position += len(part)
+        if kept:
+            yield kept
+        if position >= end:
+            return
+
+
 def read_log(file: RandomFile, compression: str, log: IndexedLog) -> Iterator[bytes]:
     """A log's bytes in parts.  Raises CorruptLogFile."""
     inflate = zlib.decompressobj() if compression == "gz" else None
@@ -195,6 +215,7 @@ def read_log(file: RandomFile, compression: str, log: IndexedLog) -> Iterator[by
             except zlib.error as error:
                 raise CorruptLogFile(f"a log cannot be decompressed: {error}") from error
             tail = inflate.unconsumed_tail
+            tell_inflated(file, len(data))
         given += len(data)
         if given > log.size_bytes:
             break

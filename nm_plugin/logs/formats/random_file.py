@@ -6,6 +6,7 @@ Everything read from such a file was written by somebody else: every length is b
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +66,28 @@ class BytesFile:
         if len(data) != count:
             raise CorruptLogFile(f"it ends before byte {offset + count}")
         return data
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFile:
+    """Another file, of which is told how much is read of it, and inflated (``tell_inflated``)."""
+
+    file: RandomFile
+    tell: Callable[[int], None]
+
+    @property
+    def size_bytes(self) -> int:
+        return self.file.size_bytes
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        self.tell(count)
+        return self.file.read_at(offset, count)
+
+
+def tell_inflated(file: RandomFile, count: int) -> None:
+    """A little that was read may be a thousand times as much, and the work of a while."""
+    if isinstance(file, ToldFile):
+        file.tell(count)
 
 
 class Cursor:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from nm_plugin.logs.formats.random_file import CorruptLogFile, Cursor, RandomFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile, Cursor, RandomFile, tell_inflated
 
 MAGIC = bytes.fromhex("d111d36891b5d7b639df414092bae150")
 BLOCK_BYTES_MIN = 262144  # yarn.nodemanager.logaggregation TFile.Writer: 256 * 1024
@@ -21,6 +21,7 @@ CHUNK_BYTES = 1 << 20  # tfile.io.chunk.size
 KEY_BYTES_MAX = 64 << 10
 INDEX_BYTES_MAX = 64 << 20
 READ_BYTES = 256 << 10
+AFTER_SKIP_BYTES = 1 << 10
 COMPRESSIONS = ("none", "gz")
 _TRAILER_BYTES = 28
 _VERSION = b"\x00\x01\x00\x00"
@@ -227,11 +228,12 @@ class TFileReader:
         """Keys and values in order; a value may be read until the next record is asked for."""
         for region, count in zip(self._blocks, self._records, strict=True):
             block = _BlockReader(self._file, region, self._compression)
-            for _ in range(count):
+            for number in range(count):
                 key = block.read(_bounded(read_vint(block)))
                 value = TFileValue(block)
                 yield key, value
-                value.skip()
+                if number < count - 1:
+                    value.skip()
 
     def _meta_index(self) -> dict[str, tuple[str, Region]]:
         size = self._file.size_bytes
@@ -284,10 +286,13 @@ class TFileValue:
             raise CorruptLogFile("a record ends too early")
         return data
 
-    def skip(self) -> None:
-        """To the value's end."""
-        while self.read(READ_BYTES):
-            pass
+    def skip(self, count: int = 2**63 - 1) -> None:
+        """So many bytes on, or to the value's end.  What is stored as it is is passed over unread."""
+        while count > 0 and self._fill():
+            passed = min(count, self._left)
+            self._block.skip(passed)
+            self._left -= passed
+            count -= passed
 
     def _fill(self) -> bool:
         while self._left == 0:
@@ -301,7 +306,10 @@ class TFileValue:
 
 
 class _BlockReader:
-    """A block's raw bytes; keeps little of them in memory."""
+    """A block's raw bytes; keeps little of them in memory.
+
+    After a skip little is read at first, as what comes next may be no more than the length of what is skipped then.
+    """
 
     def __init__(self, file: RandomFile, region: Region, compression: str) -> None:
         self._file, self._offset = file, region.offset
@@ -309,6 +317,20 @@ class _BlockReader:
         self._inflate = zlib.decompressobj() if compression == "gz" else None
         self._buffer = b""
         self._position = 0
+        self._read_bytes = READ_BYTES
+
+    def skip(self, count: int) -> None:
+        """Raises CorruptLogFile."""
+        while count > (left := len(self._buffer) - self._position):
+            count -= left
+            self._buffer, self._position = b"", 0
+            if self._inflate is None:
+                if count > self._end - self._offset:
+                    raise CorruptLogFile("a block ends too early")
+                self._offset, self._read_bytes = self._offset + count, AFTER_SKIP_BYTES
+                return
+            self._buffer = self._next()
+        self._position += count
 
     def read(self, count: int) -> bytes:
         """Exactly; raises CorruptLogFile."""
@@ -327,9 +349,10 @@ class _BlockReader:
             if self._inflate is not None and self._inflate.unconsumed_tail:
                 data = self._decompress(self._inflate.unconsumed_tail)
             else:
-                count = min(READ_BYTES, self._end - self._offset)
+                count = min(self._read_bytes, self._end - self._offset)
                 if count <= 0:
                     raise CorruptLogFile("a block ends too early")
+                self._read_bytes = min(2 * self._read_bytes, READ_BYTES)
                 stored = self._file.read_at(self._offset, count)
                 self._offset += count
                 data = stored if self._inflate is None else self._decompress(stored)
@@ -339,9 +362,11 @@ class _BlockReader:
     def _decompress(self, stored: bytes) -> bytes:
         assert self._inflate is not None
         try:
-            return self._inflate.decompress(stored, READ_BYTES)
+            data = self._inflate.decompress(stored, READ_BYTES)
         except zlib.error as error:
             raise CorruptLogFile(f"a block cannot be decompressed: {error}") from error
+        tell_inflated(self._file, len(data))
+        return data
 
 
 def _read_region(cursor: Cursor) -> Region:

@@ -9,46 +9,46 @@ Refuses: files that name another owner than the directory's, for a link may have
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX
-from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile, ToldFile
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import TEMPORARY_SUFFIX
 from nm_plugin.logs.published import own_files, read_checksum
-from nm_plugin.logs.reading import log_text
-from nm_plugin.logs.reading.shown import Shown, cut, shown_logs
+from nm_plugin.logs.reading.shown import Emit, Progress, Shown, emit_text, shown_logs
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
 
 LISTED_MAX = 10_000
 FORBIDDEN, MISSING, FOUND = "forbidden", "missing", "found"
 
-Emit = Callable[[bytes], None]
+Visited = Iterator[tuple[RemoteFile, Iterator[Shown]]]
 
 
 class _Forbidden(Exception):
     """The viewer may not see what is in a file."""
 
 
-def recall(remote: RemoteFiles, root: str, job: Recall, emit: Emit) -> dict[str, Any]:
+def recall(remote: RemoteFiles, root: str, job: Recall, emit: Emit, progress: Progress) -> dict[str, Any]:
     """``{"outcome": FOUND | MISSING | FORBIDDEN, "files": [{"file", "logs": [[name, size, ms]]}]}``.
 
     With a ``file_name`` the text goes to ``emit`` and ``files`` stays empty.  Of FORBIDDEN nothing was emitted, unless
     files of one application disagree.
     """
     try:
-        files = _emitted(remote, root, job, emit) if job.file_name else _listed(remote, root, job)
+        visited = _visited(remote, root, job, progress)
+        files = _emitted(visited, job, emit) if job.file_name else _listed(visited)
     except _Forbidden:
         return {"outcome": FORBIDDEN, "files": []}
     return {"outcome": FOUND if files else MISSING, "files": [] if job.file_name else files}
 
 
-def _listed(remote: RemoteFiles, root: str, job: Recall) -> list[dict[str, Any]]:
+def _listed(visited: Visited) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
     count = 0
-    for file, logs in _visited(remote, root, job):
+    for file, logs in visited:
         found = [[name, size, ms] for (name, size, ms, _), _ in zip(logs, range(LISTED_MAX - count), strict=False)]
         count += len(found)
         if found:
@@ -56,22 +56,18 @@ def _listed(remote: RemoteFiles, root: str, job: Recall) -> list[dict[str, Any]]
     return result
 
 
-def _emitted(remote: RemoteFiles, root: str, job: Recall, emit: Emit) -> list[dict[str, Any]]:
+def _emitted(visited: Visited, job: Recall, emit: Emit) -> list[dict[str, Any]]:
     """Something when there was something."""
     result = []
-    for file, logs in _visited(remote, root, job):
-        for name, size, modified_ms, parts in logs:
-            if name != job.file_name:
-                continue
-            result.append({"file": file.name})
-            emit(log_text.head(job.container, file.name, "AGGREGATED", name, modified_ms, size))
-            for data in cut(parts, *log_text.shown_range(size, job.size_bytes)):
-                emit(data)
-            emit(log_text.aggregated_tail(name))
+    for file, logs in visited:
+        for log in logs:
+            if log[0] == job.file_name:
+                result.append({"file": file.name})
+                emit_text(job, file, log, emit)
     return result
 
 
-def _visited(remote: RemoteFiles, root: str, job: Recall) -> Iterator[tuple[RemoteFile, Iterator[Shown]]]:
+def _visited(remote: RemoteFiles, root: str, job: Recall, progress: Progress) -> Visited:
     """The files with what each has of the container; all of a node's, and no other node's once there was something.
 
     Raises _Forbidden.
@@ -87,7 +83,8 @@ def _visited(remote: RemoteFiles, root: str, job: Recall) -> Iterator[tuple[Remo
         has_any = False
         for file in group:
             # A file that is no aggregated log is passed over: it hides no other.
-            with remote.open(f"{directory}/{file.name}") as content, contextlib.suppress(CorruptLogFile):
+            with remote.open(f"{directory}/{file.name}") as opened, contextlib.suppress(CorruptLogFile):
+                content = ToldFile(opened, progress)
                 end = ends.get(file.name, file.size_bytes)
                 if not end:
                     continue  # its first append is under way

@@ -32,6 +32,7 @@ from nm_plugin.logs.uploading import journal
 from nm_plugin.logs.uploading.journal import AppLogs, LogContext
 from nm_plugin.logs.uploading.retention import Kept, check_interval_s
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts, Uploads
+from nm_plugin.logs.worker_pool import JobRefused
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.errors import YodelError
 
@@ -236,7 +237,7 @@ class LogAggregator:
             self._say(logs.application_id, LogStatus.RUNNING, self._text(logs, "successfully "))
 
     async def _upload_rest(self, logs: AppLogs) -> bool:
-        """Until it succeeded, or it is time to give up: then False."""
+        """Until it succeeded; False: it cannot, or it is time to give up."""
         deadline_s = time.monotonic() + self._settings.give_up_s
         delay_s = self._settings.retry_min_s
         while not logs.is_complete:
@@ -248,6 +249,9 @@ class LogAggregator:
                 await self._uploads.publish(logs, is_final=True)
             except (YodelError, OSError) as error:
                 self._failed(logs, error)
+                if isinstance(error, JobRefused):
+                    self._say(logs.application_id, LogStatus.FAILED, f"{self._text(logs, 'failed ')}{error}")
+                    return False
                 if time.monotonic() + delay_s > deadline_s:
                     self._say(logs.application_id, LogStatus.FAILED, self._text(logs, "failed "))
                     return False

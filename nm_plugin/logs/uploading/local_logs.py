@@ -8,54 +8,67 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nm_plugin.host.name_patterns import Matcher, PatternTooHard
 from nm_plugin.logs.formats.random_file import TEXT_BYTES_MAX
-from yodel.domain.java_patterns import NotTranslated, to_python
+from yodel.errors import InvalidValue, YodelError
 
-FILES_MAX = 10_000  # of one container
+FILES_MAX = 10_000  # of one container, and chosen
 READ_BYTES = 256 << 10
 PADDING = b"\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Patterns of a LogAggregationContext, translated from Java's (``selected_by``).
+class NothingChosen(YodelError):
+    """It cannot be told which logs are to be published, and never will be."""
 
-    A name is kept when ``include`` is found in it and ``exclude`` is not; an absent one decides nothing.
+
+class Chooser:
+    """Chooses logs by the patterns of a LogAggregationContext, once; ``close`` it in any case.
+
+    A name is chosen when ``include`` is found in it and ``exclude`` is not; an empty one decides nothing.  An include
+    pattern that cannot be matched here, or takes too long, includes all.  Forks: to be made before there are threads.
     """
 
-    include: re.Pattern[str] | None = None
-    exclude: re.Pattern[str] | None = None
-    warning: str = ""
-    """Why all names are included, when that is not what the pattern says."""
+    def __init__(self, include: str, exclude: str) -> None:
+        self._include, self._exclude = (
+            Matcher(pattern, f"log {kind} pattern", searches=True) if pattern else None
+            for kind, pattern in (("include", include), ("exclude", exclude))
+        )
+        self.warning = ""
+        """Why all names are included, when that is not what the pattern says."""
 
-    def keeps(self, name: str) -> bool:
-        if self.include is not None and self.include.search(name) is None:
-            return False
-        return self.exclude is None or self.exclude.search(name) is None
+    def chosen(self, names: Iterable[str]) -> frozenset[str]:
+        """Raises NothingChosen: a pattern that is none, or excludes nobody knows what.
 
+        The ResourceManager refuses both at submission, but for what takes too long.
+        """
+        listed = sorted(set(names))
+        try:
+            included = frozenset(listed) if self._include is None else self._included(self._include, listed)
+            if self._exclude is None:
+                return included
+            excluded = self._exclude.matching(listed)
+        except (InvalidValue, PatternTooHard) as error:
+            raise NothingChosen(str(error)) from error
+        if self._exclude.warning:
+            raise NothingChosen(f"Nothing would be excluded: {self._exclude.warning}")
+        return included - excluded
 
-def selected_by(include: str, exclude: str) -> Selection:
-    """Return what these patterns select; an include pattern that cannot be translated selects all.
+    def _included(self, matcher: Matcher, listed: list[str]) -> frozenset[str]:
+        try:
+            included, warning = matcher.matching(listed), matcher.warning
+        except PatternTooHard as error:
+            included, warning = frozenset(listed), str(error)
+        self.warning = f"All logs are included: {warning}" if warning else ""
+        return included
 
-    Raises:
-        RefusedByJava: a pattern that is none.  The ResourceManager refuses it at submission, and
-        NotTranslated, re.error: an exclude pattern that it should have refused.
-    """
-    excluded, warning = _compiled(exclude), ""
-    try:
-        included = _compiled(include)
-    except (NotTranslated, re.error, RecursionError, OverflowError) as error:
-        included, warning = None, f"All logs are included: {error}"
-    return Selection(include=included, exclude=excluded, warning=warning)
-
-
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    return re.compile(to_python(pattern)) if pattern else None
+    def close(self) -> None:
+        for matcher in (self._include, self._exclude):
+            if matcher is not None:
+                matcher.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +83,17 @@ class LocalLog:
     modified_ms: int
 
 
-def find(log_dirs: tuple[str, ...], application: str, container: str, selection: Selection) -> list[LocalLog]:
-    """The container's logs on all disks, sorted by directory and name, at most FILES_MAX."""
+def find(log_dirs: tuple[str, ...], application: str, container: str) -> list[LocalLog]:
+    """The container's logs on all disks, sorted by directory and name."""
     found: list[LocalLog] = []
     for log_dir in sorted(log_dirs):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             directory = _open_directory(log_dir, application, container, stack)
             for name in sorted(os.listdir(directory)):
                 log = _local_log(directory, log_dir, application, container, name)
-                if log is not None and selection.keeps(name):
+                if log is not None:
                     found.append(log)
-    return found[:FILES_MAX]
+    return found
 
 
 def _local_log(directory: int, log_dir: str, application: str, container: str, name: str) -> LocalLog | None:

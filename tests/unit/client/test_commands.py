@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -38,6 +39,7 @@ COMMANDS = (
     "node list",
     "node show",
     "pool list",
+    "queue list",
     "queue tree",
     "queue show",
     "queue set",
@@ -147,6 +149,51 @@ def test_unusable_server_is_a_misuse(net: Net, command: str) -> None:
     result = run(*command.split(), "--server", "rm:8088")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "error: Invalid --server: 'rm:8088'; expected a URL like http://rm-host:8088\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("app ls", "app list"),
+        ("apps", "app list"),
+        ("apps --json", "app list --json"),
+        ("apps ls --limit 1", "app list --limit 1"),
+        (f"apps show {RUNNING.id}", f"app show {RUNNING.id}"),
+        ("nodes", "node list"),
+        ("node ls", "node list"),
+        ("pools", "pool list"),
+        ("queues", "queue list"),
+        ("queue ls", "queue list"),
+        ("queue window ls root.default", "queue window list root.default"),
+    ],
+)
+def test_what_users_of_kubectl_type_is_understood(net: Net, typed: str, meant: str) -> None:
+    found, expected = run(*typed.split()), run(*meant.split())
+    assert (found.exit_code, found.stdout) == (0, expected.stdout), found.output
+
+
+def test_help_lists_each_command_once() -> None:
+    for words in ((), ("app",), ("queue",)):
+        listed = run(*words, "--help").output
+        assert not re.search(r"^│ (apps|nodes|pools|queues|ls) ", listed, re.M), listed
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_given_a_script(shell: str) -> None:
+    printed = run("completion", shell)
+    assert (printed.exit_code, f"_YODEL_COMPLETE=complete_{shell}" in printed.stdout) == (0, True)
+    assert run("completion", "tcsh").exit_code == 2
+
+
+def test_bash_completes_commands_and_options() -> None:
+    program = Path(sys.executable).with_name("yodel")
+    script = f"""PATH={program.parent}:$PATH; source <(yodel completion bash)
+        for line in "yodel queue se" "yodel app kill --re"; do
+            COMP_WORDS=($line) COMP_CWORD=$(( $(wc -w <<< "$line") - 1 ))
+            _yodel_completion yodel; echo "${{COMPREPLY[@]}}"
+        done"""
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["set", "--reason"], done.stderr
 
 
 def test_server_that_is_down_is_a_failure(net: Net) -> None:
@@ -343,7 +390,7 @@ def test_watch_of_all_prints_lines_until_it_is_refused(net: Net, monkeypatch: py
 
 def test_pools_are_listed_with_what_is_free(net: Net) -> None:
     head, pool = lines(run("pool", "list"))
-    assert head == ["POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "OF"]
+    assert head == ["POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "RESOURCES"]
     assert pool[:4] == ["native", "8192 MiB, 8 vcores", "6144 MiB, 6 vcores", "2048 MiB, 2 vcores"]
     assert pool[4:] == ["1", "root.default", "cpu, memory"]
     (shown,) = read(run("pool", "list", "--json"))
@@ -352,7 +399,7 @@ def test_pools_are_listed_with_what_is_free(net: Net) -> None:
 
 def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
     head, node, gone = lines(run("node", "list"))
-    assert head[2:5] == ["LENT", "USED", "FREE"]
+    assert head[2:5] == ["ALLOCATABLE", "USED", "FREE"]
     assert node[:5] == [str(NODE.id), "RUNNING", "8192 MiB, 8 vcores", "4096 MiB, 4 vcores", "4096 MiB, 4 vcores"]
     assert (head[-2], node[-2], gone[-2]) == ("KUBERNETES NODE", "kube-1", "-")
     assert (gone[0], gone[-1]) == (str(GONE.id), "nothing: the node is LOST (silent)")
@@ -362,7 +409,7 @@ def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
 @pytest.mark.parametrize("node", ["node-1", "node-1:8041", "kube-1"])
 def test_node_is_shown_by_its_host_its_id_or_its_name_in_kubernetes(net: Net, node: str) -> None:
     shown = run("node", "show", node).stdout
-    assert "Lent" in shown
+    assert "Allocatable" in shown
     assert "Heard of        2023-11-14 22:13:20Z" in shown
     assert f"{TASK.id}\tRUNNING\talice" in shown
     assert read(run("node", "show", node, "--json"))["id"] == str(NODE.id)
@@ -390,8 +437,12 @@ def test_tree_on_a_terminal_has_bars_with_the_guarantee_marked() -> None:
         "pending_applications": 0,
         "used_percent": 100.0,
     }
-    (row,) = show_queues.tree_rows([queue], is_drawn=True)
-    assert (row[0], row[-1]) == ("  a", "[##########|.........]")
+    (row,) = show_queues.tree_rows([queue])
+    assert (row[0], row[-2:]) == ("  a", ["100%", "[##########|.........]"])
+    assert show_queues.list_rows([queue]) == [["root.a", *row[1:-1]]], (
+        "a column means the same on a terminal and off it"
+    )
+    assert show_queues.TREE_HEADS[:-1] == show_queues.QUEUE_HEADS
 
 
 @pytest.mark.parametrize("queue", ["default", "root.default"])

@@ -111,7 +111,7 @@ async def test_what_waits_and_what_failed_is_said(filled: RestWorld) -> None:
 
 async def test_node_facts_say_what_is_lent_and_why(filled: RestWorld) -> None:
     facts = show.node_facts(await api_get(filled, f"/api/v1/nodes/{NODE.id}"))
-    assert facts["Lent"] == "8192 MiB, 8 vcores: what its node agent registered"
+    assert facts["Allocatable"] == "8192 MiB, 8 vcores: what its node agent registered"
     assert facts["Measured"] == "300 MiB and 0.5 cores by containers, 900 MiB and 0.0 cores in all"
 
 

@@ -341,6 +341,25 @@ def test_what_would_come_to_nothing_is_refused_by_its_name(name: str, value: str
         described(conf(**{name: value}))
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("root.a.maximum-capacit", "did you mean maximum-capacity?"),
+        ("root.a.maximum-aplications", "did you mean maximum-applications?"),
+        ("root.a.colour", "nothing would come of it"),
+        ("root.beta1.capacity", "did you mean beta?"),
+        ("maximum-am-resource-percnt", "did you mean maximum-am-resource-percent?"),
+        ("queue-mapings", "did you mean queue-mappings?"),
+    ],
+)
+def test_mistyped_property_is_answered_with_the_nearest(name: str, hint: str) -> None:
+    """Of what differs: that all of them begin alike says nothing."""
+    properties = {"root.queues": "a,beta", "root.a.capacity": "50", "root.beta.capacity": "50", name: "5"}
+    with pytest.raises(Refused) as refused:
+        described({PREFIX + key: value for key, value in properties.items()})
+    assert str(refused.value) == f"Property {PREFIX}{name} is not supported: {hint}"
+
+
 def test_property_of_something_else_is_refused() -> None:
     with pytest.raises(Refused, match=r"Property yarn\.acl\.enable is not supported"):
         described({**conf(), "yarn.acl.enable": "true"})

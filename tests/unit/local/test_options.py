@@ -23,6 +23,8 @@ from yodel.local.options import LocalOptions, default_memory_mib, size_of
         ({"memory_mib": 256, "minimum_allocation_mib": 512}, "--memory-mib"),
         ({"minimum_allocation_mib": 0}, "--minimum-allocation-mib"),
         ({"vcores": 0}, "--vcores"),
+        ({"wait_s": 0}, "--wait-s"),
+        ({"wait_s": 601}, "--wait-s.*1 to 600"),
         ({"colocation": "best", "dialect": "koordinator"}, "--colocation.*one of koordinator, katalyst-canonical"),
         ({"colocation": "crane", "dialect": "koordinator", "nodes": 2}, "--nodes.*1 with --colocation"),
         ({"colocation": "crane"}, "--dialect.*native.*another one with --colocation"),

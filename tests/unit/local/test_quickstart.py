@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ async def test_refused_start_says_nothing_and_writes_no_ready_file(tmp_path: Pat
 
 
 def test_ready_file_holds_addresses_and_pids_by_role(tmp_path: Path) -> None:
-    content = quickstart._Cluster(tmp_path, PORTS)._ready()
+    content = quickstart._Cluster(LocalOptions(directory=tmp_path), PORTS, print)._ready()
     assert content["rm"] == {
         "host": "127.0.0.1",
         "client": "127.0.0.1:1",
@@ -66,6 +67,74 @@ def test_ready_file_holds_addresses_and_pids_by_role(tmp_path: Path) -> None:
     assert content["kube_url"] == "https://127.0.0.1:5"
     assert content["nodes"] == [{"name": "node-1", "node_id": "127.0.0.1:6", "http": "127.0.0.1:7"}]
     assert content["pids"] == {"supervisor": os.getpid(), "kube": 0, "rm": 0, "node-1": 0}
+
+
+@dataclass(frozen=True)
+class Disk:
+    """As ``shutil.disk_usage`` tells it."""
+
+    total: int
+    free: int
+
+
+async def test_full_disk_is_told_once_and_so_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    looks = iter([50, 1, 0, 0, 20, 30])
+
+    async def looked(_: object, path: Path) -> Disk:
+        free_mib = next(looks, None)
+        if free_mib is None:
+            raise asyncio.CancelledError
+        return Disk(total=64 << 20, free=free_mib << 20)
+
+    monkeypatch.setattr(quickstart, "FULL_LOOK_S", 0)
+    monkeypatch.setattr(asyncio, "to_thread", looked)
+    with pytest.raises(asyncio.CancelledError):
+        await quickstart._Cluster(LocalOptions(directory=tmp_path), PORTS, said.append)._tell_of_a_full_disk()
+    assert [line.split(":")[0] for line in said] == [
+        f"The disk of {tmp_path} is full (64 MiB, 0 KiB free)",
+        f"There is room on the disk of {tmp_path} again (20 MiB free).",
+    ]
+
+
+async def test_ready_file_that_cannot_be_written_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, restarted = quickstart._Cluster(LocalOptions(directory=tmp_path), PORTS, print), asyncio.Event()
+    refusals, write = [OSError(28, "No space left on device")] * 2, quickstart.write_atomically
+
+    def written(path: Path, text: str, mode: int) -> None:
+        if refusals:
+            raise refusals.pop()
+        write(path, text, mode)
+
+    monkeypatch.setattr(quickstart, "FULL_LOOK_S", 0)
+    monkeypatch.setattr(quickstart, "write_atomically", written)
+    keeping = asyncio.create_task(cluster._keep_ready(restarted))
+    restarted.set()
+    async with asyncio.timeout(60):
+        while not (tmp_path / "ready.json").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    keeping.cancel()
+
+
+@pytest.mark.looptime
+async def test_start_that_takes_long_is_told_to_go_on(tmp_path: Path) -> None:
+    said: list[str] = []
+    cluster = quickstart._Cluster(LocalOptions(directory=tmp_path, wait_s=100), PORTS, said.append)
+    telling = asyncio.create_task(cluster._say_what_starts())
+    await asyncio.sleep(65)
+    telling.cancel()
+    assert [line.partition(";")[0] for line in said] == [
+        "Still starting after 30 s, of at most 100 (--wait-s)",
+        "Still starting after 60 s, of at most 100 (--wait-s)",
+    ]
+
+
+def test_every_child_may_take_as_long_as_the_start(tmp_path: Path) -> None:
+    children = quickstart._Cluster(LocalOptions(directory=tmp_path, wait_s=100), PORTS, print)._all()
+    assert {one.child.ready_timeout_s for one in children} == {100}
+    assert LocalOptions(directory=tmp_path).wait_s == 600
 
 
 def test_terminal_is_told_the_next_commands(tmp_path: Path) -> None:

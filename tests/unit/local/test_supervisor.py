@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -51,6 +52,40 @@ async def test_child_that_is_not_ready_in_time_is_killed(tmp_path: Path) -> None
     with pytest.raises(ChildFailed, match="was not ready"):
         await supervised.start()
     assert not supervised.is_alive
+
+
+async def test_child_that_wrote_nothing_is_said_to_have_written_nothing(tmp_path: Path) -> None:
+    silent = child(tmp_path, "exec sleep 600", tells_readiness=True, ready_timeout_s=0.05)
+    with pytest.raises(ChildFailed, match=r"rm was not ready after 0 s; it wrote nothing to .*/rm\.log$"):
+        await Supervised(silent).start()
+
+
+async def test_child_whose_log_cannot_be_opened_is_tried_again_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk without a free inode."""
+    monkeypatch.setattr(supervisor, "RESTART_DELAYS_S", (0.01,))
+    log_dir = tmp_path / "logs"
+    log_dir.mkdir()
+    supervised = Supervised(child(tmp_path, READY, tells_readiness=True, log_path=log_dir / "rm.log"))
+    await supervised.start()
+    before, restarted, opened = supervised.pid, asyncio.Event(), Path.open
+    refused = asyncio.Event()
+
+    def full(path: Path, *mode: str) -> object:
+        refused.set()
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "open", full)
+    keeping = asyncio.create_task(supervised.keep(restarted))
+    os.kill(before, signal.SIGKILL)
+    await refused.wait()
+    assert not restarted.is_set()
+    monkeypatch.setattr(Path, "open", opened)
+    await restarted.wait()
+    assert supervised.pid != before
+    keeping.cancel()
+    await supervised.stop()
 
 
 async def test_child_stays_in_our_process_group_and_dies_with_us(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -184,3 +186,30 @@ async def test_statement_that_is_wrong_is_not_called_unavailable(kind: type[exc.
 
 async def test_migrate_works_in_a_folder_with_a_percent_sign(tmp_path: Path) -> None:
     assert (await migrate(f"sqlite+aiosqlite:///{tmp_path}/100%/yodel.db"))[-1] == head_revision()
+
+
+async def test_failure_says_whether_the_disk_of_the_file_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of PostgreSQL's nothing is known here, and nothing of a folder that is gone."""
+    free = {"bytes": (1 << 20) - 1}
+    monkeypatch.setattr("yodel.store.engine.shutil.disk_usage", lambda path: _usage(path, free["bytes"]))
+
+    async def said(url: str | None) -> str:
+        with pytest.raises(Unavailable) as caught:
+            async with answering("commit", 5, None if url is None else parsed_url(url)):
+                raise OSError("disk I/O error")
+        return str(caught.value)
+
+    file = tmp_path / "rm.db"
+    plain = "The store could not commit: disk I/O error"
+    assert await said(f"sqlite+aiosqlite:///{file}") == f"{plain} (no space is left on the disk of {file})"
+    assert await said("sqlite+aiosqlite:////nowhere/rm.db") == plain
+    assert await said("postgresql+asyncpg://h/d") == await said(None) == plain
+    free["bytes"] += 1
+    assert await said(f"sqlite+aiosqlite:///{file}") == plain
+
+
+def _usage(path: Path, free_bytes: int) -> SimpleNamespace:
+    os.stat(path)
+    return SimpleNamespace(free=free_bytes)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -29,6 +31,16 @@ def test_json_is_one_line_of_facts_to_stderr(capsys: pytest.CaptureFixture[str])
     line = json.loads(said.err)
     assert line.pop("timestamp").endswith("Z")
     assert line == {"event": "node registered", "level": "info", "node_id": "n:1", "memory_mib": 2048}
+
+
+def test_line_that_a_full_disk_does_not_take_is_lost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = open("/dev/full", "w", buffering=1)  # noqa: SIM115 - its end fails too
+    monkeypatch.setattr(sys, "stderr", full)
+    logs.configure()
+    for number in range(1_000):
+        structlog.get_logger("x").error("no room", number=number, text="x" * 100)
+    with contextlib.suppress(OSError):
+        full.close()
 
 
 def test_level_leaves_out_what_is_below(capsys: pytest.CaptureFixture[str]) -> None:

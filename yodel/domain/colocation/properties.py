@@ -15,7 +15,7 @@ from typing import Final
 from yodel.domain.colocation.policy import FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.switch import OFF, Colocation
-from yodel.errors import Refused
+from yodel.errors import Refused, did_you_mean
 
 PREFIX: Final = "yodel.colocation."
 LIMITS: Final = f"{PREFIX}limits"
@@ -63,7 +63,8 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
     for name in sorted(said):
         if name not in NAMES:
             known = ", ".join(sorted(one.removeprefix(PREFIX) for one in NAMES))
-            raise Refused(f"Property {name} is not supported: nothing would come of it; below {PREFIX} are {known}")
+            hint = did_you_mean(name.removeprefix(PREFIX), known.split(", ")) or "nothing would come of it;"
+            raise Refused(f"Property {name} is not supported: {hint} below {PREFIX} are {known}")
     is_on = _flag(said, ENABLED, default=False)
     dialect = said.get(DIALECT, "")
     if dialect == "native":

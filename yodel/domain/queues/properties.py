@@ -42,7 +42,7 @@ from yodel.domain.queues.window_properties import window_of, windows_said, with_
 from yodel.domain.queues.words import owner, tree_of, words_of
 from yodel.domain.scheduler_conf import DEPTH_MAX, PREFIX, QUEUES_MAX
 from yodel.domain.shuffle.words import is_shuffle_word, with_shuffle, words_said
-from yodel.errors import Refused
+from yodel.errors import Refused, did_you_mean
 
 ONE_POOL = Pools()
 LEGACY_MODE = f"{PREFIX}legacy-queue-mode.enabled"
@@ -380,11 +380,24 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
             continue
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
         if allowed is None or not name.startswith(PREFIX):
-            raise Refused(f"Property {name} is not supported: nothing would come of it")
+            hint = _hint(short, path, own, paths) if name.startswith(PREFIX) else ""
+            raise Refused(f"Property {name} is not supported: {hint or 'nothing would come of it'}")
         if value.strip().lower() not in {one.lower() for one in allowed}:
             raise Refused(
                 f"Property {name} cannot be {value}: nothing would come of it, it is {' or '.join(sorted(allowed))}"
             )
+
+
+def _hint(short: str, path: str, own: str, paths: Set[str]) -> str:
+    """What somebody may have meant who wrote this of the queue at ``path``, or of all queues."""
+    if not path:
+        overall = (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, PREFIX + APPLICATIONS, *MAPPING_PROPERTIES)
+        return did_you_mean(short, [name.removeprefix(PREFIX) for name in overall])
+    hint = did_you_mean(own, (*QUEUE_PROPERTIES, *AS_IT_IS))
+    queue, _, rest = own.partition(".")
+    if not hint and rest:  # a queue that is not there
+        return did_you_mean(queue, [one.rpartition(".")[2] for one in paths if one.rpartition(".")[0] == path])
+    return hint
 
 
 def _percent(own: str, name: str, text: str, path: str) -> float:

@@ -21,7 +21,7 @@ from yodel.domain.shuffle.service import Service
 from yodel.domain.shuffle.services import SERVICES
 from yodel.domain.shuffle.spark_release import EXPECTED, as_said
 from yodel.domain.shuffle.word import ShuffleWord
-from yodel.errors import Refused
+from yodel.errors import Refused, did_you_mean
 
 MARKER = "yodel.remote-shuffle."
 SERVICE, WHEN_AWAY, OPTION = "service", "when-away", "option."
@@ -163,7 +163,8 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
             raise _refused(own + name, text, " or ".join((*SERVICES, NONE)))
     elif name not in (WHEN_AWAY, *OF_CLIENTS) and not name.startswith(OPTION):
         known = f"{SERVICE}, {WHEN_AWAY}, {', '.join(OF_CLIENTS)} and {OPTION}KEY"
-        raise Refused(f"Property {own}{name[:200]} is not supported: there are {known}")
+        hint = did_you_mean(name[:200], (SERVICE, WHEN_AWAY, *OF_CLIENTS))
+        raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}there are {known}")
     elif not service:
         raise Refused(f"Property {own}{name[:200]} is not supported: nothing would come of it without {own}{SERVICE}")
     elif name == WHEN_AWAY:
@@ -225,7 +226,8 @@ def _require_option(own: str, name: str, text: str, services: list[Service], wor
     options = [service.options[key] for service in services if key in service.options]
     if not options:
         known = ", ".join(sorted(key for service in services for key in service.options))
-        raise Refused(f"Property {own}{name[:200]} is not supported: options are {known}")
+        hint = did_you_mean(key[:200], known.split(", "))
+        raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}options are {known}")
     if not any(option.accepts(text) for option in options):
         raise _refused(own + name, text, options[0].expected)
     if all(option.needs and OPTION + option.needs not in words for option in options):

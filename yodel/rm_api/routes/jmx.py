@@ -15,6 +15,7 @@ from yodel.domain.application import Application
 from yodel.hadoop_http.beans import PIECE, Bean, answer_beans
 from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.process_beans import process_beans
+from yodel.hadoop_http.rpc_beans import RPC, RPC_DETAILED, rpc_activity, rpc_detailed_activity
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.routes.cluster import loads
 from yodel.rm_api.routes.scheduler import tree_of
@@ -60,12 +61,16 @@ async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePat
         "RMNMInfo": lambda: [wire.node_managers(nodes)],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
-            "ResourceManager", host, settings.build_version, settings.started_ms, services.clock.now_ms()
+            "ResourceManager",
+            host,
+            settings.build_version,
+            settings.started_ms,
+            services.clock.now_ms(),
+            services.processor_loads,
         ),
     }
     for server in services.rpc_servers():
-        makers = (wire.rpc_activity, wire.rpc_detailed_activity)
-        for prefix, make in zip((wire.RPC, wire.RPC_DETAILED), makers, strict=True):
+        for prefix, make in ((RPC, rpc_activity), (RPC_DETAILED, rpc_detailed_activity)):
             kinds[f"{prefix}{server.port}"] = partial(_rpc_beans, make, server, host)
     return (bean for kind, beans in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in beans())
 
@@ -80,9 +85,8 @@ async def _live_nodes(api: Api) -> list[str]:
     return [wire.live_node(view) async for view in views if view.node.state in wire.LIVE]
 
 
-def _rpc_beans(make: Callable[[RpcServer, str, float], Bean], server: RpcServer, host: str) -> list[Bean]:
-    """By the loop's clock, which the port counts by."""
-    return [make(server, host, asyncio.get_running_loop().time())]
+def _rpc_beans(make: Callable[[RpcServer, str, str, float], Bean], server: RpcServer, host: str) -> list[Bean]:
+    return [make(server, "ResourceManager", host, asyncio.get_running_loop().time())]
 
 
 async def _live_applications(api: Api, tree: Tree) -> dict[str, list[Application]]:

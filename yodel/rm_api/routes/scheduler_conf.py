@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.queues.bounds import OutOfBounds
 from yodel.domain.scheduler_conf import ConfUpdate
-from yodel.errors import AccessDenied, Refused
+from yodel.errors import AccessDenied, InvalidQueues, QueuesInUse, Refused, YodelError
 from yodel.hadoop_http.errors import RestError, bad_request, forbidden, illegal_argument
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
@@ -63,7 +64,7 @@ async def put(request: Request) -> Response:
         api.services.scheduler_conf.require_administrator(user)
         await api.services.scheduler_conf.update(user, await _update(request, api))
     except (Refused, AccessDenied) as error:
-        return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
+        return answer_text(request, _words(error), HTTPStatus.BAD_REQUEST)
     return answer_text(request, CHANGED)
 
 
@@ -79,7 +80,7 @@ async def validate(request: Request) -> Response:
     except AccessDenied as error:
         return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
     except Refused as error:
-        return answer_text(request, INVALID + str(error), HTTPStatus.BAD_REQUEST)
+        return answer_text(request, INVALID + _words(error), HTTPStatus.BAD_REQUEST)
     return await answer_many(request, wire.properties(found))
 
 
@@ -92,7 +93,7 @@ async def format_(request: Request) -> Response:
     try:
         await api.services.scheduler_conf.format(user)
     except (Refused, AccessDenied) as error:
-        return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
+        return answer_text(request, _words(error), HTTPStatus.BAD_REQUEST)
     return answer_text(request, FORMATTED)
 
 
@@ -110,6 +111,12 @@ async def logs(request: Request) -> Response:
         raise bad_request("Period must be greater than 0")
     api.services.activities.log_for(min(int(text), LOGS_MAX_S))
     return answer_text(request, LOGS_MADE)
+
+
+def _words(error: YodelError) -> str:
+    """As CapacityScheduler.reinitialize says it of what is wrong with the queues."""
+    is_of_queues = isinstance(error, InvalidQueues | QueuesInUse) and not isinstance(error, OutOfBounds)
+    return f"Failed to re-init queues : {error}" if is_of_queues else str(error)
 
 
 async def _update(request: Request, api: Api) -> ConfUpdate:

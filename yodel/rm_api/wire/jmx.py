@@ -1,8 +1,7 @@
 """The MBeans that exporters and alerts read, under Hadoop's names; values are ours.
 
 A figure that has no source here (delays of ApplicationMasters, locality, logins) is absent: a zero would say that it
-was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: no call waits in a
-queue.
+was looked at.
 """
 
 from __future__ import annotations
@@ -17,23 +16,15 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.states import NodeState
 from yodel.hadoop_http.beans import Bean
 from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.rpc_beans import rate_figures
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.scheduler import Tree
-from yodel.rpc_io.server import RpcServer
 from yodel.services.views.queries import NodeView
 from yodel.services.views.queue_views import ClusterMetrics
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 
 RM = "Hadoop:service=ResourceManager,name="
-RPC, RPC_DETAILED = "RpcActivityForPort", "RpcDetailedActivityForPort"
-SERVER_NAMES = {
-    "client": "ApplicationClientProtocolService",
-    "scheduler": "ApplicationMasterProtocolService",
-    "tracker": "ResourceTrackerService",
-    "admin": "ResourceManagerAdministrationProtocolService",
-}
-"""Hadoop calls its ports after the service that is spoken there (RPC.Server.serverNameFromClass)."""
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
 LIVE = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
@@ -172,50 +163,7 @@ def user_metrics(group_lookups: Rate, host: str, now_s: float) -> Bean:
         "modelerType": "UgiMetrics",
         "tag.Context": "ugi",
         "tag.Hostname": host,
-        **_rate("GetGroups", group_lookups, now_s),
-    }
-
-
-def rpc_activity(server: RpcServer, host: str, now_s: float) -> Bean:
-    """RpcMetrics of one port.  Calls are not queued here, so there is no time in a queue, and none waits for a lock."""
-    found = server.figures
-    return {
-        **_rpc_names(RPC, server, host),
-        "tag.serverName": SERVER_NAMES.get(server.name, server.name),
-        "tag.NumOpenConnectionsPerUser": json.dumps(server.connections_by_user(), separators=(",", ":")),
-        "ReceivedBytes": found.received_bytes,
-        "SentBytes": found.sent_bytes,
-        "RpcQueueTimeNumOps": found.calls.total,
-        "RpcQueueTimeAvgTime": 0.0,
-        **_rate("RpcProcessingTime", found.calls, now_s),
-        "RpcAuthenticationFailures": found.unauthenticated,
-        "RpcAuthenticationSuccesses": found.token_logins,
-        "RpcAuthorizationFailures": found.unauthorized,
-        "RpcAuthorizationSuccesses": found.authorized,
-        "RpcClientBackoff": found.put_off_calls,
-        "RpcCallSuccesses": max(0, found.calls.total - server.dispatcher.faults),
-        "NumOpenConnections": server.connection_count,
-        "NumInProcessHandler": server.calls_in_flight,
-        "CallQueueLength": 0,
-        "NumDroppedConnections": found.dropped_connections,
-        "TotalRequests": found.received_calls,
-        "TotalRequestsPerSecond": int(found.calls.per_second(now_s)),
-    }
-
-
-def rpc_detailed_activity(server: RpcServer, host: str, now_s: float) -> Bean:
-    """RpcDetailedMetrics: each method that was called, as often and as long as it was."""
-    rates = [_rate(name[:1].upper() + name[1:], rate, now_s) for name, rate in server.figures.methods.items()]
-    return {**_rpc_names(RPC_DETAILED, server, host), **{key: value for rate in rates for key, value in rate.items()}}
-
-
-def _rpc_names(prefix: str, server: RpcServer, host: str) -> Bean:
-    return {
-        "name": f"{RM}{prefix}{server.port}",
-        "modelerType": f"{prefix}{server.port}",
-        "tag.port": str(server.port),
-        "tag.Context": "rpc" if prefix == RPC else "rpcdetailed",
-        "tag.Hostname": host,
+        **rate_figures("GetGroups", group_lookups, now_s),
     }
 
 
@@ -255,7 +203,3 @@ def _aggregates(totals: Totals) -> Bean:
         "AggregateVcoreSecondsPreempted": taken_back.vcore_s,
         "AggregateVcoresPreempted": taken_back.vcores,
     }
-
-
-def _rate(name: str, rate: Rate, now_s: float) -> Bean:
-    return {f"{name}NumOps": rate.total, f"{name}AvgTime": java_float(rate.mean_ms(now_s))}

@@ -29,15 +29,13 @@ from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.removal import MARK, Mark, empty, in_use, require_not_made, with_used
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, assembled
-from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion
+from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, QueuesInUse, Refused, StaleVersion
 from yodel.ports.store import QueueHistory
 from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
 NOT_ADMIN = "User is not admin of all modified queues."
-NOT_PASSABLE = "Failed to re-init queues : "
-"""CapacityScheduler.reinitialize puts it before what is wrong with the queues."""
 HISTORY_PAGE = 100
 NAME_SHOWN_MAX = 200
 """Of a property, in what its author is told."""
@@ -117,7 +115,7 @@ def _judged(asked: _Asked) -> _Judged:
         try:
             kept = with_used(before, properties, asked.used, mark)
         except Refused as error:
-            raise Refused(NOT_PASSABLE + str(error)) from error
+            raise QueuesInUse(str(error)) from error
         if kept != properties:
             properties, change, found = kept, _change(asked, before, kept), _described(asked, before, kept)
     if asked.administers is not None:
@@ -139,8 +137,7 @@ def _described(asked: _Asked, before: Mapping[str, str], properties: Mapping[str
             require_not_made(before, properties)
         return described(properties, asked.pools)
     except Refused as error:
-        text = " ".join((str(error), *getattr(error, "__notes__", ())))
-        raise InvalidQueues(NOT_PASSABLE + text) from error
+        raise InvalidQueues(" ".join((str(error), *getattr(error, "__notes__", ())))) from error
 
 
 def _paths(queues: Iterable[Queue]) -> set[str]:
@@ -453,7 +450,7 @@ class SchedulerConfService:
         try:
             warnings = await self._use.require_colocation(judged.found.colocation)
         except Refused as error:
-            raise InvalidQueues(f"{NOT_PASSABLE}{error}") from error
+            raise InvalidQueues(str(error)) from error
         return replace(judged, warnings=warnings)
 
     def _asked(
@@ -528,7 +525,7 @@ class SchedulerConfService:
         try:
             require_passable(self._engine.state.queues, wanted, used, may_empty_go=may_empty_go)
         except Refused as error:
-            raise Refused(NOT_PASSABLE + str(error)) from error
+            raise QueuesInUse(str(error)) from error
 
     def _write(self, tx: Transaction, plan: Plan) -> None:
         """The copy in the version's row is for the release before, which looks for the configuration there."""

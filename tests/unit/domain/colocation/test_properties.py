@@ -64,7 +64,8 @@ def test_shaping_likewise(number: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("enable", "true", f"Property {PREFIX}enable is not supported"),
+        ("enable", "true", f"Property {PREFIX}enable is not supported: did you mean enabled\\? below {PREFIX} are "),
+        ("colour", "red", f"Property {PREFIX}colour is not supported: nothing would come of it; below {PREFIX} are "),
         ("enabled", "yes", "expected true or false"),
         ("cpu.counts-system", "1", "expected true or false"),
         (

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.host.name_patterns import Matcher
 from nm_plugin.localization import archive
 from nm_plugin.localization.archive import Limits, is_archive_name
-from nm_plugin.localization.name_patterns import Matcher
 from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import InvalidValue
 

@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nm_plugin.host.name_patterns import HARMLESS, Matcher
 from nm_plugin.localization.archive import Limits, unpack
-from nm_plugin.localization.name_patterns import HARMLESS, Matcher
 from nm_plugin.localization.tree import DEPTH_MAX, LINKS_MAX, STEPS_MAX, Tree, UnsafeArchive
 
 LIMITS = Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100)

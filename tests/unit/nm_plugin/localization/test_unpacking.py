@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from nm_plugin.host import name_patterns
+from nm_plugin.host.name_patterns import Matcher
 from nm_plugin.host.users import FileThreads, OsUser
-from nm_plugin.localization import name_patterns
 from nm_plugin.localization.archive import Limits
-from nm_plugin.localization.name_patterns import Matcher
 from nm_plugin.localization.unpacker import carry_out
 from nm_plugin.localization.unpacking import Packed, Unpacking, UnpackingFailed
 from tests.support.node_agent import eventually

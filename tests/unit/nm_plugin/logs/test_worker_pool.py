@@ -11,7 +11,7 @@ import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import Expire, MakeRoot, Publish, decode, encode
-from nm_plugin.logs.worker_pool import JobFailed, WorkerPool
+from nm_plugin.logs.worker_pool import JobFailed, JobRefused, WorkerPool
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUs
 async def test_refusals_are_told(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
     with pytest.raises(JobFailed, match="ftp"):
         await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
-    with pytest.raises(JobFailed, match=r"RefusedByJava: .*Unclosed group"):
+    with pytest.raises(JobRefused, match=r"log include pattern.*a regular expression of Java's: Unclosed group"):
         await workers.run(publish(open_path, include="("), alice)
     (open_path / "remote").write_text("no directory")
     with pytest.raises(JobFailed):
@@ -65,6 +65,20 @@ async def test_slots_are_free_again_after_a_failure(open_path: Path, alice: OsUs
     for _ in range(2):
         with pytest.raises(JobFailed):
             await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
+    assert not workers.slots.locked()
+
+
+async def test_logs_are_chosen_by_a_process_of_the_process_s(
+    open_path: Path, alice: OsUser, workers: WorkerPool
+) -> None:
+    await workers.run(MakeRoot(root=f"file://{open_path}/remote", group=""), None)
+    logs = open_path / "logs" / "application_1_0001" / "container_1_0001_01_000002"
+    logs.mkdir(parents=True)
+    for name in ("stdout", "stderr", "syslog"):
+        (logs / name).write_bytes(b"hello")
+        (logs / name).chmod(0o644)
+    answer = await workers.run(publish(open_path, include="^s[ty]", exclude=r"\p{Lower}err"), alice)
+    assert [name for _, name, _ in answer["uploaded"]] == ["stdout", "syslog"]
     assert not workers.slots.locked()
 
 

@@ -168,6 +168,12 @@ async def test_beans_are_those_that_exporters_scrape(web: httpx2.AsyncClient) ->
     assert (metrics["AvailableGB"], metrics["AvailableVCores"], metrics["ApplicationsRunning"]) == (7, 7, 1)
     assert beans["Hadoop:service=NodeManager,name=JvmMetrics"]["tag.ProcessName"] == "NodeManager"
     assert beans["java.lang:type=Runtime"]["Uptime"] >= 0
+    assert beans["java.lang:type=OperatingSystem"]["SystemCpuLoad"] >= 0.0
+    (activity,) = (bean for name, bean in beans.items() if ",name=RpcActivityForPort" in name)
+    assert activity["tag.serverName"] == "ContainerManagementProtocolService"
+    assert {"RpcQueueTimeAvgTime", "RpcProcessingTimeAvgTime", "CallQueueLength"} <= activity.keys()
+    (detailed,) = (bean for name, bean in beans.items() if ",name=RpcDetailedActivityForPort" in name)
+    assert detailed["StartContainersNumOps"] == 1
 
 
 @TOGETHER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from nm_plugin.container.counts import ContainerCounts
@@ -15,6 +16,12 @@ from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 
 
+@dataclass(frozen=True)
+class DiskUsage:
+    total: int
+    free: int
+
+
 def container(sequence: int, state: State, pid: int | None = None) -> Container:
     size = Resource(1000, 2)
     return Container(container_id=container_id(sequence), user="alice", resource=size, state=state, pid=pid)
@@ -22,7 +29,8 @@ def container(sequence: int, state: State, pid: int | None = None) -> Container:
 
 def test_metrics_of_a_node_at_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    disks = Disks(Directories(local_dirs=(tmp_path, tmp_path / "file"), log_dirs=(tmp_path,)), DiskLimits())
+    directories = Directories(local_dirs=(tmp_path, tmp_path / "file"), log_dirs=(tmp_path,))
+    disks = Disks(directories, DiskLimits(), lambda _: DiskUsage(total=900, free=300))
     disks.check()
     living = (
         container(1, State.RUNNING, 1),
@@ -54,6 +62,8 @@ def test_metrics_of_a_node_at_work(tmp_path: Path) -> None:
         "AvailableVCores": -2,
         "BadLocalDirs": 1,
         "BadLogDirs": 0,
+        "GoodLocalDirsDiskUtilizationPerc": 66,
+        "GoodLogDirsDiskUtilizationPerc": 66,
         "ContainerUsedMemGB": 1,
         "ContainerUsedVMemGB": 4,
         "ContainerCpuUtilization": 1.5,

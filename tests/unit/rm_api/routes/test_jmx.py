@@ -15,6 +15,7 @@ from tests.support.records import a_container, a_node, an_application, an_attemp
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
+from yodel.hadoop_http import rpc_beans
 from yodel.hadoop_http.beans import pretty
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_api.wire import jmx as wire_jmx
@@ -185,6 +186,19 @@ async def test_all_beans_have_names_of_their_own(busy: RestWorld) -> None:
     assert memory["HeapMemoryUsage"]["used"] > 0
 
 
+async def test_empty_pattern_is_every_beans(busy: RestWorld) -> None:
+    """javax.management.ObjectName: the empty string is ``*:*``."""
+    assert [bean["name"] for bean in await beans(busy, qry="")] == [bean["name"] for bean in await beans(busy)]
+    first, second = await beans(busy, get="::NumActiveNMs")
+    assert (first["NumActiveNMs"], second["result"]) == (1, "ERROR")
+
+
+async def test_what_an_alert_of_ambari_reads_is_there(busy: RestWorld) -> None:
+    (system,) = await beans(busy, qry="java.lang:type=OperatingSystem")
+    assert 0.0 <= system["SystemCpuLoad"] <= 1.0
+    assert system["AvailableProcessors"] > 0
+
+
 async def test_one_attribute(busy: RestWorld) -> None:
     assert await beans(busy, get=RM + "ClusterMetrics::NumActiveNMs") == [
         {"name": RM + "ClusterMetrics", "modelerType": "ClusterMetrics", "NumActiveNMs": 1}
@@ -221,5 +235,6 @@ ZERO_BY_NATURE = {"RpcQueueTimeAvgTime", "CallQueueLength"}
 
 def test_no_figure_is_a_zero_in_the_source_but_those_that_are_zero_by_nature() -> None:
     """A figure without a source is absent."""
-    constants = re.findall(r'"(\w+)": 0(?:\.0)?,', inspect.getsource(wire_jmx))
+    sources = inspect.getsource(wire_jmx) + inspect.getsource(rpc_beans)
+    constants = re.findall(r'"(\w+)": 0(?:\.0)?,', sources)
     assert set(constants) == ZERO_BY_NATURE

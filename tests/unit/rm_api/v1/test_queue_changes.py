@@ -217,6 +217,7 @@ async def test_what_cannot_be_is_refused_and_changes_nothing(
     await halved(world)
     answer = await call(world, method, path, body, since=2)
     assert (answer.status_code, text in answer.json()["detail"]) == (status, True), answer.text
+    assert "re-init" not in answer.text, "that is Hadoop's way of putting it"
     assert (world.rm.scheduler_conf.version, paths(world)) == (2, {"root", "root.default", "root.a"})
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.logs.formats import aggregated_tfile
+from nm_plugin.logs.formats import aggregated_tfile, tfile
 from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
 from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile, encode_text
 from nm_plugin.logs.formats.tfile import TFileWriter
@@ -90,3 +90,33 @@ def test_entries_that_make_no_sense_are_refused(value: bytes) -> None:
     writer.close()
     with pytest.raises(CorruptLogFile):
         contents(sink.getvalue())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 3000), min_size=1, max_size=4),
+    st.integers(0, 3),
+    st.integers(0, 3000),
+    st.integers(0, 3000),
+    st.sampled_from(["none", "gz"]),
+)
+def test_a_part_of_any_log_is_what_stands_there(
+    sizes: list[int], which: int, start: int, end: int, compression: str
+) -> None:
+    """In chunks of a few bytes, with the logs of another container before it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tfile, "CHUNK_BYTES", 700)
+        patch.setattr(tfile, "AFTER_SKIP_BYTES", 3)
+        sink = io.BytesIO()
+        writer = AggregatedTFileWriter(sink, owner="alice", acls={}, compression=compression)
+        logs = [bytes(number + position % 200 for position in range(size)) for number, size in enumerate(sizes)]
+        for container in ("first", "second"):
+            writer.append(
+                container, [LogPart(name=str(n), size_bytes=len(data), content=[data]) for n, data in enumerate(logs)]
+            )
+        writer.close()
+        found = aggregated_tfile.logs(BytesFile(sink.getvalue()), "second")
+        parts = {log.name: b"".join(log.between(start, min(end, log.size_bytes))) for log in found}
+    assert list(parts) == [str(number) for number in range(len(sizes))]
+    name = which % len(sizes)
+    assert parts[str(name)] == logs[name][start:end]

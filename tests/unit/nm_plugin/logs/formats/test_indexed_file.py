@@ -138,3 +138,19 @@ def test_checksum_file_names_the_log_file_and_its_length() -> None:
     assert indexed_file.decode_checksum(data) == ("node_1_123", 77)
     with pytest.raises(CorruptLogFile):
         indexed_file.decode_checksum(data[:-1])
+
+
+@pytest.mark.parametrize("compression", ["none", "gz"])
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, 5), (3, 7), (7, 10), (9, 9)])
+def test_a_part_of_a_log_is_what_stands_there(compression: str, start: int, end: int) -> None:
+    data, index = appended(b"", replace(EMPTY, compression=compression), {"c": {"a": b"before", "b": b"0123456789"}}, 1)
+    log = index.uploads[0].logs["c"][1]
+    found = indexed_file.read_between(BytesFile(data), compression, log, start, end)
+    assert b"".join(found) == b"0123456789"[start:end]
+
+
+def test_a_log_of_another_length_than_said_is_refused() -> None:
+    data, index = appended(b"", EMPTY, {"c": {"a": b"0123456789"}}, 1)
+    log = replace(index.uploads[0].logs["c"][0], size_bytes=12)
+    with pytest.raises(CorruptLogFile, match="has 10 bytes and not 12"):
+        list(indexed_file.read_between(BytesFile(data), "none", log, 0, 12))

@@ -276,22 +276,14 @@ async def test_old_logs_are_removed_by_whom_published_them(rig: LogRig) -> None:
         await aggregator.expire_now()
 
 
-async def test_pattern_that_is_none_fails_the_upload_with_its_reason(rig: LogRig) -> None:
+async def test_pattern_that_is_none_fails_the_upload_with_its_reason_and_is_not_tried_again(rig: LogRig) -> None:
     write_logs(rig)
-    rig.changes["give_up_s"] = 0.0
-    async with rig.aggregator(_Refusing()) as aggregator:
+    publishing = InProcess()
+    async with rig.aggregator(publishing) as aggregator:
         await run(aggregator, origin(include_pattern="("))
         await over(aggregator)
-        assert aggregator.reports()[-1].status is LogStatus.FAILED
-
-
-class _Refusing(InProcess):
-    """As the process does: an exception becomes a refusal."""
-
-    async def run(self, job: Any, user: Any, credentials: bytes = b"") -> Any:
-        from nm_plugin.logs.worker_pool import JobFailed
-
-        try:
-            return await super().run(job, user, credentials)
-        except Exception as error:
-            raise JobFailed(str(error)) from error
+        report = aggregator.reports()[-1]
+    assert report.status is LogStatus.FAILED
+    assert "a regular expression of Java's: Unclosed group" in report.diagnostics
+    assert [job.action for job in publishing.jobs].count("publish") == 1
+    assert (rig.log_dirs[0] / str(APPLICATION) / str(WORKER) / "stdout").exists()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from nm_plugin.host import name_patterns
+from nm_plugin.host.name_patterns import HARMLESS
 from nm_plugin.logs.uploading import local_logs
-from nm_plugin.logs.uploading.local_logs import LocalLog, Selection, selected_by
-from yodel.domain.java_patterns import NotTranslated, RefusedByJava
+from nm_plugin.logs.uploading.local_logs import Chooser, LocalLog, NothingChosen
 
 APPLICATION, CONTAINER = "application_1_0001", "container_1_0001_01_000002"
+HARD, LONG = "(a+)+b", "a" * 64
 
 
 @pytest.fixture
@@ -21,8 +24,15 @@ def directory(tmp_path: Path) -> Path:
     return path
 
 
-def find(tmp_path: Path, selection: Selection | None = None) -> list[LocalLog]:
-    return local_logs.find((str(tmp_path), str(tmp_path / "none")), APPLICATION, CONTAINER, selection or Selection())
+def find(tmp_path: Path) -> list[LocalLog]:
+    return local_logs.find((str(tmp_path), str(tmp_path / "none")), APPLICATION, CONTAINER)
+
+
+def chosen(
+    include: str, exclude: str, names: tuple[str, ...] = ("stderr", "stdout", "syslog")
+) -> tuple[list[str], str]:
+    with closing(Chooser(include, exclude)) as chooser:
+        return sorted(chooser.chosen(names)), chooser.warning
 
 
 def content(log: LocalLog, between: bytes | None = None) -> bytes:
@@ -44,36 +54,45 @@ def test_only_regular_files_are_found(tmp_path: Path, directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selection", "names"),
+    ("include", "exclude", "names"),
     [
-        (selected_by("err", ""), ["stderr"]),
-        (selected_by("", "^std"), ["syslog"]),
-        (selected_by("^s", "out|log"), ["stderr"]),
-        (selected_by(r"std\p{Lower}+", r"(?i)\QERR\E\z"), ["stdout"]),
+        ("", "", ["stderr", "stdout", "syslog"]),
+        ("err", "", ["stderr"]),
+        ("", "^std", ["syslog"]),
+        ("^s", "out|log", ["stderr"]),
+        (r"std\p{Lower}+", r"(?i)\QERR\E\z", ["stdout"]),
+        (HARMLESS, "", []),
     ],
 )
-def test_patterns_are_searched_for(tmp_path: Path, directory: Path, selection: Selection, names: list[str]) -> None:
-    for name in ("stderr", "stdout", "syslog"):
-        (directory / name).write_bytes(b"")
-    assert [log.name for log in find(tmp_path, selection)] == names
+def test_patterns_are_searched_for(include: str, exclude: str, names: list[str]) -> None:
+    assert chosen(include, exclude) == (names, "")
 
 
-def test_include_pattern_that_cannot_be_translated_includes_all_with_a_warning() -> None:
-    selection = selected_by(r"(?<=a*)\X", "err")
-    assert selection.keeps("stdout")
-    assert not selection.keeps("stderr")
-    assert "All logs are included" in selection.warning
-    assert not selected_by("out", "err").warning
+@pytest.mark.parametrize("include", [r"(?<=a*)\X", HARD])
+def test_include_pattern_that_cannot_be_matched_includes_all_with_a_warning(
+    include: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.5)
+    names, warning = chosen(include, "err", (LONG, "stderr"))
+    assert names == [LONG]
+    assert warning.startswith("All logs are included: ")
 
 
 @pytest.mark.parametrize(
-    ("include", "exclude", "error"), [("", r"\X", NotTranslated), ("(", "", RefusedByJava), ("", "[", RefusedByJava)]
+    ("include", "exclude", "error"),
+    [
+        ("", r"\X", "Nothing would be excluded: "),
+        ("(", "", "log include pattern"),
+        ("", "[", "log exclude pattern"),
+        ("", HARD, "Log exclude pattern .* takes too long to match"),
+    ],
 )
-def test_what_the_resource_manager_refuses_publishes_nothing(
-    include: str, exclude: str, error: type[Exception]
+def test_where_it_is_not_known_what_is_excluded_nothing_is_published(
+    include: str, exclude: str, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(error):
-        selected_by(include, exclude)
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.5)
+    with pytest.raises(NothingChosen, match=error):
+        chosen(include, exclude, (LONG,))
 
 
 @pytest.mark.parametrize(("between", "seen"), [(b"", b"\n" * 10), (b"abc", b"abc" + b"\n" * 7), (b"x" * 50, b"x" * 10)])

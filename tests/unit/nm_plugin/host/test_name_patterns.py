@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from nm_plugin.localization import name_patterns
-from nm_plugin.localization.name_patterns import HARMLESS, Matcher, PatternTooHard
+from nm_plugin.host import name_patterns
+from nm_plugin.host.name_patterns import HARMLESS, Matcher, PatternTooHard
 from yodel.errors import InvalidValue
 
 

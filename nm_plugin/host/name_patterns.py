@@ -40,45 +40,46 @@ _CHUNK_BYTES = 64 << 10
 class PatternTooHard(YodelError):
     """Compiling or matching took too much time or memory."""
 
-    def __init__(self, pattern: str) -> None:
-        super().__init__(f"Resource pattern {pattern[:200]!r} takes too long to match")
+    def __init__(self, what: str, pattern: str) -> None:
+        super().__init__(f"{what} {pattern[:200]!r} takes too long to match")
 
 
 class Matcher:
-    """One pattern and the child that will match it, once; ``close`` it in any case."""
+    """One pattern and the child that will match it, once; ``close`` it in any case.
 
-    def __init__(self, pattern: str) -> None:
-        self._pattern, self._child = pattern, 0
+    ``searches``: a name need not match as a whole.  ``what`` the pattern is called to whoever made it.
+    """
+
+    def __init__(self, pattern: str, what: str = "resource pattern", *, searches: bool = False) -> None:
+        self._pattern, self._what, self._child = pattern, what, 0
         self.warning = ""
         """Why all names were taken for matching, when they were."""
-        if pattern == HARMLESS:
+        if pattern == HARMLESS and not searches:
             return
         question, self._asking = os.pipe()
         self._listening, answer = os.pipe()
         self._child = os.fork()
         if self._child == 0:
-            _answer(question, answer, pattern)
+            _answer(question, answer, pattern, searches)
         os.close(question)
         os.close(answer)
         os.set_blocking(self._asking, False)
 
     def matching(self, names: Sequence[str]) -> frozenset[str]:
-        """Those that the pattern matches wholly (Java's ``Matcher.matches``); all when it cannot be translated.
+        """Those that the pattern matches (Java's ``Matcher.matches`` or ``find``); all when it cannot be translated.
 
         Raises:
             InvalidValue: it is no pattern of Java's.
             PatternTooHard: it was given up.
         """
-        if self._pattern == HARMLESS:
+        if not self._child:
             harmless = re.compile(HARMLESS)
             return frozenset(name for name in names if harmless.fullmatch(name))
         found = self._ask(json.dumps(names).encode("ascii"))
         if found is None:
-            raise PatternTooHard(self._pattern)
+            raise PatternTooHard(self._what.capitalize(), self._pattern)
         if "error" in found:
-            raise InvalidValue(
-                "resource pattern", self._pattern[:200], f"a regular expression of Java's: {found['error']}"
-            )
+            raise InvalidValue(self._what, self._pattern[:200], f"a regular expression of Java's: {found['error']}")
         self.warning = found.get("warning", "")
         return frozenset(names[index] for index in found["found"])
 
@@ -121,7 +122,7 @@ class Matcher:
         return unsent
 
 
-def _answer(question: int, answer: int, pattern: str) -> NoReturn:
+def _answer(question: int, answer: int, pattern: str, searches: bool) -> NoReturn:
     """In the child, which never returns."""
     try:
         end_with_parent()
@@ -133,7 +134,7 @@ def _answer(question: int, answer: int, pattern: str) -> NoReturn:
         with os.fdopen(question, "rb") as asked:
             names = json.loads(asked.read())
         with os.fdopen(answer, "w", encoding="ascii") as out:
-            json.dump(_matched(pattern, names), out)
+            json.dump(_matched(pattern, names, searches), out)
     finally:
         os._exit(0)  # without an answer it was given up
 
@@ -147,13 +148,14 @@ def _close_all_but(one: int, other: int) -> None:
                 pass  # the listing's own
 
 
-def _matched(pattern: str, names: Sequence[str]) -> dict[str, Any]:
+def _matched(pattern: str, names: Sequence[str], searches: bool) -> dict[str, Any]:
     try:
-        match = re.compile(to_python(pattern)).fullmatch
+        compiled = re.compile(to_python(pattern))
     except RefusedByJava as error:
         return {"error": error.reason}
     except (NotTranslated, re.error, RecursionError, OverflowError) as error:
         return {"found": list(range(len(names))), "warning": str(error)[:500]}
+    match = compiled.search if searches else compiled.fullmatch
     return {"found": [index for index, name in enumerate(names) if match(name)]}
 
 
