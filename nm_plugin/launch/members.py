@@ -79,7 +79,9 @@ class Listing:
         self._hurried: set[int] = set()
         """Users of whom not all was looked at."""
         self._processes = {one.pid: one for one in table.processes() if KERNEL_THREADS not in (one.pid, one.parent)}
-        self._pods: dict[int, str] = {pid: pod_uid_in(table.groups(pid)) for pid in self._processes}
+        pods = {pid: pod_uid_in(table.groups(pid)) for pid in self._processes}
+        own = pods.get(os.getpid())  # all may run in one pod: in that of somebody who tries ``yodel local`` there
+        self._pods: dict[int, str] = {pid: uid if uid != own else "" for pid, uid in pods.items()}
 
     def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
         """Return what belongs to one of the owners; ``seen`` did before."""

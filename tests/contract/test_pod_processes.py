@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tests.support.node_agent import container_id, context_of, eventually
 from tests.support.parked_pod import ParkedPod
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
@@ -60,8 +62,8 @@ class Node:
         (procs,) = (group / "cgroup.procs" for group in self.groups(UID, "container") if "memory" in group.parts)
         return procs.read_text().split()
 
-    async def runs(self, script: str) -> ParkedPod:
-        """A container with a script of the user's own."""
+    async def runs(self, script: str, retries: int = 0) -> ParkedPod:
+        """A container with a script of the user's own, which is started again so often."""
         pod = await self.agent.pod(CONTAINER, self.groups(UID, "container"))
         files = {
             "hold.py": HOLD,
@@ -70,6 +72,9 @@ class Node:
         for name, text in files.items():
             (self.agent.root / name).write_text(text)
         context = context_of(f"exec /bin/bash {self.agent.root}/user.sh")
+        if retries:
+            context.container_retry_context.retry_policy = pb.RETRY_ON_ALL_ERRORS
+            context.container_retry_context.max_retries = retries
         await self.agent.launch(CONTAINER, context, resource=GRANTED, pod_uid=UID)
         await self.agent.tracker.until_running(CONTAINER)
         return pod
@@ -156,6 +161,18 @@ async def test_a_script_that_ends_by_itself_leaves_its_pod_to_its_shell(node: No
     assert await pod.wait() == 4
     status = await node.agent.tracker.until_complete(CONTAINER)
     assert status.exit_status == 4
+
+
+async def test_a_pod_that_takes_another_script_keeps_its_shell_and_nothing_else(node: Node) -> None:
+    """When it is killed it does not wait for a third."""
+    once = "touch ROOT/once; setsid sleep 601 & sleep 1; exit 3"
+    pod = await node.runs(f"[ ! -e ROOT/once ] || {{ touch ROOT/again; exec sleep 600; }}; {once}", retries=1)
+    await eventually((node.agent.root / "again").exists)
+    await node.agent.tracker.until_running(CONTAINER)
+    await eventually(lambda: not any(b"601" in Path("/proc", pid, "cmdline").read_bytes() for pid in node.left()))
+    await node.agent.stop(CONTAINER)
+    assert await node.ended() == ContainerExitStatus.KILLED_BY_APPMASTER
+    assert await pod.wait() == 128 + signal.SIGTERM, "its shell has ended by itself"
 
 
 async def test_a_process_of_another_pod_that_bears_the_marks_is_nobody_s(node: Node) -> None:

@@ -234,6 +234,62 @@ def test_a_service_has_the_memory_that_it_needs_and_batch_goes_one_by_one(lender
     _batch_goes_and_the_service_stays(lender, small_node, "node")
 
 
+def test_a_foreign_pod_that_names_a_native_container_has_it_ended_in_no_emergency(
+    lender: KubeCluster, small_node: str
+) -> None:
+    """A best-effort pod of the container's user, with its marks, that uses more than the container may."""
+    numbers = ("cpu.static-milli=2000", f"memory.static-mib={NODE_MIB}")
+    lender.yodel("colocation", "on", "--preset", "static", "--dialect", "koordinator", *numbers)
+    others = [one for one in lender.node_names() if one != small_node]
+    lender.kubectl("taint", "node", *others, BUSY, "--overwrite")
+    lender.kubectl("taint", "node", small_node, f"{BUSY}-")
+    context = {
+        "application-name": "native",
+        "queue": "root.native",
+        "max-app-attempts": 1,
+        "am-container-spec": {"commands": {"command": "exec sleep 1200"}},
+        "resource": {"memory": 256, "vCores": 1},
+    }
+    status, text, application_id = lender.submit(USER, context)
+    assert status == 202, text
+    (pod,) = lender.running_pods(application_id, "am", 1)
+    assert pod.node == small_node
+    item = lender.get("pod", pod.name, "--namespace", lender.container_namespace)
+    main = item["spec"]["containers"][0]
+    hold = f"held = bytes([1]) * ({TASK_MIB} << 20); import time; time.sleep(1200)"
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "foreign", "namespace": "default"},
+        "spec": {
+            "nodeName": small_node,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "securityContext": {one: item["spec"]["securityContext"][one] for one in ("runAsUser", "runAsGroup")},
+            "containers": [
+                {
+                    "name": "main",
+                    "image": main["image"],
+                    "command": ["python3", "-c", hold],
+                    "env": [{"name": f"{one}CONTAINER_ID", "value": pod.container} for one in ("", "YODEL_")],
+                }
+            ],
+        },
+    }
+    lender.kubectl("apply", "--filename=-", given=json.dumps(foreign))
+    try:
+        wait_for("what it holds", lambda: working_set_mib(small_node, "kubepods/besteffort") > TASK_MIB)
+        with service_on(lender, small_node) as grow:
+            grow(NODE_MIB * 93 // 100 - working_set_mib(small_node))
+            wait_for("an emergency", lambda: explained(lender, small_node)["emergency"] is not None)
+            lender.hold(8)
+            assert ended_for_memory(lender, small_node) == []
+        assert [one.name for one in lender.live_pods(application_id)] == [pod.name]
+    finally:
+        lender.kubectl("delete", "pod", "foreign", "--namespace=default", "--ignore-not-found", "--now")
+        lender.kill(USER, application_id)
+
+
 def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
     lender: KubeCluster, reserving_node: str
 ) -> None:
@@ -254,6 +310,7 @@ def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
         (system,) = [term for term in one["terms"] if term["name"] == "system"]
         assert system["amount"] == -figures["kubelet-reserved"], one
         assert one["published"] <= left[name] * (MIB if name == "memory_mib" else 1), one
+    lender.yodel("colocation", "off")  # a small change of what is lent would not be made
     rejoin(lender, reserving_node, memory_mib=NODE_MIB)
     _batch_goes_and_the_service_stays(lender, reserving_node, "kubepods")
     evicted = lender.get("events", "--all-namespaces", "--field-selector=reason=Evicted")["items"]

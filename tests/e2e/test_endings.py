@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Submission
-from tests.e2e.kube_cluster import KubeCluster
+from tests.e2e.kube_cluster import USER, KubeCluster
+from yodel.domain.states import ContainerExitStatus
 
 END_TIMEOUT_S = 300
 PI = ("cluster", "pi.py", 10, 1, "/tmp/report")
@@ -149,3 +151,65 @@ def failure(cluster: KubeCluster, submission: Submission) -> str:
 
 def diagnostics(cluster: KubeCluster, application_id: str) -> str:
     return str(cluster.application(application_id)["diagnostics"])
+
+
+# --- what a process says of itself -----------------------------------------------------------------------------------
+
+HOLD = "import time; held = bytes([1]) * (510 << 20); time.sleep(1200)"
+DEAF = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for pid in range(2, 60):
+    if pid != os.getpid():
+        try:
+            os.kill(pid, 9)
+        except ProcessLookupError:
+            pass
+held = os.open(os.environ["YODEL_HANDOVER_DIR"] + "/signal", os.O_RDWR)
+print("held", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def script_of(cluster: KubeCluster, text: str, memory_mib: int = 256) -> str:
+    """An application whose only container runs this; its id."""
+    context = {
+        "application-name": "endings",
+        "application-type": "SCRIPT",
+        "max-app-attempts": 1,
+        "am-container-spec": {"commands": {"command": f"{text} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"}},
+        "resource": {"memory": memory_mib, "vCores": 1},
+    }
+    status, said, application_id = cluster.submit(USER, context)
+    assert status == 202, said
+    return application_id
+
+
+def test_memory_counts_whatever_a_process_has_shaken_off(cluster: KubeCluster) -> None:
+    hides = f"exec env -i python3 -c '{HOLD}'", f"(setsid env -i python3 -c '{HOLD}' &); exec sleep 1200"
+    for application_id in [script_of(cluster, f"sleep 2; {one}") for one in hides]:
+        ended = cluster.ended(application_id)
+        assert f"exitCode: {int(ContainerExitStatus.KILLED_EXCEEDED_PMEM)}" in ended["diagnostics"], ended
+        assert "beyond the 'PHYSICAL' memory limit" in ended["diagnostics"]
+
+
+def test_who_reads_his_own_signals_away_ends_with_his_pod(cluster: KubeCluster) -> None:
+    application_id = script_of(cluster, f"exec python3 -c '{DEAF}'")
+    (pod,) = cluster.running_pods(application_id, "am", 1)
+    agents = ("--namespace", cluster.container_namespace, f"--field-selector=spec.nodeName={pod.node}")
+    (agent,) = cluster.get("pods", *agents, "--selector=app.kubernetes.io/component=node-agent")["items"]
+
+    def told() -> list[str]:
+        """What the agent did with it, in order."""
+        text = cluster.kubectl("logs", agent["metadata"]["name"], *agents[:2])
+        events = [json.loads(line) for line in text.splitlines() if pod.container in line]
+        return [str(one.get("state") or one["event"]) for one in events]
+
+    log = Path(cluster.state.conf_dir).parent / "logs" / pod.node / application_id / pod.container / "stdout"
+    wait_for("the one that is deaf", lambda: log.exists() and "held" in log.read_text())
+    cluster.kill(USER, application_id)
+    done = wait_for("its end", lambda: (found := told())[-1:] and "DONE" in found and found)
+    killed = [done.index(one) for one in ("KILLING", "container_heard_no_signal", "survivors_killed", "DONE")]
+    assert killed == sorted(killed), done
+    wait_for("no live pod", lambda: not cluster.live_pods(application_id))

@@ -8,19 +8,17 @@ import typer
 
 from yodel.client.change_queues import DryRun, Reason, Since
 from yodel.client.commands import nodes
-from yodel.client.invoking import AsJson, NotDone, Server, run
+from yodel.client.invoking import AsJson, Commands, NotDone, Server, run
 from yodel.errors import InvalidValue, Unavailable
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
-colocation = typer.Typer(
+colocation = Commands(
     name="colocation",
     help="Lend what is unused on the nodes: switch it on and off, and see what comes of it.\n\n"
     "Example: yodel colocation on --preset koordinator",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 PREFIX = "yodel.colocation."
 VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,12 @@ def test_where_the_pod_has_no_group_those_in_other_pods_are_not_looked_at(tmp_pa
     assert pids(look(tmp_path)) == [30]
     assert not look(tmp_path).is_proved
     assert pids(look(tmp_path, NAMELESS)) == [20, 30], "of before an upgrade, its own pod may be any"
+
+
+def test_where_all_run_in_the_agent_s_own_pod_that_says_nothing(tmp_path: Path) -> None:
+    make_process(tmp_path, os.getpid(), pod="0c-3")
+    make_process(tmp_path, 9_000_030, pod="0c-3", environ=MARKS)
+    assert pids(look(tmp_path)) == [9_000_030]
 
 
 def test_marks_are_the_id_and_a_directory_of_this_agent_and_the_user(tmp_path: Path) -> None:
