@@ -29,7 +29,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
-UID, FOREIGN = "0a-1", "0b-2"
+UID, FOREIGN = (f"{os.getpid():x}-{number}" for number in (1, 2))  # who runs this beside it kills by uid too
 CONTAINER = container_id(2)
 GRANTED = Resource(64, 1)
 HOLD = """
