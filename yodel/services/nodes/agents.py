@@ -494,12 +494,12 @@ class NodeService:
                 runtime.clean_up[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
                 runtime.updates[report.container_id] = None
-        self._clean_up_unknown(node_id, reports)
+        self._clean_up_unknown(runtime, node_id, reports)
 
-    def _clean_up_unknown(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+    def _clean_up_unknown(self, runtime: NodeRuntime, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         """What runs there and has no row any more was stopped long ago; the order to end it was lost.  What has ended
         there and was heard of, or is not the node's, may be forgotten; that order may have been lost too."""
-        runtime, state = self.runtimes[node_id], self._engine.state
+        state = self._engine.state
         for report in reports:
             container = state.containers.get(report.container_id)
             is_nobodys = container is None or container.node_id != node_id or state.is_heard_of(container)
@@ -511,7 +511,7 @@ class NodeService:
     def _answer(self, runtime: NodeRuntime, node: Node, beat: Heartbeat) -> HeartbeatAnswer:
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
-        self._clean_up_unknown(node.id, beat.containers)
+        self._clean_up_unknown(runtime, node.id, beat.containers)
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
