@@ -176,7 +176,8 @@ class MemoryMonitor:
         )
 
     def _excess(self, container: Container, now: Sample, earlier: Sample | None) -> Excess | None:
-        if now.held_bytes is None and not now.is_whole and earlier is not None and not earlier.is_whole:
+        is_unseen = earlier is not None and not now.is_whole and not earlier.is_whole
+        if self._limits.pmem_check and now.held_bytes is None and is_unseen:
             return Excess(
                 container_id=container.container_id,
                 exit_status=ContainerExitStatus.KILLED_EXCEEDED_PMEM,

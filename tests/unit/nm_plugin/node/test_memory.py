@@ -153,6 +153,8 @@ def test_more_processes_than_can_be_looked_at_are_over_the_limit_at_the_second_l
     (excess,) = monitor.sample([CONTAINER], 2000)
     assert (excess.exit_status, "cannot be measured" in excess.text) == (-104, True)
     assert monitor_of(tmp_path).sample([replace(CONTAINER, user_uid=23002)], 1000) == []
+    unchecked = monitor_of(tmp_path, replace(PMEM, pmem_check=False))
+    assert [unchecked.sample([CONTAINER], now_ms) for now_ms in (1000, 2000)] == [[], []]
 
 
 def test_cores_are_of_processes_that_were_there_before(tmp_path: Path) -> None:
