@@ -156,6 +156,10 @@ class MemoryMonitor:
         sample = self._samples.get(container_id)
         return sample.seen if sample is not None else frozenset()
 
+    def mains(self) -> list[int]:
+        """Return the first process of each container at the last sample.  May be called from any thread."""
+        return [sample.processes[0].pid for sample in self._samples.values() if sample.processes]
+
     def totals_bytes(self) -> tuple[int, int]:
         """Physical and virtual memory of all containers at the last sample."""
         return (
