@@ -29,7 +29,7 @@ BEGIN = "<!-- written by scripts/coming_from_yarn.py -->"
 NO_COUNTERPART: Mapping[str, str] = {
     "yarn.resourcemanager.ha.*": "run two or more replicas; clients use the address of one Service",
     "yarn.resourcemanager.zk-*, yarn.resourcemanager.store.class": "state is in PostgreSQL or SQLite: `store_url`",
-    "yarn.resourcemanager.principal, *.keytab": "Kerberos is supported for HTTP only: `[web]`",
+    "yarn.resourcemanager.principal, *.keytab": "Kerberos is not supported yet",
     "yarn.resourcemanager.scheduler.class": "always CapacityScheduler semantics; there is no FairScheduler",
     "yarn.nodemanager.container-executor.class, yarn.nodemanager.linux-container-executor.*": (
         "every container is a pod; `user_mode` chooses whose user it runs as"

@@ -58,8 +58,8 @@ KINDS = {bool: "true or false", int: "integer", float: "number", str: "text", Pa
 INTRODUCTION = """# Configuration
 Made by `scripts/configuration.py` from the fields in the code; not edited by hand.
 
-A setting is looked for in this order: environment, TOML file, default. The file has lines `name = value`, and the
-tables that are named below:
+A setting is read from the environment, the TOML file, or its default, in this order. The file has lines
+`name = value`, and the tables below:
 
 ```toml
 store_url = "postgresql+asyncpg://yodel@db/yodel"
@@ -67,12 +67,12 @@ client_port = 8032
 allowed_system_users = ["hdfs"]
 ```
 
-In the environment the name is upper case behind a prefix; lists and tables are JSON: `YODEL_CLIENT_PORT=18032`,
-`YODEL_ALLOWED_SYSTEM_USERS='["hdfs"]'`. An unknown name is an error, not a warning. Secrets are never settings: where
-one is needed, the setting names the file it is in.
+In the environment the name is upper case after a prefix; lists and tables are JSON: `YODEL_CLIENT_PORT=18032`,
+`YODEL_ALLOWED_SYSTEM_USERS='["hdfs"]'`. An unknown name is an error, not a warning. Secrets are never settings: the
+setting names the file that contains one.
 
-The last column but one names the command of `yarn rmadmin` that reads a setting of the ResourceManager again while it
-runs. All others, and all of the node agent, count from the next start."""
+The last column but one names the `yarn rmadmin` command that rereads a setting of the running ResourceManager.
+All others, and all of the node agent, take effect at the next start."""
 
 
 TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
@@ -106,7 +106,7 @@ operator = "Exists"
     ),
     (
         "Callers over HTTP: `[web]`",
-        """Who may call the web port, and what browsers are told. Each setting names Hadoop's property; a list
+        """Who may call the web port, and headers for browsers. Each setting names Hadoop's property; a list
 in Hadoop is a list here.
 
 ```toml
@@ -119,7 +119,7 @@ cross_origin_origins = ["https://*.example.com"]
     ),
     (
         "Callers over RPC: `[rpc]`",
-        """What callers may send and hold. A refusal names the setting that caused it; all limits are listed in
+        """What callers may send and keep open. A refusal names the setting that caused it; all limits are listed in
 [compatibility](compatibility.md#limits).
 
 ```toml
@@ -130,8 +130,8 @@ connections_per_address_max = 20000
         RmRpcSettings,
     ),
     (
-        "Giving back: `[preemption]`",
-        """How queues give back what they hold above their guarantee: see [queues](queues.md#giving-back). A queue with
+        "Preemption: `[preemption]`",
+        """Preemption of what queues use above their guarantee: see [queues](queues.md#preemption). A queue with
 the property `disable_preemption` is left alone.
 
 ```toml
@@ -145,7 +145,7 @@ natural_termination_factor = 1.0
 )
 
 
-SPARK = "It runs beside the agent: [decision 0014](decisions/0014-side-processes-for-other-services.md)."
+SPARK = "It runs next to the agent: [decision 0014](decisions/0014-side-processes-for-other-services.md)."
 READ_AGAIN_TABLES = (QueueSettings, CustomDialect, CustomGang)
 
 
@@ -158,7 +158,9 @@ def render() -> str:
                 _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings.rm),
                 *(_table(heading, text, model) for heading, text, model in TABLES),
                 _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
-                _table("Callers over RPC: `[rpc]`", "What ApplicationMasters may send and hold.", AgentRpcSettings),
+                _table(
+                    "Callers over RPC: `[rpc]`", "What ApplicationMasters may send and keep open.", AgentRpcSettings
+                ),
                 _table("Spark's shuffle service: `[aux_services.NAME]`", SPARK, nm_plugin.settings.SparkShuffle),
             )
         )

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VALUES = ROOT / "deploy" / "helm" / "yodel" / "values.yaml"
 PAGE = ROOT / "docs" / "helm-values.md"
 INTRODUCTION = """# Values of the Helm chart
-Made by `scripts/helm_values.py` from `deploy/helm/yodel/values.yaml`; not edited by hand. How they go together:
+Made by `scripts/helm_values.py` from `deploy/helm/yodel/values.yaml`; not edited by hand. How to use them:
 [kubernetes.md](kubernetes.md).
 
 | Value | Default | Meaning |

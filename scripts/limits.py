@@ -16,7 +16,7 @@ BEGIN, END = "<!-- written by scripts/limits.py -->", "<!-- end of limits -->"
 HEAD = f"""{BEGIN}
 ## Limits
 
-Yodel bounds what callers may send. Made by `scripts/limits.py` from `yodel/telemetry/limits.py`. Each refusal names
+Limits on what callers may send, made by `scripts/limits.py` from `yodel/telemetry/limits.py`. Each refusal names
 the limit, the value and the setting, is counted in `/prom` as `yodel_refusals_total{{limit="…"}}` (by node agents in
 `/jmx` as the bean `YodelRefusals`), and is logged at most once a minute for each caller.
 
@@ -26,7 +26,7 @@ the limit, the value and the setting, is counted in `/prom` as `yodel_refusals_t
 
 
 def render() -> str:
-    """The page with this section anew; the rest of it stays as it is."""
+    """Return the page with this section replaced; the rest stays as it is."""
     text = PAGE.read_text()
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]

@@ -18,41 +18,41 @@ HEAD = """# From pod to container
 
 Made by `scripts/pod_to_container.py` from the tables in the code; not edited by hand.
 
-What Kubernetes does to a pod, and what its ApplicationMaster hears of the container. The first line that applies
+What Kubernetes does to a pod, and what its ApplicationMaster sees of the container. The first matching line
 counts.
 An exit status that is not the application's fault does not count towards the attempts of an application (its AM's
 container), nor towards the failures that Spark and MapReduce allow an executor or a task."""
 
 WAITS = f"""### Which ends wait for the node agent
-The node agent usually tells of an end before Kubernetes does, and only it has the last lines that the process wrote.
-Where the pod is seen to have ended and the agent has said nothing for {AGENT_REPORT_WAIT_S:g} s, the container is over:
-its room is free. Ends marked *waits for its agent* are told to the ApplicationMaster once the agent has told of them,
-and all others then. The pod's word counts as it is
+The node agent usually reports an end before Kubernetes does, and only it has the last lines that the process wrote.
+If the pod has ended and the agent has not reported it for {AGENT_REPORT_WAIT_S:g} s, the container is over and
+its capacity is free. Ends marked *waits for its agent* are reported to the ApplicationMaster after the agent's report,
+all others at once. The pod's own status decides
 
 - when a heartbeat after the pod's end does not list the container: the agent does not know it;
 - when heartbeats have listed it as not ended for {LISTED_MAX_S:g} s;
 - when the agent is lost (`node_expiry_s`), shut down or decommissioned: with the pod's exit code, not with ABORTED.
 
-An ApplicationMaster's next attempt does not wait: what the agent tells late completes the diagnostics of the attempt
-that failed. Where no attempt is left, the application ends when the agent has told, or is not waited for any more;
-until then its diagnostics say so."""
+An ApplicationMaster's next attempt does not wait: a late report completes the diagnostics of the failed
+attempt. If no attempt is left, the application ends with the agent's report, or when it is no longer expected;
+until then its diagnostics show this."""
 
 
 def render() -> str:
     """The page."""
-    parts = [HEAD, "## What is seen of a pod\nTable: `yodel/translator/pod_events.py`.\n\n" + _pods(), WAITS]
+    parts = [HEAD, "## Pods\nTable: `yodel/translator/pod_events.py`.\n\n" + _pods(), WAITS]
     parts.append(
         "## What the API server refuses to create\nTable: `yodel/translator/refusals.py`. A task's container stays "
-        "asked for and is tried again; the reason stands in the application's diagnostics while its AM waits.\n\n"
+        "requested and is tried again; the reason is in the application's diagnostics while its AM waits.\n\n"
         + _refusals()
     )
-    parts.append("## What is seen of a node\nTable: `yodel/translator/node_events.py`.\n\n" + _nodes())
+    parts.append("## Nodes\nTable: `yodel/translator/node_events.py`.\n\n" + _nodes())
     return "\n\n".join(parts) + "\n"
 
 
 def _pods() -> str:
     lines = [
-        "| What happens | What is seen | The container | Exit status | The application's fault | Diagnostics |",
+        "| Event | Seen as | The container | Exit status | The application's fault | Diagnostics |",
         "|---|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *map(_pod_line, pod_events.TABLE)])
@@ -84,7 +84,7 @@ def _text(template: str) -> str:
 
 
 def _refusals() -> str:
-    lines = ["| What happens | What is seen | An AM's container |", "|---|---|---|"]
+    lines = ["| Event | Seen as | An AM's container |", "|---|---|---|"]
     for line in refusals.TABLE:
         fate = "waits and is tried again" if line.may_pass else "ends with INVALID (-1000): the application's fault"
         lines.append(f"| {line.what} | {line.seen} | {fate} |")
@@ -92,7 +92,7 @@ def _refusals() -> str:
 
 
 def _nodes() -> str:
-    lines = ["| What happens | What is seen | The YARN node |", "|---|---|---|"]
+    lines = ["| Event | Seen as | The YARN node |", "|---|---|---|"]
     lines += [f"| {line.what} | {line.seen} | {line.becomes.value} |" for line in node_events.TABLE]
     return "\n".join(lines)
 

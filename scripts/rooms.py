@@ -9,10 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rooms.md"
-HEAD = """# The rooms
+HEAD = """# The rooms: packages and their imports
 
-Made by `scripts/rooms.py` from the imports. An arrow says how many modules of one room import from the other;
-`.importlinter` says which may. No arrow turns back.
+Made by `scripts/rooms.py` from the imports. The number at an arrow counts the modules of one
+package that import from the other; `.importlinter` lists the allowed arrows. There are no cycles.
 """
 PICTURES = {
     "yodel": "The ResourceManager",

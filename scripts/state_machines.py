@@ -26,14 +26,14 @@ MACHINES = (
         "What a user submitted, over all attempts.",
     ),
     ("Attempt", ATTEMPT_MACHINE, "yodel/domain/attempt.py", "One life of an ApplicationMaster."),
-    ("Container", CONTAINER_MACHINE, "yodel/domain/container.py", "One grant, one pod."),
+    ("Container", CONTAINER_MACHINE, "yodel/domain/container.py", "One allocation, one pod."),
     (
         "Container on its node",
         CONTAINER_LIFE,
         "nm_plugin/container/life.py",
         "What the node agent does with a container.",
     ),
-    ("Node", NODE_MACHINE, "yodel/domain/node.py", "A machine, as its node agent tells of it."),
+    ("Node", NODE_MACHINE, "yodel/domain/node.py", "A machine, as its node agent reports it."),
 )
 
 
@@ -42,8 +42,8 @@ def render() -> str:
     parts = [
         "# State machines",
         "Made by `scripts/state_machines.py` from the tables in the code; not edited by hand.\n"
-        "An arrow is an event and where it may lead. What a table ignores or calls impossible has no arrow; the reason "
-        "stands in the table.",
+        "An arrow is an event and a state that it may lead to. Events that a table ignores or "
+        "calls impossible have no arrow; the reason is in the table.",
     ]
     for title, machine, where, what in MACHINES:
         parts.append(f"## {title}\n{what} Table: `{where}`.\n\n```mermaid\n{mermaid(machine)}\n```")

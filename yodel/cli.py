@@ -29,15 +29,13 @@ if TYPE_CHECKING:
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
 COMPLETE_VARIABLE = "_YODEL_COMPLETE"
 MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
-app = typer.Typer(
+app = invoking.Commands(
     name="yodel",
     help="A YARN ResourceManager whose containers are Kubernetes pods.\n\n"
     "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel migrate[/bold] and "
     "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].  What runs there is told by "
     "[bold]yodel app[/bold], [bold]yodel node[/bold] and [bold]yodel queue[/bold].\n\n"
     "Example: yodel local --dir /tmp/yodel --ports auto",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
 )

@@ -37,13 +37,13 @@ class Applications:
             self._known[application.application_id] = application
 
     async def take(self, container: Container, acls: Mapping[str, str]) -> Application:
-        """Of a new container.  The first one's ACLs are its application's."""
+        """Of a new container.  The first one's ACLs are its application's.  Raises OSError: it cannot be recorded."""
         application_id = container.container_id.application_id
         application = self._known.get(application_id)
         if application is None:
             application = Application(application_id=application_id, user=container.user, acls=dict(acls))
-            self._known[application_id] = application
-            await self._save(application)
+            await self._threads.run(self._records.save_application, application)
+            application = self._known.setdefault(application_id, application)
         return application
 
     async def finish(self, application_id: ApplicationId) -> bool:

@@ -27,7 +27,8 @@ def _memory(cluster: Cluster) -> dict[str, Any] | None:
     """The published memory with its sum, once it is there."""
     found = json.loads(_yodel(cluster, "node", "explain", "node-1", "--json"))
     (one,) = [resource for resource in found["resources"] if resource["name"] == NAME]
-    is_there = found["state"] == "LENDING" and one["published"] is not None and one["published"] == one["wanted"]
+    is_judged = found["state"] in ("LENDING", "FULL")
+    is_there = is_judged and one["published"] is not None and one["published"] == one["wanted"]
     return {**found, **one} if is_there else None
 
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree
 
 import psutil
@@ -315,6 +316,47 @@ def test_start_ends_a_stray_program_of_the_directory(base: pathlib.Path) -> None
     assert has_ended(stray)
     stop(again, signal.SIGTERM)
     assert processes_of(base) == []
+
+
+# --- a node agent that is silent -----------------------------------------------------------------------------------
+
+
+def test_why_a_job_failed_is_known_however_long_its_node_agent_was_paused(base: pathlib.Path) -> None:
+    """With an attempt left the next one starts meanwhile; without one the application waits for the agent's words."""
+    cluster, go = start(base), base / "go"
+    base.chmod(0o777)
+    last, tried_again = new_id(cluster), new_id(cluster)
+    for application_id, attempts_max in ((last, 1), (tried_again, 2)):
+        command = (
+            f"touch {base}/{application_id}; until [ -e {go} ]; do sleep 0.1; done; echo No such table >&2; exit 7"
+        )
+        post(cluster, {**shell(application_id, command), "max-app-attempts": attempts_max})
+    wait_for("the masters run", lambda: (base / last).exists() and (base / tried_again).exists())
+    agents = [cluster.ready.pids[role] for role in ("node-1", "node-2")]
+    for pid in agents:
+        os.kill(pid, signal.SIGSTOP)
+    go.touch()
+
+    def first_attempt() -> Any:
+        return cluster.rest(
+            f"/apps/{tried_again}/appattempts/{tried_again.replace('application', 'appattempt')}_000001"
+        )
+
+    waiting = wait_for("the end is seen", lambda: "has ended: Pod" in cluster.application(last)["diagnostics"])
+    assert waiting
+    wait_for("the next attempt", lambda: first_attempt()["appAttempt"]["appAttemptState"] == "FAILED")
+    assert "exited with 7" in first_attempt()["appAttempt"]["diagnosticsInfo"]
+    assert cluster.application(last)["finalStatus"] == "UNDEFINED"
+
+    for pid in agents:
+        os.kill(pid, signal.SIGCONT)
+    for application_id, words in ((last, "failed 1 times"), (tried_again, "failed 2 times")):
+        ended = cluster.ended(application_id)
+        assert ended["finalStatus"] == "FAILED"
+        for text in (words, "exitCode: 7\n", "No such table"):
+            assert text in ended["diagnostics"]
+    assert "No such table" in first_attempt()["appAttempt"]["diagnosticsInfo"]
+    stop(cluster, signal.SIGTERM)
 
 
 # --- a full disk ---------------------------------------------------------------------------------------------------

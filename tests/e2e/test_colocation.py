@@ -310,6 +310,7 @@ def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
         (system,) = [term for term in one["terms"] if term["name"] == "system"]
         assert system["amount"] == -figures["kubelet-reserved"], one
         assert one["published"] <= left[name] * (MIB if name == "memory_mib" else 1), one
+    lender.yodel("colocation", "off")  # a small change of what is lent would not be made
     rejoin(lender, reserving_node, memory_mib=NODE_MIB)
     _batch_goes_and_the_service_stays(lender, reserving_node, "kubepods")
     evicted = lender.get("events", "--all-namespaces", "--field-selector=reason=Evicted")["items"]

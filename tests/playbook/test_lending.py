@@ -255,7 +255,7 @@ async def test_the_sum_can_be_added_up_to_what_is_published(world: World) -> Non
         for one in found.resources:
             assert one.loan is not None
             left = sum(term.amount for term in one.loan.terms)
-            for step in (*one.loan.steps, *one.steps):
+            for step in (*one.loan.steps, *one.steps, *one.last_steps):
                 assert step.before == left
                 left = step.after
             assert left == one.wanted == one.published
@@ -268,6 +268,9 @@ async def test_states_of_a_node_are_told_with_their_reason(world: World) -> None
         assert found is not None
         return found.state, found.why
 
+    for left in (report(0), replace(report(4), loans=report(4).loans[:1] + report(0).loans[1:])):
+        await say(world, 0, capacity=left)
+        assert told() == ("FULL", "its agent reports, and of cores or of memory nothing is left to lend")
     await say(world, 4)
     assert told()[0] == "LENDING"
     am = await world.running_am(queue="batch")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from yodel.local.auth import Credentials, prepare_credentials, write_kubeconfig
+from yodel.local.cluster_files import ENGINES_PRIORITY
 from yodel.local.nodes import LocalNode
 from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
 
@@ -58,6 +59,7 @@ async def local_cluster(
         tls_certificate=credentials.tls_certificate,
         tls_key=credentials.tls_key,
         nodes=nodes,
+        priority_classes={"koord-batch": ENGINES_PRIORITY},
         stop_pods_on_exit=stop_pods_on_exit,
         stop_grace_s=0.2,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import nm_plugin.settings
 import yodel.settings.rm
 from nm_plugin import __main__ as agent
+from tests.support.audit_lines import logs_as_before
 from yodel import cli
 from yodel.errors import InvalidValue
 from yodel.settings.layers import InvalidSettings
@@ -24,6 +25,13 @@ SYNTAX = (
     (b'host = "a"\nx = [1,\n 2', "TOML: Unclosed array (at line 3, column 3)"),
     (b'a = "b"\nhost = "\xff"\n', "TOML in UTF-8 (not so at line 2)"),
 )
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Commands set logging up for a whole process, with the streams of their runner."""
+    with logs_as_before():
+        yield
 
 
 @pytest.mark.parametrize("load", LOADS)

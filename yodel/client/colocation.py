@@ -8,19 +8,17 @@ import typer
 
 from yodel.client.change_queues import DryRun, Reason, Since
 from yodel.client.commands import nodes
-from yodel.client.invoking import AsJson, NotDone, Server, run
+from yodel.client.invoking import AsJson, Commands, NotDone, Server, run
 from yodel.errors import InvalidValue, Unavailable
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
-colocation = typer.Typer(
+colocation = Commands(
     name="colocation",
     help="Lend what is unused on the nodes: switch it on and off, and see what comes of it.\n\n"
     "Example: yodel colocation on --preset koordinator",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 PREFIX = "yodel.colocation."
 VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")
@@ -133,7 +131,7 @@ def switch_off(
         found = leaving.found
         if wait is None and not as_json and found["node_list"]:
             screen.line("")
-            screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+            screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
         if wait is None and found["limits"]["node_counts"]:
             show.hint("Agents undo limits now: yodel colocation status tells when each has confirmed, --wait waits.")
         if wait is not None and not await leaving.wait(wait):
@@ -236,18 +234,22 @@ def _bound_line(one: JsonObject) -> str:
 
 
 def _resource_lines(one: JsonObject) -> list[str]:
-    unit = f" ({one['resource']})" if one["resource"] else ""
-    lines = [f"{one['name']}{unit}"]
+    from yodel.translator.quantities import quantity
+
+    own = "Mi" if one["resource"] == "memory_mib" else "m"
+    lines = [one["name"]]
     if one["measured"]:
-        lines.append("  measured: " + ", ".join(f"{figure['name']} {figure['amount']}" for figure in one["measured"]))
-    lines += [f"  {term['amount']:>+16} {term['name']}: {term['why']}" for term in one["terms"]]
+        figures = (f"{figure['name']} {quantity(figure['amount'], own)}" for figure in one["measured"])
+        lines.append("  measured: " + ", ".join(figures))
+    lines += [f"  {quantity(term['amount'], own, '+'):>16} {term['name']}: {term['why']}" for term in one["terms"]]
     if one["terms"]:
-        lines.append(f"  {sum(term['amount'] for term in one['terms']):>16} is the sum")
-    lines += [f"  {step['after']:>16} {step['name']}: {step['why']}" for step in one["steps"]]
-    published = "not there" if one["published"] is None else one["published"]
-    lines.append(f"  {published:>16} published, {one['held']} of it asked for by pods")
+        lines.append(f"  {quantity(sum(term['amount'] for term in one['terms']), own):>16} is the sum")
+    lines += [f"  {quantity(step['after'], step['unit']):>16} {step['name']}: {step['why']}" for step in one["steps"]]
+    published = "not there" if one["published"] is None else quantity(one["published"], one["unit"])
+    lines.append(f"  {published:>16} published, {quantity(one['held'], one['unit'])} of it asked for by pods")
     if one["published"] != one["wanted"]:
-        lines.append(f"  {'gone' if one['wanted'] is None else one['wanted']:>16} to be published")
+        wanted = "gone" if one["wanted"] is None else quantity(one["wanted"], one["unit"])
+        lines.append(f"  {wanted:>16} to be published")
     return lines
 
 
@@ -449,8 +451,8 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Preset": found["preset"] or "",
         "Policy": found["policy_version"] or "",
         "Published as": ", ".join(found["names"]),
-        "Lent": _amounts(found["lent"]),
-        "Published": _amounts(found["published"]),
+        "Lent": _lent(found["lent"]),
+        "Published": _amounts(found["published"], found["units"]),
         "Nodes": counts,
         "Patches": str(found["patches"]),
         "Put back": str(found["put_backs"]),
@@ -466,7 +468,7 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")
     if found["node_list"]:
         screen.line("")
-        screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+        screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
     limits = [node for node in found["limits"]["node_list"] if node["state"] != HELD]
     if limits:
         screen.line("")
@@ -475,10 +477,10 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         show.hint(f"Reports of {agent['id']} do not count: {agent['why']}.")
 
 
-def _node_row(node: JsonObject) -> list[str]:
+def _node_row(node: JsonObject, units: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     name, state, why = node["kubernetes_node"], node["state"], node["why"]
-    return [name, state, _amounts(node["published"]), _amounts(node["held"]), why]
+    return [name, state, _amounts(node["published"], units), _amounts(node["held"], units), why]
 
 
 def _limits_row(node: JsonObject) -> list[str]:
@@ -493,5 +495,15 @@ def _confirmed(node: JsonObject) -> str:
     return show.time(node["confirmed_ms"])
 
 
-def _amounts(found: JsonObject) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in sorted(found.items()))
+def _amounts(found: JsonObject, units: JsonObject) -> str:
+    """Of published names."""
+    from yodel.translator.quantities import quantity
+
+    return ", ".join(f"{name} {quantity(amount, units.get(name, ''))}" for name, amount in sorted(found.items()))
+
+
+def _lent(found: JsonObject) -> str:
+    from yodel.client.show import memory
+
+    cores, mib = found.get("cpu_milli", 0) / 1000, found.get("memory_mib", 0)
+    return f"{cores:g} cores, {memory(mib)}" if found else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yodel.client.invoking import WHERE, AsJson, NotDone, Server, run
+from yodel.client.invoking import WHERE, AsJson, Commands, NotDone, Server, run
 from yodel.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -21,27 +21,21 @@ if TYPE_CHECKING:
 
 CONTAINERS_SHOWN_MAX = 200
 
-applications = typer.Typer(
+applications = Commands(
     name="app",
     help="Look at applications, end them, read their logs, follow what becomes of them." + WHERE + "\n\n"
     "Example: yodel app list --state RUNNING",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
-nodes = typer.Typer(
+nodes = Commands(
     name="node",
     help="Look at nodes: what each lends, what of it is used, and why it is that much." + WHERE + "\n\n"
     "Example: yodel node list",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
-pools = typer.Typer(
+pools = Commands(
     name="pool",
     help="Look at what queues draw on: how much nodes lend of it, what is used and free." + WHERE + "\n\n"
     "Example: yodel pool list",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]

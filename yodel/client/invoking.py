@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from yodel.client.show import Screen
 
 EXIT_FAILED, EXIT_MISUSED = 1, 2
+Function = TypeVar("Function", bound=Callable[..., Any])
 WHERE = (
     "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or of $HADOOP_CONF_DIR's yarn-site.xml, or "
     "of the only yodel local that you run, or http://localhost:8088; you are $HADOOP_USER_NAME, or your login."
@@ -33,6 +35,21 @@ Server = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
+
+class Commands(typer.Typer):
+    """A group of commands whose help is the docstring of each, with lines as long as the terminal is wide."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode="rich", **options)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
+            text = inspect.cleandoc(function.__doc__ or "")
+            help_ = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
+            return super(Commands, self).command(name, **{"help": help_, **options})(function)
+
+        return register
 
 
 class NotDone(Exception):

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yodel.client.invoking import WHERE, AsJson, Server, run
+from yodel.client.invoking import WHERE, AsJson, Commands, Server, run
 
 if TYPE_CHECKING:
     from yodel.client.api import RmClient
     from yodel.client.show import Screen
 
 WATCH_S = 2.0
-queues = typer.Typer(
+queues = Commands(
     name="queue",
     help="Look at queues, what each is guaranteed, may hold and holds; and change them."
     + WHERE
     + "\n\nExample: yodel queue tree",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 

@@ -8,18 +8,16 @@ import typer
 
 from yodel.client.change_queues import DryRun, Reason, Since, send
 from yodel.client.change_queues import queues as queues
-from yodel.client.invoking import AsJson, Server, run
+from yodel.client.invoking import AsJson, Commands, Server, run
 from yodel.domain.numerals import plain
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
-windows = typer.Typer(
+windows = Commands(
     name="window",
     help="When a queue may hold less, and how much.\n\nExample: yodel queue window list root.etl",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 queues.add_typer(windows)
 Path = Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")]

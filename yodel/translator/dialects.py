@@ -42,6 +42,12 @@ class Measures:
     cpu_unit: CpuUnit = "milli"
     memory_unit: MemoryUnit = "byte"
 
+    @property
+    def units(self) -> dict[str, str]:
+        """What a whole number of each counts, where a node's status says it."""
+        cpu = "m" if self.cpu_unit == "milli" else "cores"
+        return {self.cpu: cpu, self.memory: "Mi" if self.memory_unit == "mib" else "bytes"}
+
     def amounts(self, capability: Resource, milli_per_vcore: int) -> dict[str, str]:
         milli, mib = capability.vcores * milli_per_vcore, capability.memory_mib
         cpu = {"quantity": f"{milli}m", "milli": str(milli), "core": str(-(-milli // 1000))}

@@ -111,8 +111,8 @@ def _memory(lent: Lent) -> int:
 
 def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, Step]:
     """From what is lent, in the resource's own unit, to what is published under a name."""
-    units_lent, held, amount = publication.counted[name], publication.held[name], publication.amounts[name]
-    why = f"the pods of the node ask for {held}" if amount is not None else "no pod asks for it: the name goes"
+    units_lent, amount = publication.counted[name], publication.amounts[name]
+    why = "not less than the pods of the node ask for" if amount is not None else "no pod asks for it: the name goes"
     return (
         Step(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
         Step(name="pods", before=units_lent, after=amount or 0, why=why),

@@ -50,3 +50,12 @@ def parse_milli(value: object) -> int:
 def format_milli(milli: int) -> str:
     """The shortest plain text: ``1500`` thousandths are ``1500m``, ``2000`` are ``2``."""
     return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+
+
+def quantity(amount: int, unit: str, sign: str = "-") -> str:
+    """An amount for people, of memory in Mi: ``6100m``, ``6144Mi``.  ``unit`` is one of ``Measures.units``, or empty.
+    ``sign`` is as in a format: + for all, - for negative ones."""
+    if unit == "bytes":
+        whole, rest = divmod(amount, 1 << 20)
+        return f"{amount:{sign}}" if rest else f"{whole:{sign}}Mi"
+    return f"{amount:{sign}}{'' if unit == 'cores' else unit}"

@@ -8,9 +8,24 @@ from pathlib import Path
 
 HEAD = """# Compatibility
 
+In ten lines:
+
+1. **Unchanged:** Spark, MapReduce, Tez, Flink, distributed shell, `yarn`, `mapred`: no difference in the first table.
+2. **Unchanged:** REST scripts of `/ws/v1`, except for the lines of the [last table](#the-rest-api).
+3. **Unchanged:** exit codes, final status, counters and printed output. An unchanged `yarn logs` reads the logs.
+4. **Unchanged:** properties of `capacity-scheduler.xml`, except [some](coming-from-yarn.md#capacity-schedulerxml).
+5. **Differs:** a container is a pod, and by default [Kubernetes chooses its node](kubernetes.md#who-chooses-the-node).
+6. **Differs:** callers without a name may read over HTTP, but not write, unless `http_static_user_may_write` is set.
+7. **Differs:** what callers send has [limits](#limits); a refusal names the limit and its setting.
+8. **Differs:** `yarn schedulerconf` refuses a queue property that would have no effect, where Hadoop stores it.
+9. **Missing:** Kerberos, shares of queues by node label, automatically created queues, the FairScheduler.
+10. **Missing:** node attributes, reservations, resource profiles, federation, opportunistic containers.
+
+## Clients
+
 Written by `make conformance`, which runs every script of `tests/conformance/clients` against a real Hadoop {version}
 (ResourceManager, NodeManager, HDFS, JobHistoryServer) and against Yodel, and compares what the user sees: exit code,
-final status, counters, the command's output with ids, times and addresses masked. *Same* says that nothing differed.
+final status, counters, the command's output with ids, times and addresses masked. *Same* means no difference.
 
 | Client | Version | Scenario | Real YARN | Yodel |
 |---|---|---|---|---|

@@ -12,8 +12,8 @@ HEAD = f"""{SECTION}
 
 Written by `make conformance` too: {{calls}} calls of `tests/conformance/rest`, one after the other to a real Hadoop
 {{version}} ResourceManager and to Yodel, with the same jobs in the same states. Status, headers and bodies are equal
-(ids, times, hosts and measures aside) but for these lines, which are all of `tests/conformance/rest/allowed.py`; the
-number says how many calls each was needed for.
+(ids, times, hosts and measures aside) except for these lines, which are all of `tests/conformance/rest/allowed.py`; the
+number counts the calls that needed each.
 
 | What | Calls | Hadoop {{version}} | Yodel | Why |
 |---|---|---|---|---|

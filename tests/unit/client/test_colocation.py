@@ -84,12 +84,16 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     hear(served)
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith("kube-1 is LENDING")
-    sums = [int(line.split()[0]) for line in lines if line.endswith("is the sum")]
-    terms = [[int(found.group(1)) for found in re.finditer(r"^ +([+-]\d+) ", text, re.M)] for text in by_name(lines)]
-    assert [sum(found) for found in terms] == sums
-    assert any(line.strip().startswith("6100 unit") for line in lines), lines
+    sums = [found[1] for line in lines if (found := re.search(r"(\d+(?:m|Mi)) is the sum", line))]
+    units = ("m", "Mi")
+    terms = [re.findall(rf"^ +([+-]\d+){unit} ", text, re.M) for unit, text in zip(units, by_name(lines), strict=True)]
+    assert [f"{sum(map(int, found))}{unit}" for found, unit in zip(terms, units, strict=True)] == sums
+    for line in ("6100m unit: ", "6144Mi unit: ", "4096Mi published, 0Mi of it asked for by pods", "6144Mi to be"):
+        assert any(one.strip().startswith(line) for one in lines), (line, lines)
     status = served.invoke("colocation", "status").stdout
     assert "Colocation   on" in status
+    assert re.search(r"^Lent +6\.1 cores, 6144 MiB$", status, re.M)
+    assert re.search(rf"^Published +{CPU} 5000m, {MEMORY} 4096Mi$", status, re.M)
     assert f"{CPU}, {MEMORY}" in status
     off = served.invoke("colocation", "off")
     assert off.exit_code == 0, off.output

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from tests.support.api_rows import FAILED, GONE, MASTER, NODE, RUNNING, TASK, fill
@@ -170,6 +171,19 @@ def test_unusable_server_is_a_misuse(net: Net, command: str) -> None:
 def test_what_users_of_kubectl_type_is_understood(net: Net, typed: str, meant: str) -> None:
     found, expected = run(*typed.split()), run(*meant.split())
     assert (found.exit_code, found.stdout) == (0, expected.stdout), found.output
+
+
+def all_commands(group: Any, path: str = "yodel") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        yield from all_commands(command, f"{path} {name}") if hasattr(command, "commands") else ()
+
+
+def test_lines_of_help_are_as_long_as_the_terminal_is_wide() -> None:
+    found = dict(all_commands(typer.main.get_command(cli.app)))
+    assert {"yodel local", "yodel queue window add", "yodel node explain", "yodel apps watch"} <= found.keys()
+    broken = [path for path, command in found.items() if "\n" in command.help.replace("\n\n", "")]
+    assert not broken
 
 
 def test_help_lists_each_command_once() -> None:

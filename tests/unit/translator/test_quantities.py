@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.translator.quantities import format_milli, parse_milli
+from yodel.translator.quantities import format_milli, parse_milli, quantity
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,20 @@ def test_whole_numbers_print_without_suffix() -> None:
 def test_digits_of_other_scripts_are_none(text: str) -> None:
     with pytest.raises(InvalidValue):
         parse_milli(text)
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit", "text"),
+    [
+        (6_100, "m", "6100m"),
+        (6, "cores", "6"),
+        (6_144, "Mi", "6144Mi"),
+        (6 << 30, "bytes", "6144Mi"),
+        ((6 << 30) + 1, "bytes", "6442450945"),
+        (-(1 << 20), "bytes", "-1Mi"),
+        (7, "", "7"),
+    ],
+)
+def test_amounts_for_people_have_a_unit(amount: int, unit: str, text: str) -> None:
+    assert quantity(amount, unit) == text
+    assert quantity(amount, unit, "+") == ("+" if amount >= 0 else "") + text

@@ -42,8 +42,12 @@ def terms(
     untouched = free - free * formula.part_percent // 100
     return (
         *found,
-        Term(name="part", amount=-untouched, why=f"{formula.part_percent} % of the {free} that are left may be lent"),
+        Term(name="part", amount=-untouched, why=_part_why(formula.part_percent, free)),
     )
+
+
+def _part_why(part_percent: int, free: int) -> str:
+    return f"{part_percent} % of the {free} that are left may be lent" if free > 0 else "nothing is left"
 
 
 def estimate(formula: Formula, *, capacity: int, online: int, system: int, kubelet_reserved: int | None = None) -> int:

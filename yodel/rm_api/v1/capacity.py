@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import Pressure
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import InvalidValue, NodeNotFound
@@ -30,6 +30,7 @@ from yodel.services.nodes.written_limits import NodeLimits
 from yodel.translator.publishing import Lent
 
 NODES_SHOWN_MAX = 200
+UNITS = {CPU_MILLI: "m", MEMORY_MIB: "Mi"}
 router = APIRouter(tags=["nodes"], dependencies=[KNOWN])
 NodePath = Annotated[
     str,
@@ -158,13 +159,19 @@ def _pressure(found: Pressure | None) -> models.CapacityPressure | None:
 def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
     loan = found.loan
     terms = loan.terms if loan is not None else ()
-    steps = [*(loan.steps if loan is not None else ()), *found.steps]
+    own_unit = UNITS.get(found.resource, "")
+    steps = [(step, own_unit) for step in (*(loan.steps if loan is not None else ()), *found.steps)]
+    steps += [(step, found.unit) for step in found.last_steps]
     return models.ResourceCapacity(
         name=found.name,
+        unit=found.unit,
         resource=found.resource or None,
         measured=[models.CapacityFigure(name=one.name, amount=one.amount) for one in loan.measured] if loan else [],
         terms=[models.CapacityTerm(name=one.name, amount=one.amount, why=one.why) for one in terms],
-        steps=[models.CapacityStep(name=one.name, before=one.before, after=one.after, why=one.why) for one in steps],
+        steps=[
+            models.CapacityStep(name=one.name, before=one.before, after=one.after, unit=unit, why=one.why)
+            for one, unit in steps
+        ],
         wanted=found.wanted,
         published=found.published,
         held=found.held,
@@ -181,6 +188,7 @@ def _colocation(found: ColocationView) -> models.Colocation:
         names=[*found.names],
         lent=dict(found.lent),
         published=dict(found.published),
+        units=dict(found.units),
         node_counts={state.value: count for state, count in found.counts.items()},
         node_list=[_waiting(node) for node in found.nodes],
         refused_agents=_refused(found.refused),

@@ -31,6 +31,7 @@ class CapacityStep(Model):
     name: str
     before: int
     after: int
+    unit: str = Field(description="Of `after`: as that of the name, or `m` and `Mi` before that.")
     why: str
 
 
@@ -39,6 +40,10 @@ class ResourceCapacity(Model):
     step leaves what is to be published."""
 
     name: str = Field(description="As Kubernetes knows it.", examples=["kubernetes.io/batch-cpu"])
+    unit: str = Field(
+        description="Of `wanted`, `published` and `held`: `m` (thousandths of a core), `cores`, `bytes` or `Mi`; empty "
+        "for a name of a dialect that is gone."
+    )
     resource: str | None = Field(description="`cpu_milli` or `memory_mib`; null for a name of an earlier policy.")
     measured: list[CapacityFigure] = Field(description="By the node agent.")
     terms: list[CapacityTerm] = Field(description="By the node agent.")
@@ -143,6 +148,7 @@ class Colocation(Model):
     names: list[str] = Field(description="What is published: of cores, of memory.")
     lent: dict[str, int] = Field(description="By `cpu_milli` and `memory_mib`, of all nodes.")
     published: dict[str, int] = Field(description="By name, of all nodes.")
+    units: dict[str, str] = Field(description="By name, what is counted: `m`, `cores`, `bytes` or `Mi`.")
     node_counts: dict[str, int] = Field(description="By state.")
     node_list: list[WaitingNode] = Field(description="Those that do not just lend; at most 200, by name.")
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")

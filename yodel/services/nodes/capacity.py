@@ -20,10 +20,12 @@ from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.written_limits import LimitsState, NodeLimits, WrittenLimits
 from yodel.services.writer.state import ClusterState
 from yodel.translator.publishing import last_steps
+from yodel.translator.quantities import quantity
 
 _WHY: Mapping[CapacityState, str] = {
     CapacityState.OFF: "nothing is lent: colocation is off, and nothing of it is left here",
     CapacityState.LENDING: "its agent reports, and what it lends is published",
+    CapacityState.FULL: "its agent reports, and of cores or of memory nothing is left to lend",
     CapacityState.CLOSED: "it lends less than its pods ask for: published is what they ask for, and nothing new starts",
     CapacityState.STALE: "its agent is silent: what it lends does not grow",
     CapacityState.GOING: "it lends nothing new: what is published follows its pods down, and goes with the last",
@@ -33,12 +35,15 @@ _WHY: Mapping[CapacityState, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceCapacity:
-    """One published name.  ``loan`` None: no report counts; ``steps`` lead from it to ``wanted``."""
+    """One published name.  ``loan`` None: no report counts; ``steps`` lead from it, in the unit of its resource, and
+    ``last_steps`` from there to ``wanted``.  ``unit`` is of what is published and held, empty where nobody knows it."""
 
     name: str
+    unit: str
     resource: str
     loan: Loan | None
     steps: Sequence[Step]
+    last_steps: Sequence[Step]
     wanted: int | None
     published: int | None
     held: int
@@ -69,6 +74,8 @@ class ColocationView:
     refused: Mapping[str, str]
     lent: Mapping[str, int]
     published: Mapping[str, int]
+    units: Mapping[str, str]
+    """What an amount of each published name counts, where that is known."""
     patches: int
     put_backs: int
     limits: Sequence[NodeLimits]
@@ -105,6 +112,7 @@ class Capacities:
             refused={str(node_id): why for node_id, why in publishing.refused.items()},
             lent={resource: amount for resource, amount in tally.lent.items() if amount},
             published={name: amount for name, amount in tally.published.items() if amount},
+            units=self._units,
             patches=publishing.patches,
             put_backs=publishing.put_backs,
             limits=limits[:nodes_max],
@@ -130,7 +138,8 @@ class Capacities:
         found = self.of(kubernetes_name)
         if found is None:
             return ""
-        amounts = ", ".join(f"{one.name} {one.published}" for one in found.resources if one.published is not None)
+        there = [one for one in found.resources if one.published is not None]
+        amounts = ", ".join(f"{one.name} {quantity(one.published or 0, one.unit)}" for one in there)
         return f"{found.state}: {amounts or 'nothing'}"
 
     def gauges(self) -> dict[str, float]:
@@ -172,6 +181,11 @@ class Capacities:
             resources=[self._resource(one, node, said.report if said else None) for one in self._names(node)],
         )
 
+    @property
+    def _units(self) -> dict[str, str]:
+        kinds = self._publishing.rules.kinds.values()
+        return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
+
     def _names(self, node: PublishedNode) -> list[str]:
         """What the loan is published as, in the order of the resources; then what is left of earlier policies."""
         return [*self._publishing.names, *sorted(node.ours - {*self._publishing.names})]
@@ -180,16 +194,19 @@ class Capacities:
         names, publication = self._publishing.names, node.publication
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         loan = report.loan_of(resource) if report is not None and resource else None
-        steps: tuple[Step, ...] = ()
+        steps: Sequence[Step] = ()
+        last: Sequence[Step] = ()
         if publication is not None and name in publication.amounts:
-            own = node.lending.steps.get(resource, ()) if node.lending is not None else ()
-            steps = (*own, *last_steps(name, own[-1].after if own else 0, publication))
+            steps = node.lending.steps.get(resource, ()) if node.lending is not None else ()
+            last = last_steps(name, steps[-1].after if steps else 0, publication)
         is_known = publication is not None and name in publication.amounts
         return ResourceCapacity(
             name=name,
+            unit=self._units.get(name, ""),
             resource=resource,
             loan=loan,
             steps=steps,
+            last_steps=last,
             wanted=publication.amounts[name] if publication is not None and is_known else node.present(name),
             published=node.present(name),
             held=publication.held[name] if publication is not None and is_known else self._publishing.held(node, name),

@@ -27,6 +27,7 @@ class CapacityState(StrEnum):
 
     OFF = "OFF"
     LENDING = "LENDING"
+    FULL = "FULL"
     CLOSED = "CLOSED"
     STALE = "STALE"
     GOING = "GOING"
@@ -133,7 +134,9 @@ class PublishedNode:
             return CapacityState.GOING if is_there else CapacityState.OFF
         if found.is_closed or self.is_short:
             return CapacityState.CLOSED
-        return CapacityState.STALE if self.silence is Silence.STALE else CapacityState.LENDING
+        if self.silence is Silence.STALE:
+            return CapacityState.STALE
+        return CapacityState.LENDING if all(self.lent.by_type.values()) else CapacityState.FULL
 
     def note_written(self, amounts: Mapping[str, int | None], version: str) -> None:
         self.written |= amounts

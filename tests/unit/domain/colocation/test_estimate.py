@@ -60,3 +60,9 @@ def test_a_static_amount_is_the_only_term() -> None:
     assert [(t.name, t.amount) for t in terms(Formula(static_amount=5), capacity=1, online=9, system=9)] == [
         ("static", 5)
     ]
+
+
+def test_of_less_than_nothing_no_percent_is_told() -> None:
+    """It said "100 % of the -801 that are left may be lent"."""
+    part = terms(Formula(share_percent=60), capacity=1_000, online=1_401, system=0)[-1]
+    assert (part.name, part.why) == ("part", "nothing is left")

@@ -57,7 +57,7 @@ def test_the_page_shows_each_preset_with_what_it_lends_of_the_worked_node() -> N
 def test_the_page_shows_the_terms_of_the_example_as_they_are() -> None:
     page = PAGE.read_text()
     for term in _loan("koordinator", [WORKED_NODE] * 10, Before()).terms:
-        assert f"{term.amount:>+20} {term.name}: {term.why}\n" in page
+        assert f"{f'{term.amount:+}m':>20} {term.name}: {term.why}\n" in page
 
 
 def test_the_loan_of_the_example_falls_at_once_and_comes_back_as_the_page_says() -> None:

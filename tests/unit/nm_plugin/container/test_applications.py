@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from nm_plugin.container.applications import Applications
 from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application, Records
@@ -44,13 +46,18 @@ async def test_each_end_is_done_in_turn_and_the_record_goes_last(tmp_path: Path,
     assert (applications.all(), records.applications()) == ((), [])
 
 
-async def test_a_state_disk_that_refuses_keeps_no_application_from_its_beginning_or_end(
+async def test_a_state_disk_that_refuses_keeps_an_application_from_its_beginning_and_not_from_its_end(
     tmp_path: Path, threads: FileThreads
 ) -> None:
     records = Records(tmp_path)
     applications = Applications(records, threads, ())
-    (tmp_path / "applications" / f"{APPLICATION}.json.tmp").mkdir()
+    refusing = tmp_path / "applications" / f"{APPLICATION}.json.tmp"
+    refusing.mkdir()
+    with pytest.raises(OSError, match="Is a directory"):
+        await applications.take(container(2), {})
+    assert applications.all() == ()
+    refusing.rmdir()
     await applications.take(container(2), {})
+    refusing.mkdir()
     assert await applications.finish(APPLICATION)
     assert [one.finished for one in applications.all()] == [True]
-    assert records.applications() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from nm_plugin.host.users import (
     path_name,
     user_of_path,
 )
+from tests.support.node_agent import eventually
 from yodel.errors import AccessDenied
 
 
@@ -131,3 +133,49 @@ def test_ordinary_names_are_taken(name: str) -> None:
 
 def test_plain_names_are_themselves_in_paths() -> None:
     assert [path_name(name) for name in ("a.b-c_d", "user@REALM", "ünï")] == ["a.b-c_d", "user@REALM", "ünï"]
+
+
+@pytest.mark.parametrize("to_its_end", [True, False])
+async def test_who_is_cancelled_waits_for_what_runs_where_that_is_to_come_to_its_end(to_its_end: bool) -> None:
+    """What has not begun never does."""
+    pool, done = FileThreads(1, to_its_end=to_its_end), list[str]()
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def work(name: str) -> None:
+        has_begun.set()
+        assert may_end.wait(60)
+        done.append(name)
+
+    try:
+        runs = asyncio.create_task(pool.run(work, "first"))
+        waits = asyncio.create_task(pool.run(work, "second"))
+        await eventually(has_begun.is_set)
+        for task in (runs, waits):
+            task.cancel()
+        await asyncio.wait({waits})
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert runs.done() is not to_its_end
+        may_end.set()
+        await asyncio.wait({runs})
+    finally:
+        may_end.set()
+        pool.close()
+    assert done == ["first"]
+
+
+async def test_what_can_be_stopped_is_told_when_who_wants_it_is_cancelled() -> None:
+    pool, has_begun, told = FileThreads(1, to_its_end=True), threading.Event(), list[bool]()
+
+    def work(stop: threading.Event) -> None:
+        has_begun.set()
+        told.append(stop.wait(60))
+
+    wanted = asyncio.create_task(pool.run_stoppable(work))
+    try:
+        await eventually(has_begun.is_set)
+        wanted.cancel()
+        await asyncio.wait({wanted})
+        assert told == [True]
+    finally:
+        pool.close()

@@ -64,6 +64,9 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
     # 16,000 less 40 % of them, less 500 outside of pods, less 3,000 of online pods; down to a multiple of 100.
     assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["held"]) == (CPU, 6_100, 5_000, 0)
     # 16,384 MiB less 35 % (rounded up), 500 and 4,000; down to a multiple of 64 MiB; published in bytes.
+    assert [cpu["unit"], memory["unit"]] == ["m", "bytes"]
+    assert {step["unit"] for step in memory["steps"][:-2]} == {"Mi"}
+    assert [step["unit"] for step in memory["steps"][-2:]] == ["bytes", "bytes"]
     assert (memory["wanted"], memory["published"]) == ((16_384 - 5_735 - 500 - 4_000) // 64 * 64 << 20, 4 << 30)
 
 
@@ -99,6 +102,7 @@ async def test_a_node_that_kubernetes_does_not_know_is_404(lending: RestWorld) -
 async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
     found = await api_get(lending, "/api/v1/colocation")
     assert (found["enabled"], found["preset"], found["names"]) == (True, "koordinator", [CPU, MEMORY])
+    assert (found["units"][CPU], found["units"][MEMORY]) == ("m", "bytes")
     assert found["node_counts"] == {"WAITING": 1}
     lending.rm.publishing.hear(NODE.id, "another", measured_report(3_000, 4_000))
     lending.rm.use_colocation(OFF)
@@ -125,7 +129,7 @@ async def test_containers_are_ended_by_administrators_once_it_is_off(lending: Re
 async def test_the_page_of_nodes_has_a_column_only_where_something_is_lent(lending: RestWorld) -> None:
     page = (await lending.client.get("/cluster/nodes")).text
     assert "<th>Lends</th>" in page
-    assert f"WAITING: {CPU} 5000, {MEMORY} {4 << 30}" in page
+    assert f"WAITING: {CPU} 5000m, {MEMORY} 4096Mi" in page
 
 
 async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> None:
