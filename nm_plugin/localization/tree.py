@@ -170,7 +170,7 @@ class Tree:
             self._way.append((part, os.open(part, _OPEN_DIRECTORY, dir_fd=self._here)))
             return None
         except FileNotFoundError:
-            raise UnsafeArchive(f"Archive entry {name[:_SHOWN]!r} goes through a directory that is not there") from None
+            raise UnsafeArchive(f"Archive entry {name[:_SHOWN]!r} leads through {part!r}, which is not there") from None
         except OSError as error:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise

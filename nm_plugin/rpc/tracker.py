@@ -180,7 +180,6 @@ class Tracker:
                 f"Message from ResourceManager: {response.diagnostics_message}"
             )
         self._response_id = 0
-        self._told.clear()
         await self._were_told(containers, manager)
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier

@@ -48,6 +48,11 @@ for line in sys.stdin:
 """
 
 
+def pod(number: int) -> str:
+    """The name of its group: uids are unique on a machine."""
+    return f"pod{os.getpid():x}-{number}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A node of half a GiB, its agent and a service on it."""
@@ -65,12 +70,14 @@ class Node:
         """A container in a pod of its own, that holds so much."""
         container = container_id(number)
         await self.agent.pod(container)
-        group = Path(self.root, *parent, f"pod{number}", "container", "cgroup.procs")
+        group = Path(self.root, *parent, pod(number), "container", "cgroup.procs")
         joins = "".join(f"echo $$ > {MOUNT / controller / group}; " for controller in CONTROLLERS)
         program = self.agent.root / "hold.py"
         program.write_text(HOLD)
         words = command or f"exec {sys.executable} {program} {mib}"
-        await self.agent.launch(container, context_of(joins + words), **{"pod_uid": str(number), **changes})
+        await self.agent.launch(
+            container, context_of(joins + words), **{"pod_uid": pod(number).removeprefix("pod"), **changes}
+        )
         await self.agent.tracker.until_running(container)
         used = self.file(*group.parts[1:-1], "memory.usage_in_bytes")
         await eventually(lambda: int(used.read_text()) >= mib * MIB, 60)
@@ -108,7 +115,7 @@ class Node:
 @pytest.fixture
 def groups() -> Iterator[str]:
     name = f"yodel-emergency-{os.getpid()}"
-    pods = [(*BEST_EFFORT, f"pod{number}") for number in (1, 2, 3, 4)] + [(*NATIVE, "pod5")]
+    pods = [(*BEST_EFFORT, pod(number)) for number in (1, 2, 3, 4)] + [(*NATIVE, pod(5))]
     pods += [(*pod, "container") for pod in pods]
     below = [(), BEST_EFFORT[:1], BEST_EFFORT, NATIVE, *pods, SERVICE]
     paths = [MOUNT / controller / Path(name, *names) for controller in CONTROLLERS for names in below]
@@ -185,7 +192,7 @@ async def test_a_foreign_pod_that_names_a_container_has_it_ended_neither_first_n
     """The container is a native one; the foreign pod is a best-effort one, and uses more than the container may."""
     native = await node.hold(5, 60, parent=NATIVE, resource=Resource(64, 1))
     batch = await node.hold(1, 60)
-    group = node.file(*BEST_EFFORT, "pod2", "container", "cgroup.procs")
+    group = node.file(*BEST_EFFORT, pod(2), "container", "cgroup.procs")
     local = node.agent.root / "local" / "usercache" / USER / "appcache" / str(native.application_id)
     marks = {"CONTAINER_ID": str(native), "YODEL_CONTAINER_ID": str(native), "LOCAL_DIRS": str(local)}
     words = f"echo $$ > {group}; exec {sys.executable} {node.agent.root}/hold.py 200"

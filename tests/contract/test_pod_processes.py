@@ -29,7 +29,8 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
-UID, FOREIGN = "0a-1", "0b-2"
+UID, FOREIGN = f"0a-{os.getpid():x}", f"0b-{os.getpid():x}"
+"""As unique on a machine as a pod's are: other tests make groups of pods beside."""
 CONTAINER = container_id(2)
 GRANTED = Resource(64, 1)
 HOLD = """

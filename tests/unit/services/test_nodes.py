@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.fakes import NODE
@@ -69,9 +71,9 @@ async def test_what_has_ended_is_kept_for_the_next_attempt_where_that_takes_cont
     am = await world.running_am(keep_containers_across_attempts=True)
     (task,) = await am.obtain(1)
     await world.beat(complete(task, 3))
-    await world.beat(complete(am.container.id, 1))
+    answer = await world.beat(complete(am.container.id, 1))
     await world.settle()
-    assert task not in (await world.beat()).containers_to_forget
+    assert task not in (*answer.containers_to_forget, *(await world.beat()).containers_to_forget)
     await world.bind_and_settle()
     second = Am(world, world.application(am.application_id).current_attempt_id)
     await second.register()
@@ -111,6 +113,28 @@ async def test_what_an_agent_may_forget_is_told_up_to_a_maximum(world: World, mo
     await am.beat()
     await am.beat()
     assert (await world.beat()).containers_to_forget == tuple(tasks[-2:])
+
+
+async def test_end_that_is_told_again_is_no_news(world: World) -> None:
+    """As agents of earlier releases tell it, until it may be forgotten: neither queue nor disk is touched."""
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    await world.beat(complete(task, 3))
+    again = Heartbeat(node_id=NODE, response_id=world.response_ids[NODE], containers=(complete(task, 3),))
+    answer = world.rm.nodes.heartbeat(again)
+    assert answer is not None
+    assert answer.containers_to_forget == ()
+
+
+async def test_node_that_is_given_up_while_its_news_is_written_is_answered(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    beat = Heartbeat(node_id=NODE, response_id=world.response_ids[NODE], containers=(complete(task, 3),))
+    answering = asyncio.create_task(world.rm.nodes.heartbeat_slow(beat))
+    await asyncio.sleep(0)
+    world.rm.nodes.give_up(NODE)
+    assert (await answering).response_id == beat.response_id + 1
+    assert world.container(task).exit_status == 3
 
 
 async def test_news_in_a_beat_that_is_repeated_is_taken(world: World) -> None:

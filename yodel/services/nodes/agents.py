@@ -253,7 +253,7 @@ class NodeService:
             self._engine.tell_later(registration.node_id, place)
         effective = self._engine.state.nodes[registration.node_id].capability
         now_s, before = self._clock.monotonic_s(), self.runtimes.get(registration.node_id)
-        self.runtimes[registration.node_id] = NodeRuntime(
+        runtime = self.runtimes[registration.node_id] = NodeRuntime(
             last_seen_s=now_s,
             told_capability=effective,
             last_seen_ms=self._clock.now_ms(),
@@ -261,7 +261,7 @@ class NodeService:
             listed_s=before.listed_s if before is not None else {},
         )
         await self._take_reports(registration.node_id, registration.containers)
-        self._clean_up_strangers(registration.node_id, registration.containers)
+        self._clean_up_strangers(runtime, registration.node_id, registration.containers)
         log.info("node registered", node_id=str(registration.node_id), capability=str(effective))
         return Registered(capability=effective if effective != capability else None)
 
@@ -483,9 +483,8 @@ class NodeService:
             runtime.listed_s[container_id] = (so_far_s + min(SILENT_S, now_s - at_s), now_s)
         return [one for one in awaiting if one not in listed or runtime.listed_s[one][0] >= LISTED_MAX_S]
 
-    def _clean_up_strangers(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+    def _clean_up_strangers(self, runtime: NodeRuntime, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         """Containers that run there and have no live row: ended while the agent was away, or never ours."""
-        runtime = self.runtimes[node_id]
         for report in reports:
             container = self._engine.state.containers.get(report.container_id)
             if report.is_complete:
@@ -494,12 +493,12 @@ class NodeService:
                 runtime.clean_up[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
                 runtime.updates[report.container_id] = None
-        self._clean_up_unknown(node_id, reports)
+        self._clean_up_unknown(runtime, node_id, reports)
 
-    def _clean_up_unknown(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+    def _clean_up_unknown(self, runtime: NodeRuntime, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         """What runs there and has no row any more was stopped long ago; the order to end it was lost.  What has ended
         there and was heard of, or is not the node's, may be forgotten; that order may have been lost too."""
-        runtime, state = self.runtimes[node_id], self._engine.state
+        state = self._engine.state
         for report in reports:
             container = state.containers.get(report.container_id)
             is_nobodys = container is None or container.node_id != node_id or state.is_heard_of(container)
@@ -511,7 +510,7 @@ class NodeService:
     def _answer(self, runtime: NodeRuntime, node: Node, beat: Heartbeat) -> HeartbeatAnswer:
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
-        self._clean_up_unknown(node.id, beat.containers)
+        self._clean_up_unknown(runtime, node.id, beat.containers)
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
