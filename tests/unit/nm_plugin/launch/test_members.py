@@ -158,7 +158,7 @@ def test_a_chain_of_forks_is_walked_once() -> None:
 
     class Chain(ProcessTable):
         def processes(self) -> Iterator[Process]:
-            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
+            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
 
         def environ(self, process: Process) -> bytes:
             return b"\0" + MARKS if process.pid == 9_000_010 else b"\0"
