@@ -43,6 +43,7 @@ def test_all_of_a_pod_are_its_container_s_whatever_they_say(tmp_path: Path) -> N
     found = look(tmp_path)
     assert pids(found) == [12, 10, 11]
     assert found.is_proved
+    assert pids(look(tmp_path, seen=frozenset({(30, 30), (20, 21)}))) == [12, 10, 11, 30], "on its way out"
 
 
 def test_where_the_pod_has_no_group_those_in_other_pods_are_not_looked_at(tmp_path: Path) -> None:
