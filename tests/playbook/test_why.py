@@ -116,7 +116,7 @@ async def test_queue_of_a_lower_priority_sees_those_that_are_served_before(
         assert (What.QUEUE_PRIORITY in links) == is_named
         if is_named:
             link = links[What.QUEUE_PRIORITY]
-            assert link.text == "Served before root.p (priority 0), and waiting too: root.b (priority 2)."
+            assert link.text == "Served before root.p (priority 0), and also waiting: root.b (priority 2)."
             assert "the priority of root.p is raised" in link.change
 
 
@@ -127,7 +127,7 @@ async def test_application_above_the_number_that_may_run_sees_those_that_do() ->
         await world.settle()
         found = why(world, waiting)
         assert found.summary == (
-            "It waits for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
+            "Waiting for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
             "root.p runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
         )
         link = only(found).chain[0]
@@ -171,9 +171,7 @@ async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str,
         waiting = await world.submit(queue="b")
         await world.settle()
         found = why(world, waiting)
-        assert found.summary.startswith(
-            "It waits for its ApplicationMaster: Application is added to the scheduler and "
-        )
+        assert found.summary.startswith("Waiting for its ApplicationMaster: Application is added to the scheduler and ")
         link = only(found).chain[0]
         assert (only(found).name, link.what) == ("the ApplicationMaster", what)
         assert [one.name for one in link.held_by] == [str(first.application_id)]
@@ -189,9 +187,9 @@ async def test_of_applications_that_the_asker_may_not_see_only_the_number_is_tol
         await world.settle()
         app, queries = world.application(ids[2]), world.rm.queries
         text = only(queries.why.of(app, lambda other: other.id != ids[0])).chain[-1].text
-        assert text == f"Served before it in queue root.b, and waiting too: {ids[1]} (priority 2) and 1 more."
+        assert text == f"Served first in queue root.b, and also waiting: {ids[1]} (priority 2) and 1 more."
         text = only(queries.why.of(app, lambda _: False)).chain[-1].text
-        assert text == "Served before it in queue root.b, and waiting too: 2 others."
+        assert text == "Served first in queue root.b, and also waiting: 2 others."
 
 
 async def test_holders_that_the_asker_may_not_see_are_counted() -> None:
@@ -232,7 +230,7 @@ async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_befo
         assert (room.limit, room.used) == (SMALL * 16, SMALL * 16)
         assert [(one.kind, one.name, one.held) for one in room.held_by] == [("queue", "root.b", SMALL * 16)]
         assert before.text == (
-            f"Served before it in queue root.b, and waiting too: {ids[2]} (priority 5), {ids[0]} (priority 0)."
+            f"Served first in queue root.b, and also waiting: {ids[2]} (priority 5), {ids[0]} (priority 0)."
         )
         assert names(only(why(world, ids[2]))) == [What.POOL_FULL]
         text = world.rm.queries.application(ids[2]).application.diagnostics
@@ -363,7 +361,7 @@ async def test_containers_on_notice_for_the_queue_are_named() -> None:
         found = only(why(world, waiting))
         assert names(found) == [What.POOL_FULL, What.PREEMPTION]
         link = found.chain[1]
-        assert link.text.startswith("1 containers of others are on notice for queue root.b, and ended within ")
+        assert link.text.startswith("1 container of others will be preempted for queue root.b within ")
         assert [one.name for one in link.held_by] == [str(borrower.application_id)]
 
 
@@ -379,14 +377,14 @@ async def test_nothing_is_said_of_who_wants_nothing_more_and_of_who_has_ended() 
         found = why(world, am.application_id)
         assert (found.asks, found.summary) == (
             (),
-            "It waits for nothing: it has all that its ApplicationMaster asked for.",
+            "Nothing is pending: every requested container has been allocated.",
         )
         assert len(world.rm.state.reasons.waiting) == 0
         await am.finish()
         await am.exit()
         await world.settle()
         ended = why(world, am.application_id)
-        assert (ended.asks, ended.summary) == ((), "It waits for nothing: it has ended (FINISHED).")
+        assert (ended.asks, ended.summary) == ((), "Nothing is pending: the application has ended (FINISHED).")
 
 
 async def test_look_is_made_anew_for_who_asks_after_a_second() -> None:

@@ -45,7 +45,7 @@ NodePath = Annotated[
 
 @router.get("/nodes/{node_id}/capacity")
 async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapacity:
-    """What a node lends: measured, each term, each step, published and held; of its containers those you may see."""
+    """A node's lent capacity: measured, each term and step, published, requested; only containers you may view."""
     services = api_of(request).services
     asked = NodeId.parse(node_id)
     name = services.queries.node(asked).node.kubernetes_node_name
@@ -57,13 +57,13 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
-    """Whether capacity is lent, by what policy, and the nodes about which there is something to say."""
+    """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
     return _colocation(api_of(request).services.capacities.view(NODES_SHOWN_MAX))
 
 
 @router.post("/colocation/end-containers", dependencies=[Depends(require_network)])
 async def end_containers(request: Request) -> models.ContainersEnded:
-    """End what still runs on lent capacity once that is switched off (PREEMPTED)."""
+    """Stop containers that still run on lent capacity after colocation was disabled (PREEMPTED)."""
     api = api_of(request)
     user = writer(request, api)
     return models.ContainersEnded(containers=await api.services.taking_back.end_containers(user))
@@ -74,9 +74,9 @@ async def evict(
     request: Request,
     node_id: NodePath,
     wanted: models.EvictRequest,
-    dry_run: Annotated[bool, Query(description="Change nothing; tell who would go.")] = False,
+    dry_run: Annotated[bool, Query(description="Change nothing; return what would be preempted.")] = False,
 ) -> models.Eviction:
-    """Leave a node less than it lends, until what is held fits: containers are on notice, then end (PREEMPTED)."""
+    """Reclaim a node's lent capacity until usage fits: containers get a preemption notice, then stop (PREEMPTED)."""
     api = api_of(request)
     user, asked = writer(request, api), NodeId.parse(node_id)
     api.services.queries.node(asked)

@@ -300,9 +300,9 @@ def lending(view: NodeView) -> models.Lending:
         lent = row.capability
         why = _why(view, is_ordered=is_ordered)
     elif row.state is NodeState.DECOMMISSIONING:
-        lent, why = view.used, "the node is leaving: what runs there may end, nothing is placed there any more"
+        lent, why = view.used, "decommissioning: running containers may finish, no new containers"
     else:
-        lent, why = NONE, f"nothing: the node is {row.state.name}"
+        lent, why = NONE, f"none: the node is {row.state.name}"
     if row.health_report and row.state is not NodeState.RUNNING:
         why = f"{why} ({row.health_report})"
     return models.Lending(
@@ -321,11 +321,11 @@ def _decided_by(view: NodeView, *, is_ordered: bool) -> models.DecidedBy:
 
 
 def _why(view: NodeView, *, is_ordered: bool) -> str:
-    published = f"what its Kubernetes node publishes: {', '.join(view.published)}"
+    published = f"published by its Kubernetes node: {', '.join(view.published)}"
     if not is_ordered:
-        return published if view.published else "what its node agent registered"
+        return published if view.published else "registered by node agent"
     most = f", at most {published}" if view.published else ""
-    return f"ordered by an administrator, whatever its node agent registers{most}"
+    return f"set by an administrator{most}"
 
 
 def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:

@@ -94,9 +94,7 @@ async def test_every_call_refuses_a_parameter_that_would_do_nothing(world: RestW
 async def test_the_nearest_parameter_is_told_and_who_calls_is_none_of_them(filled: RestWorld) -> None:
     answer = await filled.client.get("/api/v1/applications?sate=RUNNING&limit=1")
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [
-        {"where": "query.sate", "message": "there is no such parameter here; the nearest is state"}
-    ]
+    assert answer.json()["errors"] == [{"where": "query.sate", "message": "unknown parameter; did you mean state?"}]
     many = await filled.client.get("/api/v1/nodes/node-1:8041?" + "&".join(f"x{number}=1" for number in range(900)))
     assert (many.status_code, len(many.content) < 20_000) == (400, True)
     hue = {"hue": ProxyUserRule(hosts=frozenset(("*",)), users=frozenset(("alice",)))}

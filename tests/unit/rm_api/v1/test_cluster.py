@@ -61,7 +61,7 @@ async def test_queue_says_whether_it_gives_back(filled: RestWorld) -> None:
 async def test_unknown_queue_is_404(filled: RestWorld) -> None:
     problem = await api_get(filled, "/api/v1/queues/nope", 404)
     assert problem["detail"] == "Queue 'nope' doesn't exist."
-    assert problem["hint"] == "List the queues, and name one by its path, as root.default."
+    assert problem["hint"] == "List the queues with `yodel queue list`; give a path, e.g. root.default."
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_node_says_what_it_lends_and_why(filled: RestWorld) -> None:
         "used": {"memory_mib": 4096, "vcores": 4, "others": {}},
         "free": {"memory_mib": 4096, "vcores": 4, "others": {}},
         "decided_by": "node agent",
-        "why": "what its node agent registered",
+        "why": "registered by node agent",
     }
     assert node["measured"]["containers"] == {"memory_mib": 300, "cpu_cores": 0.5}
     assert (node["kubernetes_node"], node["http_address"], node["labels"]) == ("kube-1", "node-1:8042", ["gpu"])
@@ -96,7 +96,7 @@ async def test_node_says_what_it_lends_and_why(filled: RestWorld) -> None:
 async def test_node_that_is_gone_lends_nothing(filled: RestWorld) -> None:
     node = await api_get(filled, f"/api/v1/nodes/{GONE.id}")
     assert (node["capacity"]["memory_mib"], node["lending"]["lent"]["memory_mib"]) == (4096, 0)
-    assert (node["lending"]["why"], node["measured"]) == ("nothing: the node is LOST (silent)", None)
+    assert (node["lending"]["why"], node["measured"]) == ("none: the node is LOST (silent)", None)
 
 
 async def test_ordered_and_leaving_nodes_say_so(filled: RestWorld) -> None:
@@ -107,7 +107,7 @@ async def test_ordered_and_leaving_nodes_say_so(filled: RestWorld) -> None:
     await filled.put(replace(NODE, state=NodeState.DECOMMISSIONING))
     lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
     assert (lending["lent"]["memory_mib"], lending["free"]["memory_mib"]) == (4096, 0)
-    assert lending["why"].startswith("the node is leaving")
+    assert lending["why"].startswith("decommissioning: ")
 
 
 @pytest.mark.parametrize(("node", "status"), [("nope:1", 404), ("nope", 400), ("a:99999", 400)])
@@ -173,7 +173,7 @@ async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_
     )
     assert node["lending"]["decided_by"] == "kubernetes node"
     assert node["lending"]["why"] == (
-        "what its Kubernetes node publishes: kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
+        "published by its Kubernetes node: kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
     )
     metrics = (await filled.json("/metrics"))["clusterMetrics"]
     assert (metrics["totalVirtualCores"], metrics["totalMB"]) == (2, 16384)
@@ -187,6 +187,6 @@ async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_
         "administrator",
     )
     assert lending["why"] == (
-        "ordered by an administrator, whatever its node agent registers, at most what its Kubernetes node publishes: "
+        "set by an administrator, at most published by its Kubernetes node: "
         "kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
     )

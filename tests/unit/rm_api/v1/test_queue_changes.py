@@ -91,7 +91,7 @@ async def test_second_of_two_editors_is_told_that_he_is_late(world: RestWorld) -
     await halved(world)
     late = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=1)
     assert late.status_code == 412
-    assert late.json()["detail"] == "The queues are at version 2, and the change was made from version 1"
+    assert late.json()["detail"] == "The queues are at version 2, but the change is based on version 1"
     assert world.rm.state.queues["root.a"].user_limit_factor == 1.0
     fresh = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=2)
     assert (fresh.status_code, world.rm.state.queues["root.a"].user_limit_factor) == (200, 2.0)
@@ -203,11 +203,11 @@ async def test_of_those_whom_the_asker_may_not_view_only_the_number_is_told(acls
         ("PATCH", "/queues/root.a", {"properties": {}, "reason": "a\nb"}, 400, "Invalid reason"),
         ("PATCH", "/queues/root.a", {"properties": {}, "x": 1}, 400, "Extra inputs are not permitted"),
         ("PUT", "/queue-configuration", {"properties": {"x": "1"}}, 400, "Property x is not supported"),
-        ("PUT", "/queue-configuration", {"properties": []}, 400, "an object of texts"),
+        ("PUT", "/queue-configuration", {"properties": []}, 400, "an object of full property names"),
         ("PUT", "/queue-configuration", {"properties": {}, "other": 1}, 400, "Invalid body: 'other'"),
         ("PUT", "/queue-configuration", {"properties": {}, "reason": 1}, 400, "Invalid reason"),
         ("PUT", "/queue-configuration", {"properties": {}}, 409, "cannot be deleted"),
-        ("POST", "/queue-history/9/revert", {}, 404, "Nothing is kept of version 9 of the queues"),
+        ("POST", "/queue-history/9/revert", {}, 404, "Version 9 of the queues does not exist or is no longer kept"),
         ("POST", "/queue-history/0/revert", {}, 400, "greater than or equal to 1"),
     ],
 )
