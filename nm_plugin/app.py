@@ -59,7 +59,6 @@ from nm_plugin.logs.assembly import build_aggregator, build_makers, build_recall
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.node.housekeeping import Housekeeping
-from nm_plugin.node.mains import Mains
 from nm_plugin.node.memory import MemoryMonitor
 from nm_plugin.node.watch import NodeWatch
 from nm_plugin.rpc import tracker
@@ -275,7 +274,7 @@ class NodeAgent:
             watch = self._watch(made, late)
             notices = Notices(manager, ProcessTable(), threads, SparkSettings(accounts, made.cache), _now_ms)
             late.bounds = bounds = self._bounds(manager)
-            lender = self._lender(manager, late.report, bounds, self._emergency(manager, late.report))
+            lender = self._lender(made.monitor, late.report, bounds, self._emergency(manager, late.report))
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -353,13 +352,13 @@ class NodeAgent:
 
     def _lender(
         self,
-        manager: ContainerManager,
+        monitor: MemoryMonitor,
         changed: Callable[[], None],
         bounds: Bounds,
         emergency: EmergencyWatch | None,
     ) -> Lender:
         settings = self._settings
-        source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
+        source = from_settings.capacity_source(settings, monitor.mains)
         most = from_settings.most_to_lend(settings)
         pressure = from_settings.online_pressure(settings)
         return Lender(source, most, MonotonicClock(), self._safety.reading, changed, bounds, emergency, pressure)

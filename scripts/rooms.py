@@ -9,10 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rooms.md"
-HEAD = """# The rooms: packages and their imports
+HEAD = """# The rooms
 
-Made by `scripts/rooms.py` from the imports. The number at an arrow counts the modules of one
-package that import from the other; `.importlinter` lists the allowed arrows. There are no cycles.
+Made by `scripts/rooms.py` from the imports. A number counts the modules of one package that import from another;
+`.importlinter` lists the allowed arrows. There are no cycles.
 """
 PICTURES = {
     "yodel": "The ResourceManager",

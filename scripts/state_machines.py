@@ -42,8 +42,8 @@ def render() -> str:
     parts = [
         "# State machines",
         "Made by `scripts/state_machines.py` from the tables in the code; not edited by hand.\n"
-        "An arrow is an event and a state that it may lead to. Events that a table ignores or "
-        "calls impossible have no arrow; the reason is in the table.",
+        "An arrow is an event and a possible next state. Ignored and impossible events have no arrow; "
+        "the reason is in the table.",
     ]
     for title, machine, where, what in MACHINES:
         parts.append(f"## {title}\n{what} Table: `{where}`.\n\n```mermaid\n{mermaid(machine)}\n```")

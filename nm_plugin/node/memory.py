@@ -156,6 +156,10 @@ class MemoryMonitor:
         sample = self._samples.get(container_id)
         return sample.seen if sample is not None else frozenset()
 
+    def mains(self) -> list[int]:
+        """Return the first process of each container at the last sample.  May be called from any thread."""
+        return [sample.processes[0].pid for sample in self._samples.values() if sample.processes]
+
     def totals_bytes(self) -> tuple[int, int]:
         """Physical and virtual memory of all containers at the last sample."""
         return (
@@ -176,7 +180,8 @@ class MemoryMonitor:
         )
 
     def _excess(self, container: Container, now: Sample, earlier: Sample | None) -> Excess | None:
-        if now.held_bytes is None and not now.is_whole and earlier is not None and not earlier.is_whole:
+        is_unseen = earlier is not None and not now.is_whole and not earlier.is_whole
+        if self._limits.pmem_check and now.held_bytes is None and is_unseen:
             return Excess(
                 container_id=container.container_id,
                 exit_status=ContainerExitStatus.KILLED_EXCEEDED_PMEM,

@@ -39,7 +39,7 @@ WAIT_S = 60.0
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
 CONTAINER = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
-UID, OTHER = "0a-1", "0a-2"
+UID, OTHER = (f"{os.getpid():x}-{number}" for number in (1, 2))  # who runs this beside it kills by uid too
 FILES = ("cpu.shares", "memory.limit_in_bytes")
 NUMBERS = numbers_of(replace(POLICY, cpu=Formula()), CPU_MILLI)
 MIB = 1 << 20

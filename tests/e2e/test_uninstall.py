@@ -44,6 +44,8 @@ def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
         assert "2 containers are being ended." in said
     finally:
         job.stop()
+        # It stays to be read; helm takes its place itself, and `kubectl apply` would not.
+        lender.kubectl("delete", "--namespace", lender.namespace, "job/yodel-colocation-off", "--ignore-not-found")
         wait_for("no pod of the release", lambda: not release_pods(lender))
         tools.helm("install", RELEASE, str(CHART), "--values", str(values))
         wait_for("the ResourceManager and its nodes", lender.is_whole)

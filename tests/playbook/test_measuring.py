@@ -73,7 +73,7 @@ class MeasuredNode:
         for one in found.resources:
             assert one.loan is not None
             left = sum(term.amount for term in one.loan.terms)
-            for step in (*one.loan.steps, *one.steps):
+            for step in (*one.loan.steps, *one.steps, *one.last_steps):
                 assert step.before == left
                 left = step.after
             assert left == one.wanted == one.published

@@ -37,7 +37,7 @@ async def embedded_kubernetes(
         config = uvicorn.Config(
             api,
             lifespan="off",
-            log_level="warning",
+            log_config=None,  # its own would stay for the tests that follow
             ssl_certfile=str(credentials.tls_certificate),
             ssl_keyfile=str(credentials.tls_key),
             timeout_graceful_shutdown=5,

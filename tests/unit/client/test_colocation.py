@@ -64,9 +64,12 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 def unpublish(served: Served, name: str = "kube-1") -> None:
     """The watch shows that the names are gone."""
-    node = served.world.rm.publishing.nodes["kube-1"].observed
-    gone = replace(node, name=name, resource_version="9", capacity={}, allocatable={}, annotations={})
+    gone = replace(without_names(served.world.rm.publishing.nodes["kube-1"].observed), name=name)
     served.on_loop(lambda: served.world.rm.node_sinks.node_seen(gone))
+
+
+def without_names(node: NodeObservation) -> NodeObservation:
+    return replace(node, resource_version="9", capacity={}, allocatable={}, annotations={})
 
 
 def hear(served: Served) -> None:
@@ -201,12 +204,23 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
 
 
-def test_off_tells_of_names_that_go_and_takes_no_resource_manager_that_saw_no_node_for_done(served: Served) -> None:
+def test_off_tells_of_names_that_go_and_takes_no_resource_manager_that_saw_no_node_for_done(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served.invoke("colocation", "on")
-    answers = threading.Timer(0.2, unpublish, [served])
-    answers.start()
+    answer, looks = served._answer, list[str]()
+
+    async def answered(request: httpx2.Request) -> httpx2.Response:
+        found = await answer(request)
+        if request.url.path.endswith("/colocation"):
+            looks.append(request.url.path)
+        if len(looks) == 1:  # it has seen that the names are there
+            publishing = served.world.rm.publishing
+            served.world.rm.node_sinks.node_seen(without_names(publishing.nodes["kube-1"].observed))
+        return found
+
+    monkeypatch.setattr(served, "_answer", answered)
     done = served.invoke("colocation", "off", "--wait", "60")
-    answers.join()
     assert (done.exit_code, "kube-1: nothing is published any more." in done.stdout) == (0, True), done.output
     served.on_loop(lambda: served.world.rm.node_sinks.nodes_listed([]))
     early = served.invoke("colocation", "off", "--wait", "0")

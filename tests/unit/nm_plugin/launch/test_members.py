@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.host.processes import ENVIRON_BYTES_MAX, Process, ProcessTable
-from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Listing, Members, Owner
+from nm_plugin.host.users import FileThreads
+from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Listing, Looks, Members, Owner
 from tests.support.made_proc import make_process
-from tests.support.node_agent import container_id
+from tests.support.node_agent import container_id, eventually
 
 LOCAL = "/b/usercache/u/appcache/a"
 ONE = Owner(container_id=container_id(2), pod_uid="0a-1", user_uid=23001, application_dir=Path(LOCAL))
@@ -95,9 +99,9 @@ def test_a_look_for_marks_reads_so_many_processes_and_so_many_bytes_and_doubts(
     read = list[int]()
     environ = ProcessTable.environ
 
-    def reads(table: ProcessTable, pid: int) -> bytes:
-        read.append(len(environ(table, pid)))
-        return environ(table, pid)
+    def reads(table: ProcessTable, process: Process) -> bytes:
+        read.append(len(environ(table, process)))
+        return environ(table, process)
 
     monkeypatch.setattr(ProcessTable, "environ", reads)
     still = Listing(ProcessTable(tmp_path), [ONE], clock_s=lambda: 0.0)
@@ -154,10 +158,10 @@ def test_a_chain_of_forks_is_walked_once() -> None:
 
     class Chain(ProcessTable):
         def processes(self) -> Iterator[Process]:
-            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 0, 0) for pid in range(9_000_010, 9_005_010))
+            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
 
-        def environ(self, pid: int) -> bytes:
-            return b"\0" + MARKS if pid == 9_000_010 else b"\0"
+        def environ(self, process: Process) -> bytes:
+            return b"\0" + MARKS if process.pid == 9_000_010 else b"\0"
 
         def user_uid(self, pid: int) -> int:
             return ONE.user_uid
@@ -165,3 +169,44 @@ def test_a_chain_of_forks_is_walked_once() -> None:
     chain = Chain(Path("/nowhere"))
     assert len(Listing(chain, [ONE]).of(ONE).processes) == 5000
     assert asked <= 5 * 5000
+
+
+async def test_one_pass_serves_all_who_ask_and_what_came_during_a_pass_is_in_the_next(
+    tmp_path: Path, threads: FileThreads
+) -> None:
+    owners = [replace(ONE, container_id=container_id(number), pod_uid=f"0a-{number}") for number in range(2, 22)]
+    for number, owner in enumerate(owners):
+        make_process(tmp_path, 100 + number, pod=owner.pod_uid)
+    passes, may_end = list[int](), threading.Event()
+
+    class Counted(ProcessTable):
+        def processes(self) -> Iterator[Process]:
+            passes.append(len(passes))
+            yield from super().processes()
+            may_end.wait(60)
+
+    looks = Looks(threads, Counted(tmp_path))
+    first = asyncio.create_task(looks.of(owners[0]))
+    await eventually(lambda: passes == [0])
+    others = [asyncio.create_task(looks.of(owner)) for owner in owners[1:]]
+    await asyncio.sleep(0)
+    make_process(tmp_path, 200, pod=owners[1].pod_uid)
+    may_end.set()
+    assert pids(await first) == [100]
+    found = await asyncio.gather(*others)
+    assert [pids(members) for members in found] == [[101, 200], *([number] for number in range(102, 120))]
+    assert passes == [0, 1]
+
+
+async def test_killed_are_those_that_were_listed_and_not_who_has_their_number_now(
+    tmp_path: Path, threads: FileThreads
+) -> None:
+    looks = Looks(threads, ProcessTable())
+    process = await asyncio.create_subprocess_exec("sleep", "600")
+    listed = ProcessTable().process(process.pid)
+    assert listed is not None
+    assert await looks.kill([replace(listed, start_ticks=listed.start_ticks - 1)]) == 0
+    assert process.returncode is None
+    assert await looks.kill([listed]) == 1
+    assert await process.wait() == -signal.SIGKILL
+    assert await looks.kill([listed]) == 0

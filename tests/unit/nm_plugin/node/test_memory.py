@@ -105,10 +105,10 @@ def test_who_is_over_is_told_with_hadoop_s_words(tmp_path: Path) -> None:
         f"\t|- 102 1 102 102 (we) ird) {3 * tick_ms} {4 * tick_ms} 1048576 {(3 << 20) // PAGE} java -jar x \n",
     )
     assert monitor.totals_bytes() == (3 << 20, 1 << 20)
-    assert monitor.seen(CONTAINER.container_id) == {(102, 102)}
+    assert (monitor.seen(CONTAINER.container_id), monitor.mains()) == ({(102, 102)}, [102])
     assert monitor.sample([], 2000) == []
     assert monitor.totals_bytes() == (0, 0)
-    assert monitor.seen(CONTAINER.container_id) == frozenset()
+    assert (monitor.seen(CONTAINER.container_id), monitor.mains()) == (frozenset(), [])
 
 
 def test_virtual_memory_has_a_status_of_its_own(tmp_path: Path) -> None:
@@ -153,6 +153,8 @@ def test_more_processes_than_can_be_looked_at_are_over_the_limit_at_the_second_l
     (excess,) = monitor.sample([CONTAINER], 2000)
     assert (excess.exit_status, "cannot be measured" in excess.text) == (-104, True)
     assert monitor_of(tmp_path).sample([replace(CONTAINER, user_uid=23002)], 1000) == []
+    unchecked = monitor_of(tmp_path, replace(PMEM, pmem_check=False))
+    assert [unchecked.sample([CONTAINER], now_ms) for now_ms in (1000, 2000)] == [[], []]
 
 
 def test_cores_are_of_processes_that_were_there_before(tmp_path: Path) -> None:

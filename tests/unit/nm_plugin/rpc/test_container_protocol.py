@@ -277,7 +277,8 @@ async def test_signal_reaches_the_process(rig: Rig) -> None:
     await rig.pod(container)
     # Like a JVM, and unlike a shell, it installs its handler although a background job's SIGQUIT is ignored.
     program = (
-        "import signal, sys; signal.signal(signal.SIGQUIT, lambda *_: sys.exit(4)); open('ready', 'w'); signal.pause()"
+        "import signal, sys, time; signal.signal(signal.SIGQUIT, lambda *_: sys.exit(4)); open('ready', 'w')\n"
+        "while True: time.sleep(0.05)  # a signal that comes before a longer wait would not end it"
     )
     await rig.start(container, context_of(f"exec python3 -c '{program}'".replace("'ready', 'w'", r"\"ready\", \"w\"")))
     ready = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}/ready"
