@@ -127,13 +127,8 @@ async def test_application_above_the_number_that_may_run_sees_those_that_do() ->
         await world.settle()
         found = why(world, waiting)
         assert found.summary == (
-<<<<<<< HEAD
             "Waiting for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
-            "root.p runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
-=======
-            "It waits for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
             "root.p runs 1 applications; the maximum is 1 (max-parallel-apps)."
->>>>>>> w/l
         )
         link = only(found).chain[0]
         assert (link.what, link.queue, link.limit, link.used) == (What.PARALLEL_APPLICATIONS, "root.p", None, None)

@@ -162,13 +162,8 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
     served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
-<<<<<<< HEAD
-    assert lines[0].startswith(f"kube-1 is CLOSED: its memory runs short: {short.reason}; nothing new starts for ")
-    assert lines[2:4] == [f"low memory: {short.reason}", f"  {container} was stopped because of it"]
-=======
     assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")
     assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
->>>>>>> w/l
 
 
 def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: Served) -> None:
@@ -186,13 +181,8 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     assert "kube-1: cleanup not confirmed by the node agent yet." in late.stdout
     lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
     assert [line.strip() for line in lines] == [*undo_lines("")]
-<<<<<<< HEAD
-    assert "kube-1: it lends nothing new: what is published follows its pods down" in late.stdout
-    lines = late.stdout.partition("With kubectl, once no batch pod is left there:\n")[2].splitlines()
-=======
     assert "kube-1: closed to new pods: the published value follows what its pods request" in late.stdout
     lines = late.stdout.partition("With kubectl, once no batch pod is there:\n")[2].splitlines()
->>>>>>> w/l
     assert lines[0].strip() == unpublish_line("kube-1", (CPU, MEMORY))
     served.on_loop(lambda: rm.nodes.give_up(NODE.id))
     assert "kube-1\tSILENT\t2\t\tno report from the node agent" in served.invoke("colocation", "status").stdout
@@ -210,11 +200,7 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     done = served.invoke("colocation", "off", "--wait", "60")
     answers.join()
     assert done.exit_code == 0, done.output
-<<<<<<< HEAD
     assert "kube-1: cleaned up at 20" in done.stdout
-=======
-    assert "kube-1: cleaned up, at 20" in done.stdout
->>>>>>> w/l
     assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
 
 

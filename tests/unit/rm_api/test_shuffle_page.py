@@ -45,11 +45,7 @@ async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
     app, page = await shown(world, LEFT)
     assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is not a Spark application"
     assert LEFT.note in page
-<<<<<<< HEAD
     assert "not added: it is no Spark application" in show.shuffle_fact(app)["Remote shuffle"]
-=======
-    assert "not, for it is not a Spark application" in show.shuffle_fact(app)["Remote shuffle"]
->>>>>>> w/l
     assert show.shuffle_rows(app) == []
 
 
