@@ -91,8 +91,8 @@ async def test_why_it_goes_is_told_everywhere(world: World) -> None:
     am, tasks = await a_job(world, 5)
     await say(world, 5)
     text = (
-        "1 container is on notice (loan): node node-1 lends less than is held there "
-        "(5000 of 6000 cpu_milli, 5120 of 6144 memory_mib); ended within 30 s."
+        "1 container will be stopped within 30 s (lent capacity): node node-1 lends less than is held there "
+        "(5000 of 6000 cpu_milli, 5120 of 6144 memory_mib)."
     )
     found = world.rm.queries.noticed.of(tasks[-1])
     assert found is not None
