@@ -35,7 +35,7 @@ def test_what_is_published_is_the_size_whatever_the_machine_has(cluster: KubeClu
     assert cluster.api("/queues/root.default")["guaranteed"]["vcores"] <= guaranteed
     assert cluster.api("/queues/root.katalyst")["maximum"]["vcores"] == 8 * nodes, "another pool"
     node = next(one for one in cluster.api("/nodes")["items"] if one["kubernetes_node"] == "node1")
-    assert BATCH_CPU in node["lending"]["why"]
+    assert BATCH_CPU in node["allocation"]["source"]
 
 
 def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:

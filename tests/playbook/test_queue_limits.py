@@ -246,7 +246,7 @@ async def test_unmanaged_master_beyond_the_number_that_may_run_gets_nothing_unti
         assert held(world, "root.a") == 2
         said = "Queue root.a runs 1 applications; the maximum is 1 (max-parallel-apps)."
         why = world.rm.queries.why.of(world.application(second.application_id))
-        assert why.summary.startswith("It waits for 3 containers: ")
+        assert why.summary.startswith("Waiting for 3 containers: ")
         assert why.asks[0].chain[0].what is What.PARALLEL_APPLICATIONS
         for one in (second.application_id, managed):
             assert world.rm.queries.application(one).application.diagnostics.endswith(said)

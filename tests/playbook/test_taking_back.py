@@ -91,8 +91,8 @@ async def test_why_it_goes_is_told_everywhere(world: World) -> None:
     am, tasks = await a_job(world, 5)
     await say(world, 5)
     text = (
-        "1 container is on notice (loan): node-1 offers 5 of the 6 cores "
-        "and 5120 of the 6144 MiB of memory in use by batch; ended within 30 s."
+        "1 container will be stopped within 30 s (lent capacity): node-1 offers 5 of the 6 cores "
+        "and 5120 of the 6144 MiB of memory in use by batch."
     )
     found = world.rm.queries.noticed.of(tasks[-1])
     assert found is not None

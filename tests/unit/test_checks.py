@@ -188,8 +188,8 @@ async def test_without_a_cluster_nothing_is_said_of_pods(tmp_path: Path) -> None
     [
         (200, {"resources": [{"name": "podgroups"}]}, Verdict.OK, "in groups of podgroups.scheduling.volcano.sh"),
         (200, {"resources": []}, Verdict.FAILED, "CustomResourceDefinition podgroups.scheduling.volcano.sh"),
-        (404, {}, Verdict.FAILED, "take gang from the queues"),
-        (403, {}, Verdict.WARNING, "is unknown"),
+        (404, {}, Verdict.FAILED, "remove gang from the queues"),
+        (403, {}, Verdict.WARNING, "cannot check whether"),
     ],
 )
 async def test_group_that_the_cluster_does_not_have_is_named(

@@ -233,7 +233,7 @@ def _bound_line(one: JsonObject) -> str:
     written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
     whose = one["container"] or "all best-effort pods"
     line = f"  {whose} {one['file']}: decided {one['decided']}, written {written}, read {read}"
-    back = f", overwritten and restored {one['put_back']} times" if one["put_back"] else ""
+    back = f", overwritten and restored {one['overwrites']} times" if one["overwrites"] else ""
     return line + back + (f" ({one['why']})" if one["why"] else "")
 
 
@@ -459,7 +459,7 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Published": _amounts(found["published"], found["units"]),
         "Nodes": counts,
         "Patches": str(found["patches"]),
-        "Overwritten": str(found["put_backs"]),
+        "Overwritten": str(found["overwrites"]),
     }
     if found["limits"]["node_counts"]:
         facts["Limits"] = ", ".join(
@@ -484,7 +484,7 @@ def _tell(found: JsonObject, screen: Screen) -> None:
 def _node_row(node: JsonObject, units: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     name, state, why = node["kubernetes_node"], node["state"], node["why"]
-    return [name, state, _amounts(node["published"], units), _amounts(node["held"], units), why]
+    return [name, state, _amounts(node["published"], units), _amounts(node["requested"], units), why]
 
 
 def _limits_row(node: JsonObject) -> list[str]:

@@ -269,7 +269,7 @@ def list_nodes(
 
     Example: yodel node list --state RUNNING
 
-    Example: yodel node list --json | jq 'map(.lending.free.memory_mib) | add'
+    Example: yodel node list --json | jq 'map(.allocation.free.memory_mib) | add'
     """
 
     async def work(client: RmClient, screen: Screen) -> None:

@@ -209,10 +209,10 @@ def pool_row(pool: JsonObject) -> list[str]:
 
 def node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
-    lending = node["lending"]
-    shown = [amount(lending[name]) for name in ("lent", "used", "free")]
+    allocation = node["allocation"]
+    shown = [amount(allocation[name]) for name in ("allocatable", "used", "free")]
     kubernetes_node = node["kubernetes_node"] or "-"
-    return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, lending["why"]]
+    return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, allocation["source"]]
 
 
 def node_container_row(container: JsonObject) -> list[str]:
@@ -229,7 +229,7 @@ def node_container_row(container: JsonObject) -> list[str]:
 
 
 def node_facts(node: JsonObject) -> dict[str, str]:
-    lending, measured = node["lending"], node["measured"]
+    allocation, measured = node["allocation"], node["measured"]
     return {
         "Node": node["id"],
         "State": node["state"],
@@ -237,9 +237,9 @@ def node_facts(node: JsonObject) -> dict[str, str]:
         "Rack": node["rack"],
         "Labels": ", ".join(node["labels"]),
         "Capacity": amount(node["capacity"]),
-        "Allocatable": f"{amount(lending['lent'])}: {lending['why']}",
-        "Used": f"{amount(lending['used'])} by {counted(node['containers'])}",
-        "Free": amount(lending["free"]),
+        "Allocatable": f"{amount(allocation['allocatable'])}: {allocation['source']}",
+        "Used": f"{amount(allocation['used'])} by {counted(node['containers'])}",
+        "Free": amount(allocation["free"]),
         "Measured": f"{load(measured['containers'])} by containers, {load(measured['node'])} in total"
         if measured
         else "",

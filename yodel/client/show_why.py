@@ -34,7 +34,7 @@ def why_lines(why: JsonObject, now_ms: int) -> Iterator[str]:
 
 
 def _standing(ask: JsonObject) -> str:
-    return "scheduling" if ask["is_under_way"] else "pending"
+    return "scheduling" if ask["is_scheduling"] else "pending"
 
 
 def _holders(link: JsonObject) -> str:

@@ -75,11 +75,11 @@ async def test_silence_names_the_server_and_the_ways_out() -> None:
     ("answer", "words"),
     [
         (httpx2.Response(503, text="This is standby RM: waits"), r"This is standby RM: waits \(HTTP 503\)"),
-        (httpx2.Response(404, text="<html>"), "answered HTTP 404 and not in the format of this API"),
-        (httpx2.Response(200, text="<html>"), "answered HTTP 200 and not in the format of this API"),
+        (httpx2.Response(404, text="<html>"), "answered HTTP 404, and not in the format of this API"),
+        (httpx2.Response(200, text="<html>"), "answered HTTP 200, and not in the format of this API"),
         (
             httpx2.Response(400, text="[]", headers={"content-type": "application/problem+json"}),
-            "answered HTTP 400 and not in the format of this API",
+            "answered HTTP 400, and not in the format of this API",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")
-    assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
+    assert lines[2:4] == [f"low memory: {short.reason}", f"  {container} was stopped because of it"]
 
 
 def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: Served) -> None:
@@ -182,7 +182,7 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
     assert [line.strip() for line in lines] == [*undo_lines("")]
     assert "kube-1: closed to new pods: the published value follows what its pods request" in late.stdout
-    lines = late.stdout.partition("With kubectl, once no batch pod is there:\n")[2].splitlines()
+    lines = late.stdout.partition("With kubectl, once no batch pod is left there:\n")[2].splitlines()
     assert lines[0].strip() == unpublish_line("kube-1", (CPU, MEMORY))
     served.on_loop(lambda: rm.nodes.give_up(NODE.id))
     assert "kube-1\tSILENT\t2\t\tno report from the node agent" in served.invoke("colocation", "status").stdout
@@ -290,7 +290,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
         (("cpu.share-percent=101",), "Invalid yodel.colocation.cpu.share-percent: '101'"),
         (("colour=red",), "yodel.colocation.colour is not supported"),
         (("enabled=true",), "an option of the policy as NAME=VALUE"),
-        (("--dialect", "native"), "cpu and memory are the kubelet's"),
+        (("--dialect", "native"), "the kubelet publishes cpu and memory"),
         (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
     ):
         refused = served.invoke("colocation", "on", *words)

@@ -17,7 +17,7 @@ LINK = {
     "more_holders": 3,
     "until": "containers of root.a end.",
 }
-ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_under_way": False, "chain": [LINK]}
+ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_scheduling": False, "chain": [LINK]}
 WHY: dict[str, Any] = {
     "id": "application_1_0001",
     "queue": "root.a",
@@ -44,7 +44,7 @@ def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
 
 
 def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
-    ask = {**ASK, "containers": 1, "is_under_way": True, "chain": [{**LINK, "held_by": []}]}
+    ask = {**ASK, "containers": 1, "is_scheduling": True, "chain": [{**LINK, "held_by": []}]}
     lines = list(why_lines({**WHY, "asks": [ask], "more_asks": 7}, 9000))
     assert lines[3] == "1 container of 1024 MiB, 1 vcores (priority 1) is scheduling:"
     assert not any("used by" in line for line in lines)

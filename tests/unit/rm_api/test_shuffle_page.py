@@ -45,7 +45,7 @@ async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
     app, page = await shown(world, LEFT)
     assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is not a Spark application"
     assert LEFT.note in page
-    assert "not added: it is no Spark application" in show.shuffle_fact(app)["Remote shuffle"]
+    assert "not added: it is not a Spark application" in show.shuffle_fact(app)["Remote shuffle"]
     assert show.shuffle_rows(app) == []
 
 

@@ -134,7 +134,11 @@ def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
         problems=[*report.problems] if report is not None else [],
         emergency=_emergency(found.emergency, seen) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
-        bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds if one.container in seen]
+        bounds=[
+            models.CapacityBound(**asdict(one), overwrites=one.put_back)
+            for one in report.bounds
+            if one.container in seen
+        ]
         if report is not None
         else [],
         pressure=_pressure(report.pressure) if report is not None else None,
@@ -193,6 +197,7 @@ def _colocation(found: ColocationView) -> models.Colocation:
         node_list=[_waiting(node) for node in found.nodes],
         refused_agents=_refused(found.refused),
         patches=found.patches,
+        overwrites=found.put_backs,
         put_backs=found.put_backs,
         limits=models.Limits(
             node_counts={state.value: count for state, count in found.limits_counts.items()},
@@ -204,12 +209,14 @@ def _colocation(found: ColocationView) -> models.Colocation:
 
 
 def _waiting(node: NodeCapacity) -> models.WaitingNode:
+    requested = {one.name: one.held for one in node.resources}
     return models.WaitingNode(
         kubernetes_node=node.kubernetes_node,
         state=node.state,
         why=node.why,
         published={one.name: one.published for one in node.resources if one.published is not None},
-        held={one.name: one.held for one in node.resources},
+        requested=requested,
+        held=requested,
     )
 
 

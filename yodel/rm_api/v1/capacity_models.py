@@ -1,11 +1,11 @@
-"""Shapes of ``/api/v1`` for what nodes lend of their measured capacity."""
+"""Shapes of ``/api/v1`` for the lent capacity of nodes."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from yodel.domain.colocation.policy import AMOUNT_MAX
-from yodel.rm_api.v1.models import Amount, Model
+from yodel.rm_api.v1.models import DEPRECATED, Amount, Model
 from yodel.services.nodes.published_node import CapacityState
 from yodel.services.nodes.written_limits import LimitsState
 
@@ -61,7 +61,8 @@ class CapacityBound(Model):
     decided: int = Field(description="The intended value.")
     written: int | None = Field(description="The last value that the kernel accepted; null: none yet.")
     read: int | None = Field(description="The value read after that; null: not a number.")
-    put_back: int = Field(description="How often somebody else had changed it.")
+    overwrites: int = Field(description="How often another program changed it, and it was restored.")
+    put_back: int = Field(description="Deprecated: use `overwrites`.", json_schema_extra=DEPRECATED)
     why: str = Field(description="Why it differs from `decided`; empty if it does not.")
 
 
@@ -104,7 +105,8 @@ class WaitingNode(Model):
     state: CapacityState
     why: str
     published: dict[str, int] = Field(description="Published amounts by resource name.")
-    held: dict[str, int] = Field(description="Amounts requested by its pods, by resource name.")
+    requested: dict[str, int] = Field(description="Amounts requested by its pods, by resource name.")
+    held: dict[str, int] = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
 
 
 class NodeLimits(Model):
@@ -153,7 +155,8 @@ class Colocation(Model):
     node_list: list[WaitingNode] = Field(description="Nodes in any other state than LENDING; at most 200, by name.")
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
     patches: int = Field(description="Patches of node statuses since the start.")
-    put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")
+    overwrites: int = Field(description="Values of other programs that were replaced, since the start.")
+    put_backs: int = Field(description="Deprecated: use `overwrites`.", json_schema_extra=DEPRECATED)
     limits: Limits
 
 

@@ -15,6 +15,8 @@ from yodel.domain.notices import NoticeReason
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
+DEPRECATED: dict[str, Any] = {"deprecated": True}
+"""A field by its old name, served for one release along with the right one."""
 EpochMs = Annotated[int, Field(ge=0, description="Milliseconds since 1970-01-01 UTC.")]
 
 
@@ -396,8 +398,18 @@ class PoolPage(Page[Pool]):
     """Pools by name."""
 
 
+class Allocation(Model):
+    """The node's capacity for containers, how much of it is used and free, and where the figure comes from."""
+
+    allocatable: Amount
+    used: Amount
+    free: Amount
+    decided_by: DecidedBy
+    source: str
+
+
 class Lending(Model):
-    """What the node lends to YARN at the moment, how much of it is taken, and why it is that much."""
+    """Deprecated: use Allocation."""
 
     lent: Amount
     used: Amount
@@ -422,7 +434,8 @@ class Node(Model):
     last_heartbeat_ms: EpochMs | None = Field(description="Null: the node is not connected.")
     containers: int
     capacity: Amount = Field(description="The node's total capacity, whether it is allocatable now or not.")
-    lending: Lending
+    allocation: Allocation
+    lending: Lending = Field(description="Deprecated: use `allocation`.", json_schema_extra=DEPRECATED)
     measured: Measured | None
 
 

@@ -19,7 +19,7 @@ Reason = Annotated[str, Field(max_length=REASON_LENGTH_MAX, description="Reason,
 
 
 class QueueEdit(Model):
-    """A queue and properties of it."""
+    """A queue and some of its properties."""
 
     path: Text = Field(description="Its full path.", examples=["root.etl"])
     properties: Properties = Field(default_factory=dict)

@@ -48,6 +48,7 @@ def _ask(ask: AskView) -> models.WaitingAsk:
         allocation_request_id=ask.allocation_request_id,
         containers=ask.count,
         size=amount(ask.size),
+        is_scheduling=ask.is_under_way,
         is_under_way=ask.is_under_way,
         chain=[_link(link) for link in ask.chain],
     )

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from yodel.domain.states import ApplicationState
 from yodel.domain.waiting_words import What
-from yodel.rm_api.v1.models import Amount, EpochMs, Model, Notice
+from yodel.rm_api.v1.models import DEPRECATED, Amount, EpochMs, Model, Notice
 
 
 class HolderKind(StrEnum):
@@ -37,7 +37,7 @@ class Link(Model):
     user: str | None = Field(description="The user whose limit in the queue it is.")
     limit: Amount | None
     used: Amount | None = Field(description="Used of the limit, when the scheduler last checked.")
-    held_by: list[Holder] = Field(description="Those that use most of it.")
+    held_by: list[Holder] = Field(description="The largest users of the resource.")
     more_holders: int
     until: str = Field(description="What would unblock it: one of these has to happen.")
 
@@ -50,7 +50,8 @@ class WaitingAsk(Model):
     allocation_request_id: int | None = Field(description="-1: the ask has none.")
     containers: int
     size: Amount = Field(description="Of one container, rounded as it will be allocated.")
-    is_under_way: bool = Field(description="Their pods are made, and have no node yet.")
+    is_scheduling: bool = Field(description="Their pods are created and not scheduled to a node yet.")
+    is_under_way: bool = Field(description="Deprecated: use `is_scheduling`.", json_schema_extra=DEPRECATED)
     chain: list[Link] = Field(description="The reasons, nearest first; never empty.")
 
 

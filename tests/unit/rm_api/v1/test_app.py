@@ -30,6 +30,21 @@ async def described(world: RestWorld) -> dict[str, Any]:
     return document
 
 
+async def test_old_names_are_marked_as_deprecated(world: RestWorld) -> None:
+    schemas = (await described(world))["components"]["schemas"]
+    fields = (
+        (shape, name, field) for shape, found in schemas.items() for name, field in found.get("properties", {}).items()
+    )
+    assert {(shape, name) for shape, name, field in fields if field.get("deprecated")} == {
+        ("CapacityBound", "put_back"),
+        ("Colocation", "put_backs"),
+        ("Node", "lending"),
+        ("NodeDetails", "lending"),
+        ("WaitingAsk", "is_under_way"),
+        ("WaitingNode", "held"),
+    }
+
+
 async def test_document_describes_every_call(world: RestWorld) -> None:
     document = await described(world)
     assert document["servers"] == [{"url": "/api/v1"}]

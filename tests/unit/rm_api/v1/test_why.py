@@ -31,7 +31,8 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     found = await api_get(world, f"{LIST}/{waiting}/why")
     (ask,) = found["asks"]
     assert found["is_waiting"]
-    assert (ask["name"], ask["containers"], ask["is_under_way"]) == ("the ApplicationMaster", 1, False)
+    assert (ask["name"], ask["containers"], ask["is_scheduling"]) == ("the ApplicationMaster", 1, False)
+    assert ask["is_under_way"] == ask["is_scheduling"]
     assert ask["size"] == SMALL
     (link,) = ask["chain"]
     assert link["what"] == "POOL_FULL"
