@@ -23,6 +23,7 @@ import pytest
 
 from tests.conformance.cluster import ROOT, TOOLS, Cluster, running, wait_for
 from tests.conformance.spark_submit import Spark
+from tests.support.hadoop_jars import client_jars
 from yodel.settings.rm import Settings
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -91,7 +92,7 @@ class Reader:
         spark = Spark("4.x", self.cluster)
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)
-        classes = shlex.quote(f"{self.cluster.ready.hadoop_conf_dir}:{spark.jars}")
+        classes = shlex.quote(f"{self.cluster.ready.hadoop_conf_dir}:{client_jars('3.5')}/*")
         _program(programs / "yarn", YARN.format(java=spark.environment["JAVA_HOME"], classes=classes))
         _program(programs / "spark-submit", f'exec {ROOT}/scripts/spark-submit "$@"\n')
         path = f"{programs}:{ROOT}/.venv/bin:{TOOLS}:{os.environ['PATH']}"
