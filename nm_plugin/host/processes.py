@@ -20,7 +20,11 @@ COMMAND_LINE_BYTES_MAX = 1 << 17
 
 @dataclass(slots=True)
 class Process:
-    """A line of ``/proc/<pid>/stat``; ticks of CPU: its own, and of its children that have ended."""
+    """A line of ``/proc/<pid>/stat``; ticks of CPU: its own, and of its children that have ended.
+
+    ``speaks_for_it`` is the folder below ``/proc`` of a thread that lives: of another than the first, where that alone
+    has ended, and the process looks as if it had.
+    """
 
     pid: int
     name: str
@@ -34,10 +38,16 @@ class Process:
     start_ticks: int
     vmem_bytes: int
     rss_pages: int
+    speaks_for_it: str = ""
 
     @property
     def total_ticks(self) -> int:
         return self.user_ticks + self.system_ticks + self.ended_ticks
+
+    @property
+    def is_kernels(self) -> bool:
+        """A thread of the kernel has no memory of its own."""
+        return not self.vmem_bytes and not self.has_ended
 
     @property
     def has_ended(self) -> bool:
@@ -62,12 +72,19 @@ class ProcessTable:
                 yield process
 
     def process(self, pid: int | str) -> Process | None:
-        line = self._read(pid, "stat", FILE_BYTES_MAX)
+        found, threads = self._parsed(str(pid))
+        if found is not None and found.has_ended and threads > 1:
+            self._revive(found)
+        return found
+
+    def _parsed(self, folder: str) -> tuple[Process | None, int]:
+        """Return it with the number of its threads."""
+        line = self._read(folder, "stat", FILE_BYTES_MAX)
         opened, closed = line.find(b"("), line.rfind(b")")
         words = line[closed + 2 :].split()
         try:
-            return Process(
-                pid=int(pid),
+            found = Process(
+                pid=int(line[:opened]),
                 name=line[opened + 1 : closed].decode("utf-8", errors="replace"),
                 state=words[0].decode("ascii"),
                 parent=int(words[1]),
@@ -79,9 +96,23 @@ class ProcessTable:
                 start_ticks=int(words[19]),
                 vmem_bytes=int(words[20]),
                 rss_pages=int(words[21]),
+                speaks_for_it=folder,
             )
         except (ValueError, IndexError):
-            return None
+            return None, 0
+        return found, int(words[17])
+
+    def _revive(self, process: Process) -> None:
+        """Its first thread has ended, and another lives: what belongs to all of them is read of that."""
+        try:
+            threads = [name for name in os.listdir(f"{self.proc}/{process.pid}/task") if name != str(process.pid)]
+        except OSError:
+            return
+        for name in threads[:1]:
+            living, _ = self._parsed(f"{process.pid}/task/{name}")
+            if living is not None and not living.has_ended:
+                process.state, process.speaks_for_it = living.state, living.speaks_for_it
+                process.vmem_bytes, process.rss_pages = living.vmem_bytes, living.rss_pages
 
     def user_uid(self, pid: int) -> int | None:
         """Return whose it is, None for one that has ended."""
@@ -103,13 +134,13 @@ class ProcessTable:
         numbers = self.status(pid).get("NSpid", "").split()
         return int(numbers[-1]) if numbers and numbers[-1].isdigit() else 0
 
-    def groups(self, pid: int) -> str:
+    def groups(self, process: Process) -> str:
         """Return its control groups, one a line: hierarchy, controllers, path."""
-        return self._read(pid, "cgroup", FILE_BYTES_MAX).decode("utf-8", errors="replace")
+        return self._read(process.speaks_for_it, "cgroup", FILE_BYTES_MAX).decode("utf-8", errors="replace")
 
-    def environ(self, pid: int) -> bytes:
+    def environ(self, process: Process) -> bytes:
         """Return the first ENVIRON_BYTES_MAX, ``NAME=value`` between NULs."""
-        return b"\0" + self._read(pid, "environ", ENVIRON_BYTES_MAX) + b"\0"
+        return b"\0" + self._read(process.speaks_for_it, "environ", ENVIRON_BYTES_MAX) + b"\0"
 
     def program(self, pid: int) -> str:
         try:

@@ -34,7 +34,6 @@ LOOK_S = 0.1
 """Of a processor, for the processes of one user."""
 SANDBOX_PROGRAM = "pause"
 """What container runtimes keep a pod's namespaces with."""
-KERNEL_THREADS = 2
 _IDS = (b"\0CONTAINER_ID=", b"\0YODEL_CONTAINER_ID=")
 
 Seen = frozenset[tuple[int, int]]
@@ -78,8 +77,8 @@ class Listing:
         self._table, self._owners, self._clock_s = table, tuple(owners), clock_s
         self._hurried: set[int] = set()
         """Users of whom not all was looked at."""
-        self._processes = {one.pid: one for one in table.processes() if KERNEL_THREADS not in (one.pid, one.parent)}
-        pods = {pid: pod_uid_in(table.groups(pid)) for pid in self._processes}
+        self._processes = {one.pid: one for one in table.processes() if not one.is_kernels}
+        pods = {pid: pod_uid_in(table.groups(process)) for pid, process in self._processes.items()}
         own = pods.get(os.getpid())  # all may run in one pod: in that of somebody who tries ``yodel local`` there
         self._pods: dict[int, str] = {pid: uid if uid != own else "" for pid, uid in pods.items()}
 
@@ -145,7 +144,7 @@ class Listing:
 
     def _named_by(self, process: Process, owners: Mapping[bytes, Owner]) -> Owner | None:
         """By its id and directory; by its id alone the script that the pod's shell has claimed to have started."""
-        environ = self._table.environ(process.pid)
+        environ = self._table.environ(process)
         own, shells = (_value(environ, name) for name in _IDS)
         owner = owners.get(own)
         if owner is not None and os.fsencode(owner.application_dir) in _value(environ, b"\0LOCAL_DIRS=").split(b","):

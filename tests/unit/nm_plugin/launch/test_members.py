@@ -99,9 +99,9 @@ def test_a_look_for_marks_reads_so_many_processes_and_so_many_bytes_and_doubts(
     read = list[int]()
     environ = ProcessTable.environ
 
-    def reads(table: ProcessTable, pid: int) -> bytes:
-        read.append(len(environ(table, pid)))
-        return environ(table, pid)
+    def reads(table: ProcessTable, process: Process) -> bytes:
+        read.append(len(environ(table, process)))
+        return environ(table, process)
 
     monkeypatch.setattr(ProcessTable, "environ", reads)
     still = Listing(ProcessTable(tmp_path), [ONE], clock_s=lambda: 0.0)
@@ -158,10 +158,10 @@ def test_a_chain_of_forks_is_walked_once() -> None:
 
     class Chain(ProcessTable):
         def processes(self) -> Iterator[Process]:
-            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 0, 0) for pid in range(9_000_010, 9_005_010))
+            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
 
-        def environ(self, pid: int) -> bytes:
-            return b"\0" + MARKS if pid == 9_000_010 else b"\0"
+        def environ(self, process: Process) -> bytes:
+            return b"\0" + MARKS if process.pid == 9_000_010 else b"\0"
 
         def user_uid(self, pid: int) -> int:
             return ONE.user_uid
