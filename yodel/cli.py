@@ -33,7 +33,7 @@ app = invoking.Commands(
     name="yodel",
     help="A YARN ResourceManager whose containers are Kubernetes pods.\n\n"
     "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel migrate[/bold] and "
-    "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].  What runs there is told by "
+    "[bold]yodel serve[/bold]; if something does not work, run [bold]yodel check[/bold].  See what is running with "
     "[bold]yodel app[/bold], [bold]yodel node[/bold] and [bold]yodel queue[/bold].\n\n"
     "Example: yodel local --dir /tmp/yodel --ports auto",
     pretty_exceptions_enable=False,
@@ -135,8 +135,8 @@ def main() -> None:
 
 
 @app.command()
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete commands.")]) -> None:
-    """Print a script that has a shell complete commands and options of yodel.
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell to complete commands in.")]) -> None:
+    """Print a shell completion script for the commands and options of yodel.
 
     Example: source <(yodel completion bash)
 
@@ -149,7 +149,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to
 
 @app.command()
 def local(
-    directory: Annotated[Path, typer.Option("--dir", help="Where everything is kept; made when missing.")] = Path(
+    directory: Annotated[Path, typer.Option("--dir", help="Directory for all state; created if missing.")] = Path(
         ".yodel"
     ),
     nodes: Annotated[int, whole_number("Node agents to start, 1 to 50.")] = 1,
@@ -163,14 +163,14 @@ def local(
     minimum_allocation_mib: Annotated[int, whole_number("Containers are rounded up to multiples of this, MiB.")] = 1024,
     dialect: Annotated[
         Dialect | None,
-        typer.Option(help="Resources that pods ask for.", show_default="native; with --colocation koordinator"),
+        typer.Option(help="Resource names that pods request.", show_default="native; with --colocation koordinator"),
     ] = None,
     colocation: Annotated[
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="Lend what is unused on this machine, measured: koordinator, katalyst-canonical, crane, … "
-            "The node is as large as the machine, and a vcore is a tenth of a core.",
+            help="Lend the machine's measured idle capacity: koordinator, katalyst-canonical, crane, …  "
+            "The node has the size of the machine, and a vcore is a tenth of a core.",
         ),
     ] = None,
     wait_s: Annotated[int, whole_number("How long the start may take on a busy machine, 1 to 600 seconds.")] = 600,
@@ -178,9 +178,9 @@ def local(
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
 
     It writes DIR/hadoop-conf (point HADOOP_CONF_DIR at it), DIR/kubeconfig (for kubectl), DIR/logs and, when all is up,
-    DIR/ready.json (addresses, ports and pids).  Containers are processes of this machine; when yodel runs as root they
-    run as the user who submits, else all as you.  A later start on DIR still knows the applications, and gives those
-    that had not ended their next attempt; to begin afresh, remove DIR.
+    DIR/ready.json (addresses, ports and pids).  Containers are processes of this machine; if yodel runs as root they
+    run as the submitting user, otherwise as you.  A later start with the same DIR keeps the applications and starts the
+    next attempt of unfinished ones; to start from scratch, remove DIR.
 
     Example: yodel local --dir /tmp/yodel --nodes 2 --ports auto
 
@@ -221,10 +221,10 @@ def serve(
 ) -> None:
     """Run the ResourceManager: Hadoop RPC on 8032, 8030, 8031, REST on 8088.
 
-    It needs a database (store_url) and a Kubernetes (kubeconfig, or in-cluster).  Stop it with SIGTERM: containers go
-    on running, and the next start takes them over.
+    It needs a database (store_url) and a Kubernetes cluster (kubeconfig, or in-cluster).  Stop it with SIGTERM:
+    containers keep running, and the next start takes them over.
 
-    Every setting can be given as a variable too: YODEL_CLIENT_PORT=18032 is client_port = 18032.
+    Every setting can also be set as a variable: YODEL_CLIENT_PORT=18032 is client_port = 18032.
 
     Example: yodel serve --config /etc/yodel/rm.toml
     """
@@ -254,13 +254,14 @@ def migrate_command(
     config: Config = None,
     store_url: Annotated[str | None, typer.Option(help="Database; overrides the settings.")] = None,
     wait_s: Annotated[
-        int, whole_number("Change nothing: wait this long for somebody else to have done it.", show_default=False)
+        int,
+        whole_number("Change nothing; wait up to this long for another process to do it, seconds.", show_default=False),
     ] = 0,
     database_wait_s: Annotated[
-        int, whole_number("Wait this long for a database that does not answer yet.", show_default=False)
+        int, whole_number("Wait up to this long for a database that does not answer yet, seconds.", show_default=False)
     ] = 0,
 ) -> None:
-    """Bring the database up to date.  Safe to run twice, and while ResourceManagers run.
+    """Bring the database up to date.  Safe to run repeatedly, and while ResourceManagers are running.
 
     Example: yodel migrate --config /etc/yodel/rm.toml
 
@@ -285,36 +286,36 @@ def migrate_command(
 
 @app.command(name="client-config")
 def client_config(
-    host: Annotated[str, typer.Option(help="Where clients reach the ResourceManager.")] = "",
+    host: Annotated[str, typer.Option(help="Host name or address at which clients reach the ResourceManager.")] = "",
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Write the files there; without it they are printed.")
+        Path | None, typer.Option("--dir", help="Write the files to this directory instead of printing them.")
     ] = None,
     config: Config = None,
-    client_port: Annotated[int | None, whole_number("8032, where it is another one outside.")] = None,
-    scheduler_port: Annotated[int | None, whole_number("8030, likewise.")] = None,
-    tracker_port: Annotated[int | None, whole_number("8031, likewise.")] = None,
-    admin_port: Annotated[int | None, whole_number("8033, likewise.")] = None,
-    webapp_port: Annotated[int | None, whole_number("8088, likewise.")] = None,
+    client_port: Annotated[int | None, whole_number("Client port as seen from outside, if it is not 8032.")] = None,
+    scheduler_port: Annotated[int | None, whole_number("Scheduler port, if it is not 8030.")] = None,
+    tracker_port: Annotated[int | None, whole_number("Resource tracker port, if it is not 8031.")] = None,
+    admin_port: Annotated[int | None, whole_number("Administration port, if it is not 8033.")] = None,
+    webapp_port: Annotated[int | None, whole_number("Web port, if it is not 8088.")] = None,
     web_proxy: Annotated[
-        str, typer.Option(help="host:port whose address ApplicationMasters' pages are called from.")
+        str, typer.Option(help="host:port of the web proxy that serves ApplicationMasters' pages.")
     ] = "",
     default_fs: Annotated[str, typer.Option(help="fs.defaultFS: the shared file system.")] = "file:///",
     remote_app_log_dir: Annotated[str, typer.Option(help="Where node agents put aggregated logs.")] = "/tmp/logs",
     properties: Annotated[
-        list[str] | None, typer.Option("--property", help="FILE:NAME=VALUE, one more property; may be repeated.")
+        list[str] | None, typer.Option("--property", help="FILE:NAME=VALUE, an additional property; may be repeated.")
     ] = None,
-    only: Annotated[str, typer.Option(metavar="FILE", help="Print this file alone, to be redirected.")] = "",
+    only: Annotated[str, typer.Option(metavar="FILE", help="Print only this file, for redirection.")] = "",
     queue: Annotated[
-        str, typer.Option(metavar="QUEUE", help="Print what this queue says of shuffle, for your spark-defaults.conf.")
+        str, typer.Option(metavar="QUEUE", help="Print this queue's shuffle settings, for your spark-defaults.conf.")
     ] = "",
     server: invoking.Server = None,
 ) -> None:
     """Print or write core-site.xml, yarn-site.xml and mapred-site.xml for clients of a ResourceManager.
 
-    With --queue it prints lines for a spark-defaults.conf instead, for drivers that run outside of the cluster: the
-    ResourceManager at --server is asked what the queue says of shuffle.
+    With --queue it prints lines for a spark-defaults.conf instead, for drivers that run outside the cluster: the
+    queue's shuffle settings, requested from the ResourceManager at --server.
 
-    Ports and limits are those of the settings, unless given.
+    Ports and limits default to those of the settings.
 
     Example: yodel client-config --host rm.example.org --dir ~/yodel-conf
 
@@ -328,11 +329,11 @@ def client_config(
 
     if queue:
         if host or directory is not None or only:
-            _misconfigured("Invalid --queue: it goes with --server alone; without it, --host is needed")
+            _misconfigured("Invalid --queue: it can be combined only with --server; without it, --host is required")
         spark_lines.print_lines(queue, server)
         return
     if not host:
-        _misconfigured("Invalid --host: ''; expected where clients reach the ResourceManager, or --queue")
+        _misconfigured("Invalid --host: ''; expected the host at which clients reach the ResourceManager, or --queue")
     if only and (only not in FILES or directory is not None):
         _misconfigured(f"Invalid --only: {only!r}; expected one of {', '.join(FILES)}, and no --dir")
     rm = _settings(config)
@@ -377,9 +378,9 @@ def check(
         Path | None, typer.Option("--dir", help="Check this machine for yodel local --dir DIR instead.")
     ] = None,
 ) -> None:
-    """Look for the usual mistakes and say how to mend each: ports, Java, permissions, disk, database, Kubernetes.
+    """Find common problems and show how to fix them: ports, Java, permissions, disk, database, Kubernetes.
 
-    Exit status 0 when nothing stands in the way (warnings do not).
+    Exit status 0 if no check failed; warnings do not count.
 
     Example, before yodel serve: yodel check --config /etc/yodel/rm.toml
 
@@ -390,7 +391,7 @@ def check(
 
     logs.configure("error", "console")  # the findings say it all
     if config is not None and directory is not None:
-        _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected one of them")
+        _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected only one of them")
 
     async def run() -> None:
         findings = checks.local_checks(directory.absolute()) if directory else _serve_checks(_settings(config))
@@ -402,7 +403,7 @@ def check(
 
 @app.command()
 def version() -> None:
-    """Print the version of Yodel and of Python: what a bug report starts with.
+    """Print the version of Yodel and of Python, for a bug report.
 
     Example: yodel version
     """

@@ -139,7 +139,7 @@ class ChangeNotFound(NotFound):
 
     def __init__(self, version: int) -> None:
         self.version = version
-        super().__init__(f"Nothing is kept of version {version} of the queues")
+        super().__init__(f"Version {version} of the queues does not exist or is no longer kept")
 
 
 class Refused(YodelError):
@@ -171,7 +171,7 @@ class StaleVersion(Refused):
 
     def __init__(self, expected: int, version: int) -> None:
         self.expected, self.version = expected, version
-        super().__init__(f"The queues are at version {version}, and the change was made from version {expected}")
+        super().__init__(f"The queues are at version {version}, but the change is based on version {expected}")
 
 
 class InvalidResourceRequest(Refused):

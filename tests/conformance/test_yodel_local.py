@@ -177,7 +177,7 @@ def test_taken_standard_port_is_named_with_the_way_around_it(base: pathlib.Path)
                 taken.listen()
         status, said = yodel("local", "--dir", str(base / "local"))
     assert status == 1
-    assert "port 8032 on 127.0.0.1 is taken" in said
+    assert "port 8032 on 127.0.0.1 is in use" in said
     assert "--ports auto" in said
     assert processes_of(base) == []
 

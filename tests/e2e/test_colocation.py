@@ -341,7 +341,7 @@ def _batch_goes_and_the_service_stays(lender: KubeCluster, node: str, whose: str
             found = explained(lender, node)
             assert (found["state"], found["emergency"]["containers"]) == ("CLOSED", [newer.container]), "one was enough"
             assert found["emergency"]["cool_down_s"] > 0
-            assert f"memory runs short: {whose} memory 1." in lender.yodel("node", "explain", node)
+            assert f"low memory: {whose} memory 1." in lender.yodel("node", "explain", node)
             grow(TASK_MIB)
             wait_for("both", lambda: ended_for_memory(lender, node) == [newer.container, older.container])
             for pod in (newer, older):

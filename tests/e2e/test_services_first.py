@@ -101,14 +101,14 @@ def test_nothing_is_lent_to_pods_of_a_class_that_is_missing_or_above_services(ow
     for words in (ON, ("check",)):
         status, text = cluster.yodel_said(*words)
         assert (status != 0, ABOVE in text) == (True, True), text
-    assert "their pods can be made" in text
+    assert "pods can be created" in text
     assert not cluster.api("/colocation")["enabled"]
 
 
 def test_a_check_in_the_managers_pod_is_of_that_manager(lender: KubeCluster) -> None:
     status, text = lender.yodel_said("check")
     assert status == 0, text
-    for line in ("their pods can be made", "measured capacity can be lent (yodel colocation on)", "tables are at "):
+    for line in ("pods can be created", "measured capacity can be lent (yodel colocation on)", "schema is at "):
         assert line in text
     assert "node token" not in text
     assert "port" not in text

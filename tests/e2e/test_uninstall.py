@@ -41,7 +41,7 @@ def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
         tools.helm("uninstall", RELEASE)
         said = lender.kubectl("logs", "--namespace", lender.namespace, "job/yodel-colocation-off")
         assert listing(lender) == before, said
-        assert "2 containers are being ended." in said
+        assert "Stopping 2 containers." in said
     finally:
         job.stop()
         # It stays to be read; helm takes its place itself, and `kubectl apply` would not.

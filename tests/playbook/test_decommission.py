@@ -124,7 +124,7 @@ async def test_graceful_leave_ends_at_its_timeout(world: World) -> None:
     assert state_of(world) is NodeState.DECOMMISSIONING
     told = world.rm.queries.noticed.of(container_id)
     assert told is not None
-    text = "1 container is on notice (node drains): node node-1:8041 is being decommissioned; ended within 1 s."
+    text = "1 container will be stopped within 1 s (node drains): node node-1:8041 is being decommissioned."
     assert told.text == text
     assert not (await world.beat(running(container_id))).on_notice, "it is its ApplicationMaster that hears of the node"
     await world.pass_time(2)

@@ -85,7 +85,7 @@ async def test_what_an_agent_ends_is_nobodys_failure_and_counted_apart(world: Wo
     await say(world, 9, emergency=replace(SHORT, containers=(task,)))
     told = world.rm.queries.noticed.of(task)
     assert told is not None
-    assert told.text == f"1 container is on notice (emergency): {SHORT.reason}; ended within 0 s."
+    assert told.text == f"1 container will be stopped within 0 s (emergency): {SHORT.reason}."
     text = f"Container preempted by its node: {SHORT.reason}"
     await world.beat(complete(task, ContainerExitStatus.PREEMPTED, text))
     await world.beat(complete(am.container.id, ContainerExitStatus.PREEMPTED, text))

@@ -95,7 +95,7 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
             ("user", "bob", "root.p.c", SMALL * 6),
             ("user", "alice", "root.p.a", SMALL * 6),
         ]
-        assert above.change.startswith("containers of root.p end, or its maximum-capacity is raised")
+        assert above.change.startswith("containers of root.p finish, or its maximum-capacity is raised")
         text = world.rm.queries.application(other.application_id).application.diagnostics
         assert text == leaf.text
 
@@ -116,7 +116,7 @@ async def test_queue_of_a_lower_priority_sees_those_that_are_served_before(
         assert (What.QUEUE_PRIORITY in links) == is_named
         if is_named:
             link = links[What.QUEUE_PRIORITY]
-            assert link.text == "Served before root.p (priority 0), and waiting too: root.b (priority 2)."
+            assert link.text == "Served before root.p (priority 0), and also waiting: root.b (priority 2)."
             assert "the priority of root.p is raised" in link.change
 
 
@@ -127,13 +127,13 @@ async def test_application_above_the_number_that_may_run_sees_those_that_do() ->
         await world.settle()
         found = why(world, waiting)
         assert found.summary == (
-            "It waits for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
-            "root.p runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
+            "Waiting for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
+            "root.p runs 1 applications; the maximum is 1 (max-parallel-apps)."
         )
         link = only(found).chain[0]
         assert (link.what, link.queue, link.limit, link.used) == (What.PARALLEL_APPLICATIONS, "root.p", None, None)
         assert [(one.name, one.queue) for one in link.held_by] == [(str(first.application_id), "root.p.c")]
-        assert link.change.startswith("an application of root.p ends, or its max-parallel-apps is raised")
+        assert link.change.startswith("an application in root.p finishes, or its max-parallel-apps is raised")
 
 
 async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
@@ -143,7 +143,7 @@ async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
         await world.settle()
         found = only(why(world, am.application_id))
         assert found.size == Resource(2048, 1)
-        assert "asked <memory:2048, vCores:1>" in found.chain[0].text
+        assert "requested <memory:2048, vCores:1>" in found.chain[0].text
 
 
 async def test_user_at_his_limit_sees_his_applications() -> None:
@@ -171,9 +171,7 @@ async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str,
         waiting = await world.submit(queue="b")
         await world.settle()
         found = why(world, waiting)
-        assert found.summary.startswith(
-            "It waits for its ApplicationMaster: Application is added to the scheduler and "
-        )
+        assert found.summary.startswith("Waiting for its ApplicationMaster: Application is added to the scheduler and ")
         link = only(found).chain[0]
         assert (only(found).name, link.what) == ("the ApplicationMaster", what)
         assert [one.name for one in link.held_by] == [str(first.application_id)]
@@ -189,9 +187,9 @@ async def test_of_applications_that_the_asker_may_not_see_only_the_number_is_tol
         await world.settle()
         app, queries = world.application(ids[2]), world.rm.queries
         text = only(queries.why.of(app, lambda other: other.id != ids[0])).chain[-1].text
-        assert text == f"Served before it in queue root.b, and waiting too: {ids[1]} (priority 2) and 1 more."
+        assert text == f"Served first in queue root.b, and also waiting: {ids[1]} (priority 2) and 1 more."
         text = only(queries.why.of(app, lambda _: False)).chain[-1].text
-        assert text == "Served before it in queue root.b, and waiting too: 2 others."
+        assert text == "Served first in queue root.b, and also waiting: 2 others."
 
 
 async def test_holders_that_the_asker_may_not_see_are_counted() -> None:
@@ -232,13 +230,11 @@ async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_befo
         assert (room.limit, room.used) == (SMALL * 16, SMALL * 16)
         assert [(one.kind, one.name, one.held) for one in room.held_by] == [("queue", "root.b", SMALL * 16)]
         assert before.text == (
-            f"Served before it in queue root.b, and waiting too: {ids[2]} (priority 5), {ids[0]} (priority 0)."
+            f"Served first in queue root.b, and also waiting: {ids[2]} (priority 5), {ids[0]} (priority 0)."
         )
         assert names(only(why(world, ids[2]))) == [What.POOL_FULL]
         text = world.rm.queries.application(ids[2]).application.diagnostics
-        assert (
-            "Application is Activated, waiting for resources to be assigned for AM. The cluster has no room: " in text
-        )
+        assert "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in text
         assert "Partition Resource = <memory:16384, vCores:16> ; Queue's Absolute capacity = 50.0 % ; " in text
 
 
@@ -277,7 +273,7 @@ async def test_as_many_pods_under_way_as_may_be() -> None:
         await world.settle()
         waiting, under_way = why(world, am.application_id).asks
         assert (waiting.count, names(waiting)) == (2, [What.PODS_UNDER_WAY])
-        assert waiting.chain[0].text == "As many pods are under way as may be at once: 3 of 3 have no node yet."
+        assert waiting.chain[0].text == "Limit of unscheduled pods reached: 3 of 3 (in_flight_max)."
         assert (under_way.count, under_way.is_under_way, names(under_way)) == (3, True, [What.STARTING])
 
 
@@ -363,7 +359,7 @@ async def test_containers_on_notice_for_the_queue_are_named() -> None:
         found = only(why(world, waiting))
         assert names(found) == [What.POOL_FULL, What.PREEMPTION]
         link = found.chain[1]
-        assert link.text.startswith("1 containers of others are on notice for queue root.b, and ended within ")
+        assert link.text.startswith("1 container of others will be preempted for queue root.b within ")
         assert [one.name for one in link.held_by] == [str(borrower.application_id)]
 
 
@@ -379,14 +375,14 @@ async def test_nothing_is_said_of_who_wants_nothing_more_and_of_who_has_ended() 
         found = why(world, am.application_id)
         assert (found.asks, found.summary) == (
             (),
-            "It waits for nothing: it has all that its ApplicationMaster asked for.",
+            "Nothing is pending: every requested container has been allocated.",
         )
         assert len(world.rm.state.reasons.waiting) == 0
         await am.finish()
         await am.exit()
         await world.settle()
         ended = why(world, am.application_id)
-        assert (ended.asks, ended.summary) == ((), "It waits for nothing: it has ended (FINISHED).")
+        assert (ended.asks, ended.summary) == ((), "Nothing is pending: the application has ended (FINISHED).")
 
 
 async def test_look_is_made_anew_for_who_asks_after_a_second() -> None:

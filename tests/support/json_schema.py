@@ -15,7 +15,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 KNOWN = {"$ref", "anyOf", "type", "enum", "items", "properties", "required", "additionalProperties", "minimum"}
-KNOWN |= {"title", "description", "default", "maxLength", "examples"}
+KNOWN |= {"title", "deprecated", "description", "default", "maxLength", "examples"}
 
 
 def faults(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any], at: str = "$") -> list[str]:

@@ -63,7 +63,7 @@ def test_taken_port_is_found_with_the_command_that_shows_who_has_it() -> None:
         port = taken.getsockname()[1]
         finding = checks.port_finding("client port", "127.0.0.1", port)
     assert finding.verdict is Verdict.FAILED
-    assert f"127.0.0.1:{port} is taken" in finding.text
+    assert f"127.0.0.1:{port} is in use" in finding.text
     assert f"ss -ltnp 'sport = :{port}'" in finding.text
     assert checks.port_finding("client port", "127.0.0.1", port).verdict is Verdict.OK
 
@@ -72,7 +72,7 @@ def test_a_port_may_be_taken_by_the_manager_that_runs_here() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         finding = checks.port_finding("client port", "127.0.0.1", taken.getsockname()[1], is_running=True)
     assert finding.verdict is Verdict.WARNING
-    assert "the ResourceManager that runs here may be who has it" in finding.text
+    assert "perhaps by the ResourceManager that is running here" in finding.text
 
 
 async def test_in_the_pod_nothing_is_said_of_its_own_ports_and_of_java(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_tables_that_were_never_made_are_found_and_not_made(tmp_path: Path
 async def test_empty_database_is_not_migrated(tmp_path: Path) -> None:
     (tmp_path / "rm.db").touch()
     found = await findings_of(settings_for(tmp_path))
-    assert "tables are at nothing" in found["database"].text
+    assert "schema is at no revision" in found["database"].text
     assert "yodel migrate" in found["database"].text
 
 
@@ -180,7 +180,7 @@ async def test_queue_that_cannot_be_is_named(tmp_path: Path) -> None:
 
 async def test_without_a_cluster_nothing_is_said_of_pods(tmp_path: Path) -> None:
     found = (await findings_of(settings_for(tmp_path)))["queues"]
-    assert (found.verdict, "whether their pods can be made is not known" in found.text) == (Verdict.WARNING, True)
+    assert (found.verdict, "cannot check whether pods can be created" in found.text) == (Verdict.WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ async def test_without_a_cluster_nothing_is_said_of_pods(tmp_path: Path) -> None
     [
         (200, {"resources": [{"name": "podgroups"}]}, Verdict.OK, "in groups of podgroups.scheduling.volcano.sh"),
         (200, {"resources": []}, Verdict.FAILED, "CustomResourceDefinition podgroups.scheduling.volcano.sh"),
-        (404, {}, Verdict.FAILED, "take gang from the queues"),
-        (403, {}, Verdict.WARNING, "is not known"),
+        (404, {}, Verdict.FAILED, "remove gang from the queues"),
+        (403, {}, Verdict.WARNING, "cannot check whether"),
     ],
 )
 async def test_group_that_the_cluster_does_not_have_is_named(
@@ -228,7 +228,7 @@ async def test_classes_of_pods_that_are_missing_or_above_services_are_named(
         found = await findings_of(settings)
         elsewhere = await findings_of(settings.model_copy(update={"namespace": "nowhere"}))
     for name, text, fine in (
-        ("queues", queues, "their pods can be made"),
+        ("queues", queues, "pods can be created"),
         ("colocation", colocation, "measured capacity can be lent (yodel colocation on)"),
     ):
         assert found[name].verdict is (Verdict.FAILED if text else Verdict.OK)
@@ -245,7 +245,7 @@ async def test_a_pod_that_is_refused_for_the_moment_is_a_warning(tmp_path: Path)
     async with serve(server) as url:
         kubeconfig_for(tmp_path, url)
         found = (await findings_of(settings))["queues"]
-    text = "whether their pods can be made is not known: exceeded quota: all"
+    text = "cannot check whether pods can be created: exceeded quota: all"
     assert (found.verdict, found.text) == (Verdict.WARNING, text)
 
 
@@ -303,8 +303,8 @@ def test_little_disk_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, f
 
 def test_taken_standard_ports_point_to_automatic_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "is_free", lambda host, port: port != 8088)
-    assert "8088 are taken: use --ports auto" in checks.local_ports_finding(is_running=False).text
-    assert "the yodel local that runs here" in checks.local_ports_finding(is_running=True).text
+    assert "8088 are in use: use --ports auto" in checks.local_ports_finding(is_running=False).text
+    assert "perhaps by the yodel local that is running here" in checks.local_ports_finding(is_running=True).text
     monkeypatch.setattr(checks, "is_free", lambda host, port: True)
     assert checks.local_ports_finding(is_running=True).verdict is Verdict.OK
 
@@ -318,7 +318,7 @@ async def test_each_right_that_lending_lacks_is_named_and_is_no_mistake(tmp_path
         found = (await findings_of(settings))["colocation"]
     assert found.verdict is Verdict.OK
     assert found.text == (
-        "measured capacity cannot be lent before there is: rbac.nodes (the setting watch_nodes); the node token (the "
+        "measured capacity cannot be lent; missing: rbac.nodes (the setting watch_nodes); the node token (the "
         "setting node_token_file); rbac.nodeStatus (the right to patch nodes/status)"
     )
 

@@ -189,14 +189,12 @@ def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(checks, "run_checks", found)
     monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
     output = RUNNER.invoke(cli.app, ["check"]).output
-    assert (
-        "limits of batch pods may still stand on nodes (1) without an agent that answers for them: n1; yodel" in output
-    )
-    assert "3 best-effort pods of others, on nodes (2), share the quota" in output
+    assert "limits of batch pods may remain on nodes (1) whose agent does not report: n1; yodel" in output
+    assert "3 best-effort pods that are not Yodel's, on nodes (2), share the quota" in output
     nodes[0]["undo_lines"] = []
     answer = httpx2.Response(200, json={"limits": {"node_list": nodes, "others_pods": 0, "others_nodes": 0}})
     output = RUNNER.invoke(cli.app, ["check"]).output
-    assert "agents answer for every node" in output
+    assert "agents report for every node" in output
     assert "quota" not in output
 
 
@@ -236,7 +234,7 @@ def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:
 def test_check_takes_one_of_its_two_ways(tmp_path: Path) -> None:
     result = RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path), "--config", str(tmp_path / "rm.toml")])
     assert result.exit_code == 2
-    assert "expected one of them" in result.output
+    assert "expected only one of them" in result.output
 
 
 @pytest.mark.parametrize(

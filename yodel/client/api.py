@@ -157,7 +157,7 @@ class RmClient:
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
         return Unavailable(
             f"no answer from {self.server} ({str(error) or type(error).__name__})\n  Is the ResourceManager running "
-            "there?  Name another with --server or YODEL_SERVER, or set HADOOP_CONF_DIR."
+            "there?  Choose another with --server or YODEL_SERVER, or set HADOOP_CONF_DIR."
         )
 
 
@@ -182,8 +182,8 @@ def _refusal(answer: httpx2.Response) -> YodelError:
 
 def _not_ours(answer: httpx2.Response) -> Unavailable:
     return Unavailable(
-        f"{answer.url.copy_with(query=None)} answered HTTP {answer.status_code} and not as this API does\n"
-        "  Is it a Yodel ResourceManager of this version?  Name another with --server or YODEL_SERVER."
+        f"{answer.url.copy_with(query=None)} answered HTTP {answer.status_code}, and not in the format of this API\n"
+        "  Is it a Yodel ResourceManager of this version?  Choose another with --server or YODEL_SERVER."
     )
 
 

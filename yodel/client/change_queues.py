@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be different.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the change.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would change.")]
+Reason = Annotated[str, typer.Option(help="Reason, recorded with the change.")]
 Since = Annotated[
     int | None,
     typer.Option(
-        "--since", metavar="VERSION", min=1, help="Only if the queues are at this version.", show_default="as they are"
+        "--since",
+        metavar="VERSION",
+        min=1,
+        help="Only if the queues are at this version.",
+        show_default="current version",
     ),
 ]
 Words = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH [NAME=VALUE]...",
-        help="A queue's path, then its properties; further queues may follow.  NAME= takes a property away.",
+        help="A queue's path, then its properties; more queues may follow.  NAME= removes a property.",
     ),
 ]
 File = Annotated[str, typer.Argument(metavar="FILE", help="A capacity-scheduler.xml; - is standard input.")]
@@ -62,13 +66,13 @@ def set_queues(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change properties of queues, of several at once where shares have to add up.
+    """Change properties of queues; of several in one change if their capacities have to add up.
 
-    Example: yodel queue set root.etl capacity=30 root.adhoc capacity=70 --reason "the night is longer"
+    Example: yodel queue set root.etl capacity=30 root.adhoc capacity=70 --reason "longer batch night"
 
     Example: yodel queue set root.etl maximum-capacity=50 --dry-run
 
-    yodel.remote-shuffle.jar=@FILE stands for the file's absolute path and its SHA-256.
+    yodel.remote-shuffle.jar=@FILE is replaced by the file's absolute path and its SHA-256.
     """
 
     def make() -> tuple[str, str, JsonObject]:
@@ -89,7 +93,7 @@ def create_queue(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the first queue that is named; the others change with it, so that shares add up.
+    """Create the first queue; the others are changed with it, so that capacities add up.
 
     Example: yodel queue create root.etl capacity=30 root.default capacity=70
     """
@@ -113,7 +117,7 @@ def delete_queue(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the first queue that is named with all below it, once it is stopped and empty; the others change with it.
+    """Delete the first queue and all queues below it, which must be stopped and empty; the others are changed with it.
 
     Example: yodel queue set root.etl state=STOPPED
 
@@ -126,7 +130,7 @@ def delete_queue(
 
         (path, own), *others = queue_edits.parsed(words)
         if own:
-            raise InvalidValue("argument", next(iter(own)), f"no property of {path}, which goes")
+            raise InvalidValue("argument", next(iter(own)), f"no property of {path}, which is deleted")
         body = {"delete": [path], "change": queue_edits.bodies(others), "reason": reason}
         return "PATCH", "/queues", body
 
@@ -136,9 +140,9 @@ def delete_queue(
 @queues.command("move")
 def move_queue(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The queue.")],
-    to: Annotated[str, typer.Argument(metavar="NEW_PATH", help="Where it goes, with all below it.")],
+    to: Annotated[str, typer.Argument(metavar="NEW_PATH", help="Its new path; all queues below it move with it.")],
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH NAME=VALUE...]...", help="What changes beside it.")
+        list[str] | None, typer.Argument(metavar="[PATH NAME=VALUE...]...", help="Queues to change with it.")
     ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
@@ -146,7 +150,7 @@ def move_queue(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move or rename a queue that is stopped and empty.
+    """Move or rename a queue, which must be stopped and empty.
 
     Example: yodel queue move root.etl root.batch.etl root.batch.etl capacity=100
     """
@@ -163,12 +167,14 @@ def move_queue(
 
 @queues.command("history")
 def queue_history(
-    version: Annotated[int | None, typer.Argument(min=1, help="Show this change alone, with all that changed.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest first.")] = 20,
+    version: Annotated[
+        int | None, typer.Argument(min=1, help="Show only this change, with all its properties.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many, newest first.")] = 20,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show who changed the queues, when, what and why, the newest first.
+    """Show changes of the queues, newest first: version, time, author, properties and reason.
 
     Example: yodel queue history
 
@@ -196,14 +202,14 @@ def queue_history(
 
 @queues.command("revert")
 def revert_queues(
-    version: Annotated[int, typer.Argument(min=1, help="A version; yodel queue history names them.")],
+    version: Annotated[int, typer.Argument(min=1, help="A version from yodel queue history.")],
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the queues what they were at a version.  That is one change more, which can be reverted as well.
+    """Restore the queues as they were at a version.  This is a new change, which can be reverted too.
 
     Example: yodel queue revert 6 --dry-run
     """
@@ -221,16 +227,20 @@ def import_queues(
     file: File,
     dry_run: DryRun = False,
     leave_out_refused: Annotated[
-        bool, typer.Option("--leave-out-refused", help="Go on without what is refused, and name it in the reason.")
+        bool,
+        typer.Option(
+            "--leave-out-refused",
+            help="Import the rest if properties are refused, and list the refused ones in the reason.",
+        ),
     ] = False,
     reason: Reason = "",
     since: Since = None,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a capacity-scheduler.xml in the place of all that is said of the queues.  Each property is taken over,
-    converted or left out with a note, or refused with its line; with one refusal nothing is changed, unless it is left
-    out (--leave-out-refused).
+    """Replace the whole queue configuration with a capacity-scheduler.xml.  Each property is imported, converted or
+    left out with a note, or refused with its line number; if one is refused nothing is changed, unless you give
+    --leave-out-refused.
 
     Example: yodel queue import /etc/hadoop/conf/capacity-scheduler.xml --dry-run
     """
@@ -250,7 +260,7 @@ def import_queues(
 
 @queues.command("export")
 def export_queues(server: Server = None, as_json: AsJson = False) -> None:
-    """Print all that is said of the queues as a capacity-scheduler.xml; --json: as an object.
+    """Print the whole queue configuration as a capacity-scheduler.xml, or as an object with --json.
 
     Example: yodel queue export > capacity-scheduler.xml
     """
@@ -269,8 +279,8 @@ def export_queues(server: Server = None, as_json: AsJson = False) -> None:
 
 @queues.command("diff")
 def diff_queues(file: File, server: Server = None, as_json: AsJson = False) -> None:
-    """Show how the queues differ from a capacity-scheduler.xml: BEFORE is what is, AFTER what the file says.  Exit
-    status 1 when they do.
+    """Show how the queues differ from a capacity-scheduler.xml: BEFORE is the current value, AFTER the one in the file.
+    Exit status 1 if they differ.
 
     Example: yodel queue diff capacity-scheduler.xml
     """

@@ -21,7 +21,9 @@ def with_digests(properties: dict[str, str | None]) -> dict[str, str | None]:
     jar, digest = found.get(MARKER + JAR) or "", found.get(MARKER + DIGEST) or ""
     if jar.startswith(FILE):
         if digest:
-            raise InvalidValue("argument", f"{MARKER}{DIGEST}={digest[:80]}", f"none beside {MARKER}{JAR}=@FILE")
+            raise InvalidValue(
+                "argument", f"{MARKER}{DIGEST}={digest[:80]}", f"no digest together with {MARKER}{JAR}=@FILE"
+            )
         path = Path(jar.removeprefix(FILE)).absolute()
         found[MARKER + JAR], found[MARKER + DIGEST] = f"file:{path}", _digest(path)
     elif digest.startswith(FILE):

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 colocation = Commands(
     name="colocation",
-    help="Lend what is unused on the nodes: switch it on and off, and see what comes of it.\n\n"
+    help="Lend measured idle capacity of nodes to batch containers: enable, disable and inspect it.\n\n"
     "Example: yodel colocation on --preset koordinator",
 )
 PREFIX = "yodel.colocation."
-VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "WHY")
-NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "ASKED FOR", "WHY")
-LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CONFIRMED", "WHY")
+VICTIM_HEADS = ("CONTAINER", "QUEUE", "SIZE", "REASON")
+NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "REQUESTED", "REASON")
+LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CLEANED UP", "REASON")
 LOOK_S = 1.0
 WAIT_MAX_S = 3600
 CONFIRMED, HELD = "UNDONE", "HELD"
@@ -33,7 +33,7 @@ GONE = ("OFF", "OTHER", "YIELDED")
 
 @colocation.command("status")
 def status(server: Server = None, as_json: AsJson = False) -> None:
-    """Show whether capacity is lent, by what policy, how much, and each node that does not just lend.
+    """Show whether colocation is enabled, its policy, the lent capacity, and each node that is not simply LENDING.
 
     Example: yodel colocation status
     """
@@ -52,17 +52,19 @@ def status(server: Server = None, as_json: AsJson = False) -> None:
 def switch_on(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Numbers, as cpu.kept-milli=2000; NAME= takes one away."),
+        typer.Argument(metavar="[NAME=VALUE]...", help="Policy options, e.g. cpu.kept-milli=2000; NAME= removes one."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="koordinator, katalyst-canonical, crane, …; static too.")] = None,
-    dialect: Annotated[str | None, typer.Option(help="As what it is published, where queues draw on several.")] = None,
+    preset: Annotated[str | None, typer.Option(help="koordinator, katalyst-canonical, crane, … or static.")] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Resource names to publish; needed only if queues use several dialects.")
+    ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lend what is unused.  What was said before of preset, dialect and numbers stays, unless it is said anew.
+    """Enable colocation.  Options that you do not give keep their current value.
 
     Example: yodel colocation on --preset crane cpu.kept-milli=2000 --reason "two cores for bursts"
     """
@@ -77,14 +79,14 @@ def switch_on(
 
 @colocation.command("off")
 def switch_off(
-    now: Annotated[bool, typer.Option("--now", help="End what runs on lent capacity, too.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also stop the containers that run on lent capacity.")] = False,
     grace_period: Annotated[
         int,
         typer.Option(
             metavar="SECONDS",
             min=0,
             max=WAIT_MAX_S,
-            help="With --now: wait so long before, and end only what still runs then.",
+            help="With --now: wait this long first, and stop only the containers that are still running.",
         ),
     ] = 0,
     wait: Annotated[
@@ -93,8 +95,8 @@ def switch_off(
             metavar="SECONDS",
             min=0,
             max=WAIT_MAX_S,
-            help="Wait until nothing is left: names in the status of nodes, limits of pods; print what to run for "
-            "nodes where something is (exit status 1).",
+            help="Wait until nothing is left: resource names in node statuses, limits of pods; print the commands "
+            "for nodes where something remains (exit status 1).",
             show_default=False,
         ),
     ] = None,
@@ -104,15 +106,15 @@ def switch_off(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lend nothing new.  What is published follows the pods down, and goes with the last of them; with --now they are
-    ended first (PREEMPTED).  Limits of batch pods are undone by the agents of their nodes.
+    """Disable colocation.  No new capacity is lent; published amounts shrink as batch pods end and are removed with the
+    last one.  With --now the pods are stopped first (PREEMPTED).  Node agents remove the limits of batch pods.
 
     Example: yodel colocation off --wait 60 --reason "quarter's end"
 
     Example: yodel colocation off --now --grace-period 300 --wait 60
     """
     if grace_period and not now:
-        raise typer.BadParameter("only --now waits for a grace period", param_hint="--grace-period")
+        raise typer.BadParameter("a grace period needs --now", param_hint="--grace-period")
 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
@@ -133,7 +135,7 @@ def switch_off(
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
         if wait is None and found["limits"]["node_counts"]:
-            show.hint("Agents undo limits now: yodel colocation status tells when each has confirmed, --wait waits.")
+            show.hint("Node agents are removing limits: see yodel colocation status, or wait for them with --wait.")
         if wait is not None and not await leaving.wait(wait):
             leaving.tell_what_is_left()
             raise NotDone
@@ -148,15 +150,17 @@ def evict(
     ],
     to: Annotated[
         str,
-        typer.Option("--to", metavar="CPU,MEMORY", help="What batch may keep there, as 2,4Gi; nothing unless said."),
+        typer.Option(
+            "--to", metavar="CPU,MEMORY", help="What batch may keep on the node, e.g. 2,4Gi; nothing by default."
+        ),
     ] = "0,0",
     dry_run: DryRun = False,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what a node lends, in order and with notice: name who goes, and why.
+    """Reclaim a node's lent capacity: preempt batch containers in order, with notice, and show which and why.
 
-    Nothing new starts there before it fits, and for a minute after that.
+    No new container starts on the node until usage fits, and for a minute after that.
 
     Example: yodel colocation evict node-1 --to 2,4Gi --dry-run
     """
@@ -183,9 +187,9 @@ def explain_node(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a node lends what it lends: what was measured, each term, each step, what is published, what is held.
+    """Explain a node's lent capacity: what was measured, each term and step, what is published and what is requested.
 
-    The terms add up to what the first step begins with, and each step begins with what the one before it left.
+    The terms add up to the input of the first step; the input of each further step is the result of the one before.
 
     Example: yodel node explain node-1
     """
@@ -211,15 +215,15 @@ def explained(found: JsonObject) -> list[str]:
         lines.append(f"source: {found['source']}{age}, policy {found['policy_version']}")
     lines += [f"problem: {problem}" for problem in found["problems"]]
     if found["emergency"] is not None:
-        lines.append(f"memory runs short: {found['emergency']['reason']}")
-        lines += [f"  {container} was ended for it" for container in found["emergency"]["containers"]]
+        lines.append(f"low memory: {found['emergency']['reason']}")
+        lines += [f"  {container} was stopped because of it" for container in found["emergency"]["containers"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
     if found["pressure"] is not None:
         share, source = found["pressure"]["some_percent"], found["pressure"]["source"]
-        lines += ["", f"online pods wait for a processor in {share:.2f} % of the last 10 s ({source})"]
+        lines += ["", f"CPU pressure of online pods: {share:.2f} % of the last 10 s ({source})"]
     if found["bounds"]:
-        lines += ["", "batch pods are held to (-1: no limit)"]
+        lines += ["", "limits of batch pods (-1: no limit)"]
         lines += [_bound_line(one) for one in found["bounds"]]
     lines += [f"{one['name']}: {one['amount']}" for one in found["counts"]]
     return lines
@@ -227,9 +231,9 @@ def explained(found: JsonObject) -> list[str]:
 
 def _bound_line(one: JsonObject) -> str:
     written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
-    whose = one["container"] or "all of them"
+    whose = one["container"] or "all best-effort pods"
     line = f"  {whose} {one['file']}: decided {one['decided']}, written {written}, read {read}"
-    back = f", put back {one['put_back']} times" if one["put_back"] else ""
+    back = f", overwritten and restored {one['overwrites']} times" if one["overwrites"] else ""
     return line + back + (f" ({one['why']})" if one["why"] else "")
 
 
@@ -243,12 +247,12 @@ def _resource_lines(one: JsonObject) -> list[str]:
         lines.append("  measured: " + ", ".join(figures))
     lines += [f"  {quantity(term['amount'], own, '+'):>16} {term['name']}: {term['why']}" for term in one["terms"]]
     if one["terms"]:
-        lines.append(f"  {quantity(sum(term['amount'] for term in one['terms']), own):>16} is the sum")
+        lines.append(f"  {quantity(sum(term['amount'] for term in one['terms']), own):>16} sum")
     lines += [f"  {quantity(step['after'], step['unit']):>16} {step['name']}: {step['why']}" for step in one["steps"]]
-    published = "not there" if one["published"] is None else quantity(one["published"], one["unit"])
-    lines.append(f"  {published:>16} published, {quantity(one['held'], one['unit'])} of it asked for by pods")
+    published = "none" if one["published"] is None else quantity(one["published"], one["unit"])
+    lines.append(f"  {published:>16} published, {quantity(one['held'], one['unit'])} requested by pods")
     if one["published"] != one["wanted"]:
-        wanted = "gone" if one["wanted"] is None else quantity(one["wanted"], one["unit"])
+        wanted = "none" if one["wanted"] is None else quantity(one["wanted"], one["unit"])
         lines.append(f"  {wanted:>16} to be published")
     return lines
 
@@ -317,7 +321,7 @@ class _Leaving:
 
         self._is_ending = True
         ended = await self._client.post("/colocation/end-containers", {})
-        show.hint(f"{ended['containers']} containers are being ended.")
+        show.hint(f"Stopping {show.counted(ended['containers'])}.")
         self.found = await self._client.get("/colocation")
 
     def tell_what_is_left(self) -> None:
@@ -328,11 +332,11 @@ class _Leaving:
         for line in (*_unpublishing(nodes), *undoing(limits)):
             self._screen.line(line)
         if not self.found["node_counts"]:
-            self._screen.line("The ResourceManager has seen no node of Kubernetes yet.")
+            self._screen.line("The ResourceManager has not seen any Kubernetes node yet.")
         if (more := self._standing - len(nodes)) > 0:
-            self._screen.line(f"{more} more nodes have something published.")
+            self._screen.line(f"{more} more nodes still publish resources.")
         if (more := self._unconfirmed - len(limits)) > 0:
-            self._screen.line(f"{more} more nodes have not confirmed either.")
+            self._screen.line(f"{more} more nodes have not confirmed.")
 
     @property
     def _is_done(self) -> bool:
@@ -352,11 +356,11 @@ class _Leaving:
         if self._as_json:
             return
         for name in before - self._published:
-            self._screen.line(f"{name}: nothing is published any more.")
+            self._screen.line(f"{name}: nothing is published anymore.")
         for node in self.found["limits"]["node_list"]:
             if node["state"] == CONFIRMED and node["kubernetes_node"] not in self._told:
                 self._told.add(node["kubernetes_node"])
-                self._screen.line(f"{node['kubernetes_node']}: {node['why']}, at {_confirmed(node)}.")
+                self._screen.line(f"{node['kubernetes_node']}: cleaned up at {_confirmed(node)}.")
 
 
 def _published(found: JsonObject) -> set[str]:
@@ -367,10 +371,10 @@ def _tell_lines_for_any_node(screen: Screen) -> None:
     """Nobody can say which nodes they are for."""
     from yodel.translator.undo_lines import undo_lines, unpublish_lines
 
-    screen.line("No ResourceManager answers. With kubectl, for what was published in the status of nodes:")
+    screen.line("No ResourceManager answers. To remove published resources from node statuses, with kubectl:")
     for line in unpublish_lines():
         screen.line(f"  {line}")
-    screen.line("As root on each node where batch pods may have been bounded:")
+    screen.line("To remove limits, as root on each node where batch pods may have had them:")
     for line in undo_lines(""):
         screen.line(f"  {line}")
 
@@ -382,7 +386,7 @@ def _unpublishing(nodes: list[JsonObject]) -> list[str]:
     lines = [f"{node['kubernetes_node']}: {node['why']}." for node in nodes]
     found = [unpublish_line(node["kubernetes_node"], node["published"]) for node in nodes if node["published"]]
     if found:
-        lines += ["With kubectl, once no batch pod is there:", *(f"  {line}" for line in found)]
+        lines += ["With kubectl, once no batch pod is left there:", *(f"  {line}" for line in found)]
     return lines
 
 
@@ -408,7 +412,7 @@ def _left(text: str) -> JsonObject:
     except InvalidValue:
         comma = ""
     if not comma or min(cpu_milli, memory_mib) < 0:
-        raise InvalidValue("--to", text[:200], "cores and memory, as 2,4Gi or 500m,512Mi")
+        raise InvalidValue("--to", text[:200], "cores and memory, e.g. 2,4Gi or 500m,512Mi")
     return {"cpu_milli": cpu_milli, "memory_mib": memory_mib}
 
 
@@ -417,11 +421,11 @@ def _tell_victims(found: JsonObject, screen: Screen, *, is_dry_run: bool) -> Non
 
     if found["victims"]:
         screen.table(VICTIM_HEADS, [_victim_row(victim) for victim in found["victims"]])
-    verb = "would be" if is_dry_run else "are"
+    verb = "would be" if is_dry_run else "will be"
     count, notice_s = len(found["victims"]), found["notice_s"]
-    show.hint(f"{count} containers of {found['kubernetes_node']} {verb} on notice, and ended {notice_s} s later.")
+    show.hint(f"{show.counted(count)} on {found['kubernetes_node']} {verb} stopped in {notice_s} s.")
     if not found["fits"]:
-        show.hint("It does not fit without them either: pods of others hold more, and are not touched.")
+        show.hint("That is not enough: pods that are not Yodel's use more, and are not stopped.")
 
 
 def _victim_row(victim: JsonObject) -> list[str]:
@@ -437,7 +441,7 @@ def _numbers(words: list[str]) -> dict[str, str | None]:
     for word in words:
         name, is_said, value = word.partition("=")
         if not is_said or not name or name in ("enabled", *found):
-            raise InvalidValue("argument", word[:200], "a number of the policy as NAME=VALUE, each once")
+            raise InvalidValue("argument", word[:200], "an option of the policy as NAME=VALUE, each once")
         found[name] = value or None
     return found
 
@@ -455,17 +459,17 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Published": _amounts(found["published"], found["units"]),
         "Nodes": counts,
         "Patches": str(found["patches"]),
-        "Put back": str(found["put_backs"]),
+        "Overwritten": str(found["overwrites"]),
     }
     if found["limits"]["node_counts"]:
         facts["Limits"] = ", ".join(
             f"{count} {state}" for state, count in sorted(found["limits"]["node_counts"].items())
         )
     if found["limits"]["others_pods"]:
-        facts["Pods of others"] = f"{found['limits']['others_pods']} share the quota"
+        facts["Other pods"] = f"{found['limits']['others_pods']} share the quota"
     screen.facts(facts)
     if found["enabled"] and not found["names"]:
-        show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")
+        show.hint("No queue uses the dialect that colocation is enabled for: nothing is published.")
     if found["node_list"]:
         screen.line("")
         screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
@@ -474,13 +478,13 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         screen.line("")
         screen.table(LIMITS_HEADS, [_limits_row(node) for node in limits])
     for agent in found["refused_agents"]:
-        show.hint(f"Reports of {agent['id']} do not count: {agent['why']}.")
+        show.hint(f"Reports of {agent['id']} are ignored: {agent['why']}.")
 
 
 def _node_row(node: JsonObject, units: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     name, state, why = node["kubernetes_node"], node["state"], node["why"]
-    return [name, state, _amounts(node["published"], units), _amounts(node["held"], units), why]
+    return [name, state, _amounts(node["published"], units), _amounts(node["requested"], units), why]
 
 
 def _limits_row(node: JsonObject) -> list[str]:

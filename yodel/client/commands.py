@@ -23,22 +23,21 @@ CONTAINERS_SHOWN_MAX = 200
 
 applications = Commands(
     name="app",
-    help="Look at applications, end them, read their logs, follow what becomes of them." + WHERE + "\n\n"
+    help="List, show, watch and kill applications, and read their logs." + WHERE + "\n\n"
     "Example: yodel app list --state RUNNING",
 )
 nodes = Commands(
     name="node",
-    help="Look at nodes: what each lends, what of it is used, and why it is that much." + WHERE + "\n\n"
+    help="Show nodes: the capacity of each, where the figure comes from, and how much is used." + WHERE + "\n\n"
     "Example: yodel node list",
 )
 
 pools = Commands(
     name="pool",
-    help="Look at what queues draw on: how much nodes lend of it, what is used and free." + WHERE + "\n\n"
-    "Example: yodel pool list",
+    help="Show pools, from which queues take capacity: size, used and free." + WHERE + "\n\nExample: yodel pool list",
 )
 
-Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]
+Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Application id: application_…")]
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
 
 
@@ -50,10 +49,10 @@ def list_applications(
     user: Annotated[list[str] | None, typer.Option(help="Only of this user; may be repeated.")] = None,
     queue: Annotated[list[str] | None, typer.Option(help="Only in this queue; may be repeated.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Show at most this many, newest first.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List applications, the newest first: those that run, those that wait, those that ended.
+    """List applications, newest first: running, waiting and finished.
 
     Example: yodel app list --state RUNNING --state ACCEPTED
 
@@ -70,16 +69,16 @@ def list_applications(
             return
         screen.table(show.APPLICATION_HEADS, [show.application_row(app) for app in found])
         if screen.is_terminal and not found:
-            show.hint("There is none.  Submit one, for example: spark-submit --master yarn …")
+            show.hint("No applications found.  Submit one, for example: spark-submit --master yarn …")
         elif screen.is_terminal and len(found) == limit:
-            show.hint(f"The newest {limit}; for more: --limit {limit * 10}")
+            show.hint(f"Showing the newest {limit}; for more: --limit {limit * 10}")
 
     run(server, work)
 
 
 @applications.command("show")
 def show_application(application: Application, server: Server = None, as_json: AsJson = False) -> None:
-    """Show an application with its attempts, its containers and their pods, and what they wait for.
+    """Show an application with its attempts, its containers, their pods and why they are pending.
 
     Example: yodel app show application_1700000000000_0007
     """
@@ -109,11 +108,11 @@ def show_application(application: Application, server: Server = None, as_json: A
 
 @applications.command("why")
 def why_application(application: Application, server: Server = None, as_json: AsJson = False) -> None:
-    r"""Say why an application waits: what is in the way, who holds it, and what would change it.
+    r"""Show why an application is waiting: what blocks it, who uses those resources, and what would unblock it.
 
-    For everything that it asks for and has not, the chain of what is in the way, nearest first: limits of queues, of
-    the user and of ApplicationMasters, a full pool, nodes, labels, constraints, and what Kubernetes says of its pods.
-    Of one that waits for nothing it is said so.
+    For each pending request it shows the chain of reasons, nearest first: limits of queues, users and
+    ApplicationMasters, a full pool, nodes, labels, constraints, and Kubernetes' reasons for its pods.  If nothing is
+    pending, it says so.
 
     Example: yodel app why application_1700000000000_0007
 
@@ -135,16 +134,16 @@ def why_application(application: Application, server: Server = None, as_json: As
 
 @applications.command("kill")
 def kill_applications(
-    ids: Annotated[list[str], typer.Argument(metavar="APPLICATION…", help="One or several ids.")],
+    ids: Annotated[list[str], typer.Argument(metavar="APPLICATION…", help="One or more application ids.")],
     server: Server = None,
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the application.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, recorded with the application.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """End applications.  Their containers are stopped at once; it is done when the state is KILLED.
+    """Kill applications.  Their containers are stopped at once; an application has ended when its state is KILLED.
 
-    Of one that has ended already it is said that it has, and the exit status is 1.
+    If an application has already finished, the command reports that and its exit status is 1.
 
-    Example: yodel app kill application_1700000000000_0007 --reason "it writes to the wrong table"
+    Example: yodel app kill application_1700000000000_0007 --reason "writes to the wrong table"
     """
 
     async def work(client: RmClient, screen: Screen) -> None:
@@ -162,7 +161,7 @@ def kill_applications(
             if found["had_ended"]:
                 show.hint(f"error: application {found['id']} has already finished ({found['state']}): nothing to kill")
         if screen.is_terminal and (under_way := [found["id"] for found in killed if not found["has_ended"]]):
-            show.hint(f"Its containers are being stopped; to see the end: yodel app watch {under_way[0]}")
+            show.hint(f"Its containers are being stopped; to follow: yodel app watch {under_way[0]}")
         if len(killed) < len(done):
             raise NotDone
 
@@ -177,15 +176,16 @@ def print_logs(
     is_am: Annotated[bool, typer.Option("--am", help="Only of the ApplicationMaster.")] = False,
     file: Annotated[str | None, typer.Option(metavar="NAME", help="Only this file: stdout, stderr, syslog, …")] = None,
     size: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Only so many from the start, or, when negative, from the end.")
+        int | None,
+        typer.Option(metavar="BYTES", help="Only this many bytes from the start, or from the end if negative."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the containers of an application wrote.
+    """Print the logs of an application's containers.
 
-    While it runs the lines come from the node agents of its containers.  When it is over any node agent reads them from
-    the aggregated files, as the owner; where they are not, they come from the history server that the node agents name.
-    You see what the application's view ACL lets you see.  With --json it is told where the lines are instead.
+    While it runs, logs come from the node agents of its containers.  After it has finished, any node agent reads the
+    aggregated files, as the owner; if there are none, logs come from the history server configured on the node agents.
+    You need the application's view ACL.  With --json it prints the locations of the logs instead.
 
     Example: yodel app logs application_1700000000000_0007 --am --file stderr --size -2000
     """
@@ -212,7 +212,10 @@ def print_logs(
 @applications.command("watch")
 def watch(
     application: Annotated[
-        str | None, typer.Argument(metavar="[APPLICATION]", help="Until this one has ended; without it, all, for ever.")
+        str | None,
+        typer.Argument(
+            metavar="[APPLICATION]", help="Stop when this one has finished; without it, watch all of them forever."
+        ),
     ] = None,
     server: Server = None,
     kind: Annotated[
@@ -220,10 +223,10 @@ def watch(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what becomes of an application and its containers, as it happens.
+    """Print state changes of an application and its containers as they happen.
 
-    With an id it ends with the application, and its exit status is 0 when that succeeded.  With --json each transition
-    is a line of its own.
+    With an id the command ends with the application, and its exit status is 0 if the application succeeded.  With
+    --json each transition is one line.
 
     Example: yodel app watch application_1700000000000_0007 && echo done
 
@@ -262,11 +265,11 @@ def list_nodes(
     label: Annotated[str | None, typer.Option(help="Only with this node label.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List nodes: what each lends, how much of it is used, and why it is that much.
+    """List nodes: the capacity of each, how much is used, and where the figure comes from.
 
     Example: yodel node list --state RUNNING
 
-    Example: yodel node list --json | jq 'map(.lending.free.memory_mib) | add'
+    Example: yodel node list --json | jq 'map(.allocation.free.memory_mib) | add'
     """
 
     async def work(client: RmClient, screen: Screen) -> None:
@@ -278,7 +281,7 @@ def list_nodes(
             return
         screen.table(show.NODE_HEADS, [show.node_row(node) for node in found])
         if screen.is_terminal and not found:
-            show.hint("There is none.  A node is there when its node agent (yodel-nm) has registered: see its log.")
+            show.hint("No nodes found.  A node appears once its node agent (yodel-nm) has registered: see its log.")
 
     run(server, work)
 
@@ -291,7 +294,7 @@ def show_node(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a node with the containers that run there, as far as you may see them.
+    """Show a node and the containers on it that you are allowed to view.
 
     Example: yodel node show node-1
     """
@@ -321,7 +324,7 @@ def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
         screen.line(app["id"], app["state"], app["final_status"], show.clean(app["diagnostics"].strip()))
     if app["final_status"] != "SUCCEEDED":
         if screen.is_terminal:
-            show.hint(f"Look at its logs: yodel app logs {app['id']}")
+            show.hint(f"See its logs: yodel app logs {app['id']}")
         raise NotDone
 
 
@@ -332,7 +335,7 @@ async def node_id(client: RmClient, node: str) -> str:
     known = await client.items("/nodes")
     found = [one["id"] for one in known if node in (one["host"], one["kubernetes_node"])]
     if len(found) != 1:
-        nowhere = "the host of a node, or its name in Kubernetes; yodel node list names them"
+        nowhere = "the host of a node, or its name in Kubernetes, as in yodel node list"
         raise InvalidValue("NODE", node[:200], f"one of {', '.join(found)}" if found else nowhere)
     return str(found[0])
 
@@ -358,7 +361,7 @@ def segment(text: str) -> str:
 @pools.command("ls", hidden=True)
 @pools.command("list")
 def list_pools(server: Server = None, as_json: AsJson = False) -> None:
-    r"""List pools: how much nodes lend of each, how much of it is used and free, and whose queues draw on it.
+    r"""List pools: size, used and free capacity of each, and the queues that use it.
 
     Example: yodel pool list
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 EXIT_FAILED, EXIT_MISUSED = 1, 2
 Function = TypeVar("Function", bound=Callable[..., Any])
 WHERE = (
-    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or of $HADOOP_CONF_DIR's yarn-site.xml, or "
-    "of the only yodel local that you run, or http://localhost:8088; you are $HADOOP_USER_NAME, or your login."
+    "\n\nThe ResourceManager's address is taken from --server, $YODEL_SERVER, yarn-site.xml in $HADOOP_CONF_DIR, or "
+    "your running yodel local, in this order; the default is http://localhost:8088.  Your user name is "
+    "$HADOOP_USER_NAME, or your login."
 )
 
 Server = Annotated[
@@ -29,12 +30,12 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="The ResourceManager's web address; else $YODEL_SERVER, $HADOOP_CONF_DIR's, your yodel local's, or port "
-        "8088 of this machine.",
+        help="Web address of the ResourceManager.  Default: $YODEL_SERVER, $HADOOP_CONF_DIR, your yodel local, or "
+        "http://localhost:8088.",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class Commands(typer.Typer):
@@ -74,7 +75,7 @@ def run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, An
         token = admin_token() if is_named else ""
         told = f"Server: {server.url} ({server.origin})"
         async with RmClient(server.url, caller(), token=token, changed=lambda: hint(told)) as client:
-            asked = f"\n  Asked was {server.url}, from {server.origin}."
+            asked = f"\n  {told}"
             await work(client, Screen())
 
     try:

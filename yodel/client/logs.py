@@ -40,9 +40,9 @@ class LogsNotFound(NotFound):
 
     def __init__(self, application: str, reasons: Mapping[str, str]) -> None:
         self.reasons = reasons
-        lines = [f"no logs of {application} were found", *(f"  {name}: {reason}" for name, reason in reasons.items())]
+        lines = [f"no logs of {application} found", *(f"  {name}: {reason}" for name, reason in reasons.items())]
         if not reasons:
-            lines.append(f"  No container of it that you asked for has been on a node: yodel app show {application}")
+            lines.append(f"  None of its selected containers has run on a node: yodel app show {application}")
         super().__init__("\n".join(lines))
 
 
@@ -65,7 +65,7 @@ async def print_logs(client: RmClient, application: str, wanted: Wanted, write: 
         else:
             has_any = has_any or found
             if not found:
-                reasons[entry["container_id"]] = f"{wanted.file} is not there" if wanted.file else "it wrote nothing"
+                reasons[entry["container_id"]] = f"no file {wanted.file}" if wanted.file else "no log files"
     if not has_any:
         raise LogsNotFound(application, reasons)
     return reasons
@@ -149,14 +149,14 @@ async def _at_log_server(client: RmClient, entry: JsonObject) -> tuple[_Place, h
     parts = urlsplit(location)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Unavailable(
-            f"{entry['node_id']} does not have them any more, and no node agent finds them aggregated; if they are "
-            f"somewhere else, run: yarn logs -containerId {entry['container_id']}"
+            f"{entry['node_id']} no longer has them, and no node agent finds aggregated ones; if they are stored "
+            f"elsewhere, run: yarn logs -containerId {entry['container_id']}"
         )
     base = f"{parts.scheme}://{parts.netloc}/ws/v1/history"
     there = f"{base}/containers/{entry['container_id']}/logs"
     served = await client.http.get(there)
     if served.status_code != 200:
-        raise Unavailable(f"the log server answered HTTP {served.status_code}; in a browser they are at {location}")
+        raise Unavailable(f"the log server answered HTTP {served.status_code}; open them in a browser: {location}")
     return _Place(list_url=there, files_url=f"{base}/containerlogs/{entry['container_id']}"), served
 
 

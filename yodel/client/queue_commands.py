@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 WATCH_S = 2.0
 queues = Commands(
     name="queue",
-    help="Look at queues, what each is guaranteed, may hold and holds; and change them."
-    + WHERE
-    + "\n\nExample: yodel queue tree",
+    help="Show and change queues: guarantee, maximum and usage of each." + WHERE + "\n\nExample: yodel queue tree",
 )
 
 
@@ -44,13 +42,13 @@ def list_queues(server: Server = None, as_json: AsJson = False) -> None:
 
 @queues.command("tree")
 def queue_tree(
-    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds, until Ctrl-C.")] = False,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
     """Show all queues as a tree.
 
-    OF MAXIMUM is a bar as long as the queue's maximum: # is used, | is its guarantee.
+    In OF MAXIMUM the width of the bar is the queue's maximum, # is what is used and | marks the guarantee.
 
     Example: yodel queue tree
 
@@ -79,18 +77,18 @@ def queue_tree(
         else:
             screen.table(show_queues.QUEUE_HEADS, show_queues.list_rows(found))
         if screen.is_terminal and any(queue["enforcement"] == "observe" for queue in found):
-            show.hint('Limits are only observed: queue_enforcement = "limit" in the settings makes them count.')
+            show.hint('Limits are not enforced; to enforce them, set queue_enforcement = "limit".')
 
     run(server, work)
 
 
 @queues.command("show")
 def show_queue(
-    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")],
+    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's path, or its name if that is unique.")],
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one queue: its limits and windows, what is held and wanted in it, and whether limits count.
+    """Show one queue: limits and windows, used and pending resources, and whether limits are enforced.
 
     Example: yodel queue show root.default
     """

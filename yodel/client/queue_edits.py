@@ -89,20 +89,22 @@ def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
         show.hint(f"warning: {text}")
     for over in found["over_maximum"]:
         held, maximum = show.amount(over["used"]), show.amount(over["maximum"])
-        show.hint(f"{over['path']} holds {held}, and may have {maximum}: nothing starts there until it fits.")
+        show.hint(
+            f"{over['path']} uses {held}, over its new maximum of {maximum}. No new containers start until usage drops."
+        )
         losers, more = over.get("losers", []), over.get("more_losers", 0)
         if losers or more:
-            named = [f"{one['application']} loses {one['containers']} containers" for one in losers]
+            named = [f"{one['application']} loses {show.counted(one['containers'])}" for one in losers]
             named += [f"{more} more applications lose some"] if more else []
             show.hint(f"After {over['ends_after_seconds']:.0f} s: {'; '.join(named)}.")
     if found["change_count"] > len(found["changes"]):
-        show.hint(f"These are the first of {found['change_count']} properties.")
+        show.hint(f"Showing the first {len(found['changes'])} of {found['change_count']} properties.")
     if not found["is_needed"]:
-        show.hint("Nothing is different: there is no new version.")
+        show.hint("No change.")
     elif found["is_dry_run"]:
-        show.hint(f"Nothing was changed: it would be version {found['version']}.")
+        show.hint(f"Dry run: nothing was changed.  This would be version {found['version']}.")
     else:
-        show.hint(f"The queues are at version {found['version']}.")
+        show.hint(f"The queues are now at version {found['version']}.")
 
 
 def change_row(change: JsonObject) -> list[str]:
@@ -135,7 +137,7 @@ def without_refused(file: str, reason: str) -> tuple[dict[str, str], str]:
     for refusal in found.refusals:
         show.hint(f"left out: {name}, {refusal}")
     if found.refusals and not found.refused:
-        raise NotTaken(f"{name}: what is refused is of no one property.\n  Nothing was changed.")
+        raise NotTaken(f"{name}: the refusals are not about single properties.\n  Nothing was changed.")
     told = f"left out: {', '.join(sorted(found.refused))}" if found.refused else ""
     return found.properties, "; ".join(part for part in (reason, told) if part)[:REASON_LENGTH_MAX]
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 windows = Commands(
     name="window",
-    help="When a queue may hold less, and how much.\n\nExample: yodel queue window list root.etl",
+    help="Schedules on which a queue has a lower maximum.\n\nExample: yodel queue window list root.etl",
 )
 queues.add_typer(windows)
-Path = Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")]
+Path = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's path, or its name if that is unique.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The window's name.")]
 
 
@@ -39,13 +39,13 @@ def _decimal(text: str | float) -> float:
         raise typer.BadParameter(f"{text!r}; expected a number") from None
 
 
-HEADS = ("WINDOW", "CRON", "ZONE", "SECONDS", "MAXIMUM", "NOTHING_NEW_BEFORE", "STAGES", "NOW")
+HEADS = ("WINDOW", "CRON", "ZONE", "SECONDS", "MAXIMUM", "STOP_NEW_BEFORE", "STAGES", "NOW")
 
 
 @windows.command("ls", hidden=True)
 @windows.command("list")
 def list_windows(path: Path, server: Server = None, as_json: AsJson = False) -> None:
-    """Show the windows of a queue, and which are open.
+    """List the windows of a queue, and which are open.
 
     Example: yodel queue window list root.etl
     """
@@ -66,22 +66,26 @@ def list_windows(path: Path, server: Server = None, as_json: AsJson = False) -> 
 def add_window(
     path: Path,
     name: Name,
-    cron: Annotated[str, typer.Argument(metavar="CRON", help="When it opens: five fields of crontab(5), quoted.")],
-    duration: Annotated[int, typer.Option(help="Seconds that it stays open.", parser=_whole, metavar="N")],
+    cron: Annotated[str, typer.Argument(metavar="CRON", help="When it opens: five crontab(5) fields, quoted.")],
+    duration: Annotated[int, typer.Option(help="How long it stays open, seconds.", parser=_whole, metavar="N")],
     maximum: Annotated[
         float,
         typer.Option(
-            help="Percent of the parent's maximum that the queue may hold meanwhile.",
+            help="The queue's maximum while it is open, in percent of the parent's maximum.",
             parser=_decimal,
             metavar="PERCENT",
         ),
     ],
-    time_zone: Annotated[str, typer.Option(help="The clock that is meant, as Europe/Berlin.")] = "UTC",
+    time_zone: Annotated[str, typer.Option(help="Time zone of CRON, e.g. Europe/Berlin.")] = "UTC",
     stop_new_before: Annotated[
-        int, typer.Option(help="Seconds before it opens in which nothing starts.", parser=_whole, metavar="N")
+        int,
+        typer.Option(help="Start no new containers this long before it opens, seconds.", parser=_whole, metavar="N"),
     ] = 0,
     stages: Annotated[
-        int, typer.Option(help="Parts in which is asked back what is above; 0: nothing is.", parser=_whole, metavar="N")
+        int,
+        typer.Option(
+            help="Number of steps in which excess usage is preempted; 0: do not preempt.", parser=_whole, metavar="N"
+        ),
     ] = 4,
     dry_run: DryRun = False,
     reason: Reason = "",
@@ -89,7 +93,7 @@ def add_window(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a window.
+    """Create a window.
 
     Example: yodel queue window add root.etl office "0 8 * * 1-5" --duration 36000 --maximum 20
     """
@@ -122,7 +126,7 @@ def remove_window(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a window away.
+    """Remove a window.
 
     Example: yodel queue window remove root.etl office
     """

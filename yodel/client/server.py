@@ -28,7 +28,7 @@ _RM = "yarn.resourcemanager."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """``origin`` says who named it: a part of a sentence."""
+    """``origin`` says where the address comes from."""
 
     url: str
     origin: str
@@ -38,11 +38,11 @@ class SeveralLocals(InvalidValue):
     """Several ``yodel local`` run, and nothing says which one is meant."""
 
     def __init__(self, running: Sequence[RunningLocal]) -> None:
-        super().__init__("--server", None, "one of the yodel local that you run")
+        super().__init__("--server", None, "one of your running yodel local")
         names = ", ".join(f"{one.rest_url} (--dir {one.directory})" for one in running)
         self.args = (
-            f"Several yodel local run: {names}. Choose one with --server {running[0].rest_url} or YODEL_SERVER, or set "
-            f"HADOOP_CONF_DIR={running[0].directory}/hadoop-conf",
+            f"Several yodel local are running: {names}. Choose one with --server {running[0].rest_url} or "
+            f"YODEL_SERVER, or set HADOOP_CONF_DIR={running[0].directory}/hadoop-conf",
         )
 
 
@@ -55,16 +55,16 @@ def find_server(option: str | None, environment: Mapping[str, str], running: Seq
     """
     for origin, url in (("--server", option), ("YODEL_SERVER", environment.get("YODEL_SERVER"))):
         if url is not None:
-            return Server(url=_checked(origin, url), origin=origin)
+            return Server(url=_checked(origin, url), origin=f"from {origin}")
     if environment.get("HADOOP_CONF_DIR"):  # Hadoop's scripts set it to nothing, too
         site = Path(environment["HADOOP_CONF_DIR"]) / "yarn-site.xml"
         name, url = _named_in(site)
-        return Server(url=_checked(f"{name} in {site}", url), origin=f"HADOOP_CONF_DIR ({name} in {site})")
+        return Server(url=_checked(f"{name} in {site}", url), origin=f"from HADOOP_CONF_DIR: {name} in {site}")
     if len(running) > 1:
         raise SeveralLocals(running)
     if running:
         return Server(url=running[0].rest_url, origin=f"your yodel local --dir {running[0].directory}")
-    return Server(url=STANDARD_URL, origin="the default: nothing names another")
+    return Server(url=STANDARD_URL, origin="default; set --server, YODEL_SERVER or HADOOP_CONF_DIR")
 
 
 def _checked(origin: str, url: str) -> str:
@@ -102,7 +102,7 @@ def _named_in(site: Path) -> tuple[str, str]:
     for name in names:
         if url := _web_address(values, name):
             return name, url
-    raise InvalidValue("HADOOP_CONF_DIR", str(site), f"{' or '.join(names)} in it, or --server")
+    raise InvalidValue("HADOOP_CONF_DIR", str(site), f"a file that sets {' or '.join(names)}, or --server")
 
 
 def _is_tls(values: Mapping[str, str]) -> bool:

@@ -47,9 +47,9 @@ APPLICATION_HEADS = (
 )
 CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "POD", "PHASE")
 POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "RESOURCES")
-NODE_HEADS = ("NODE", "STATE", "ALLOCATABLE", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
+NODE_HEADS = ("NODE", "STATE", "ALLOCATABLE", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "SOURCE")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
-SHUFFLE_HEADS = ("ADDED SETTING", "VALUE", "SAID BY")
+SHUFFLE_HEADS = ("ADDED SETTING", "VALUE", "SET BY")
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
 
 
@@ -142,17 +142,15 @@ def application_facts(app: JsonObject) -> dict[str, str]:
         "Progress": f"{app['progress_percent']:.0f}%",
         "Submitted": time(app["submitted_ms"]),
         "Finished": time(app["finished_ms"]),
-        "Lasted" if is_over else "Age": duration(app["elapsed_ms"]),
-        "Holds": f"{app['running_containers']} containers, {amount(used)}" if not is_over else "",
-        "Starting": f"{app['starting_containers']} containers without a node, {amount(app['starting'])}"
+        "Duration" if is_over else "Age": duration(app["elapsed_ms"]),
+        "Running": f"{counted(app['running_containers'])}, {amount(used)}" if not is_over else "",
+        "Scheduling": f"{counted(app['starting_containers'])}, {amount(app['starting'])}"
         if app.get("starting_containers")
         else "",
-        "Reserved": f"{amount(app['reserved'])} on nodes that are held"
-        if app.get("reserved", {}).get("memory_mib")
-        else "",
-        "Waits for": f"{app['pending_containers']} containers, {amount(pending)}" if app["pending_containers"] else "",
+        "Reserved": f"{amount(app['reserved'])} on reserved nodes" if app.get("reserved", {}).get("memory_mib") else "",
+        "Pending": f"{counted(app['pending_containers'])}, {amount(pending)}" if app["pending_containers"] else "",
         "Used": f"{app['memory_mib_seconds']} MiB-seconds, {app['vcore_seconds']} vcore-seconds",
-        "Taken back": f"{app['preempted_containers']} containers, {amount(app['preempted'])}"
+        "Preempted": f"{counted(app['preempted_containers'])}, {amount(app['preempted'])}"
         if app["preempted_containers"]
         else "",
         "Logs": app["log_aggregation"],
@@ -174,12 +172,12 @@ def attempt_row(attempt: JsonObject) -> list[str]:
 
 
 def shuffle_fact(app: JsonObject) -> dict[str, str]:
-    """What the words of its queue came to for the attempt that was made last."""
+    """What the shuffle properties of its queue came to for the attempt that was made last."""
     shuffle = app["attempt_list"][-1].get("shuffle") if app["attempt_list"] else None
     if shuffle is None:
         return {}
-    what = f"not, for {shuffle['left_alone_because']}" if shuffle["left_alone_because"] else "as follows"
-    return {"Remote shuffle": f"{shuffle['service']} of {shuffle['queue']}, {what}"}
+    what = f"not added: {shuffle['left_alone_because']}" if shuffle["left_alone_because"] else "settings added"
+    return {"Remote shuffle": f"{shuffle['service']}, from {shuffle['queue']}; {what}"}
 
 
 def shuffle_rows(app: JsonObject) -> list[list[str]]:
@@ -211,10 +209,10 @@ def pool_row(pool: JsonObject) -> list[str]:
 
 def node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
-    lending = node["lending"]
-    shown = [amount(lending[name]) for name in ("lent", "used", "free")]
+    allocation = node["allocation"]
+    shown = [amount(allocation[name]) for name in ("allocatable", "used", "free")]
     kubernetes_node = node["kubernetes_node"] or "-"
-    return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, lending["why"]]
+    return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, allocation["source"]]
 
 
 def node_container_row(container: JsonObject) -> list[str]:
@@ -231,7 +229,7 @@ def node_container_row(container: JsonObject) -> list[str]:
 
 
 def node_facts(node: JsonObject) -> dict[str, str]:
-    lending, measured = node["lending"], node["measured"]
+    allocation, measured = node["allocation"], node["measured"]
     return {
         "Node": node["id"],
         "State": node["state"],
@@ -239,14 +237,14 @@ def node_facts(node: JsonObject) -> dict[str, str]:
         "Rack": node["rack"],
         "Labels": ", ".join(node["labels"]),
         "Capacity": amount(node["capacity"]),
-        "Allocatable": f"{amount(lending['lent'])}: {lending['why']}",
-        "Used": f"{amount(lending['used'])} by {node['containers']} containers",
-        "Free": amount(lending["free"]),
-        "Measured": f"{load(measured['containers'])} by containers, {load(measured['node'])} in all"
+        "Allocatable": f"{amount(allocation['allocatable'])}: {allocation['source']}",
+        "Used": f"{amount(allocation['used'])} by {counted(node['containers'])}",
+        "Free": amount(allocation["free"]),
+        "Measured": f"{load(measured['containers'])} by containers, {load(measured['node'])} in total"
         if measured
         else "",
         "Health": node["health_report"],
-        "Heard of": time(node["last_heartbeat_ms"]),
+        "Last heartbeat": time(node["last_heartbeat_ms"]),
         "Pages": f"http://{node['http_address']}" if node["http_address"] else "",
         "Version": node["version"],
     }
@@ -254,7 +252,7 @@ def node_facts(node: JsonObject) -> dict[str, str]:
 
 def event_words(event: JsonObject) -> list[str]:
     """One transition as words of a line."""
-    words = [time(event["at_ms"]), event["subject"], event["before"] or "(new)", "→", event["after"] or "(forgotten)"]
+    words = [time(event["at_ms"]), event["subject"], event["before"] or "(new)", "→", event["after"] or "(removed)"]
     if event["kind"] == "container" and event["node_id"]:
         words.append(f"on {event['node_id']}")
     if event["exit_status"] is not None:
@@ -265,6 +263,10 @@ def event_words(event: JsonObject) -> list[str]:
 def amount(value: JsonObject) -> str:
     others = "".join(f", {count} {name}" for name, count in value["others"].items())
     return f"{memory(value['memory_mib'])}, {value['vcores']} vcores{others}"
+
+
+def counted(containers: int) -> str:
+    return f"{containers} container{'' if containers == 1 else 's'}"
 
 
 def load(value: JsonObject) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from yodel.client import show
 from yodel.client.api import JsonObject
-from yodel.client.show import amount
+from yodel.client.show import amount, counted
 
 QUEUE_HEADS = ("QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED", "PENDING", "RUNNING", "WAITING", "USED%")
 """The last is of the guarantee, as YARN's used capacity is."""
@@ -60,31 +60,33 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
         "Capacity": share,
         "Guaranteed": amount(queue["guaranteed"]),
         "Maximum": f"{amount(queue['maximum'])}: {most}",
-        "Used": f"{amount(queue['used'])} by {queue['containers']} containers, {queue['used_percent']:g} % of the "
+        "Used": f"{amount(queue['used'])} by {counted(queue['containers'])}, {queue['used_percent']:g} % of the "
         "guarantee",
-        "Starting": f"{amount(queue['starting'])} for {queue['starting_containers']} containers without a node"
+        "Scheduling": f"{amount(queue['starting'])} for {counted(queue['starting_containers'])}"
         if queue.get("starting_containers")
         else "",
-        "Reserved": f"{amount(queue['reserved'])} on nodes that are held"
+        "Reserved": f"{amount(queue['reserved'])} on reserved nodes"
         if queue.get("reserved", {}).get("memory_mib")
         else "",
-        "Pending": f"{amount(queue['pending'])} for {queue['pending_containers']} containers",
+        "Pending": f"{amount(queue['pending'])} for {counted(queue['pending_containers'])}",
         "Applications": f"{queue['running_applications']} running, {queue['pending_applications']} waiting"
-        + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else "")
-        + (f", {parallel} at once" if parallel is not None else ""),
-        "Order": queue.get("ordering_policy", ""),
+        + (f", at most {queue['maximum_applications']}" if queue["maximum_applications"] is not None else "")
+        + (f", at most {parallel} running" if parallel is not None else ""),
+        "Ordering policy": queue.get("ordering_policy", ""),
         "Priority": str(queue["priority"]) if queue.get("priority") else "",
-        "Limit of a user": limit,
-        "Least of a user": f"{least:g} % of the queue for each who wants something" if least is not None else "",
+        "User limit": limit,
+        "Minimum per active user": f"{least:g} % of the queue" if least is not None else "",
         "Users": ", ".join(queue["users"]),
-        "Limits": "count" if queue["enforcement"] == "limit" else "are only observed (queue_enforcement)",
+        "Enforcement": "on" if queue["enforcement"] == "limit" else "report only (queue_enforcement = observe)",
         "Preemption": _preemption(queue),
         "Windows": "; ".join(map(_window, windows)),
         "Remote shuffle": "; ".join(map(_shuffle, queue.get("shuffle", ()))),
         "Endpoints": ", ".join(
             f"{endpoint['address']} {endpoint['state']}" for endpoint in queue.get("shuffle_endpoints", ())
         ),
-        "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
+        "Over maximum": "yes: its maximum was lowered, nodes left, or limits are not enforced"
+        if queue["is_over_maximum"]
+        else "",
     }
 
 
@@ -92,7 +94,7 @@ def window_now(window: JsonObject) -> str:
     """Whether a window is open, and until when that is so."""
     if window["is_open"]:
         return f"open until {show.time(window['ends_ms'])}"
-    return f"{'nothing new starts, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
+    return f"{'no new containers, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
 
 
 def _window(window: JsonObject) -> str:
@@ -100,7 +102,11 @@ def _window(window: JsonObject) -> str:
 
 
 def _removal(mark: JsonObject | None) -> str:
-    return "" if mark is None else f"when the last application has left: version {mark['version']} of {mark['author']}"
+    return (
+        ""
+        if mark is None
+        else f"when its last application has finished (version {mark['version']}, by {mark['author']})"
+    )
 
 
 def _shuffle(word: JsonObject) -> str:
@@ -108,9 +114,9 @@ def _shuffle(word: JsonObject) -> str:
 
 
 def _preemption(queue: JsonObject) -> str:
-    found = ["what it holds above its guarantee"] if queue["is_preemptable"] else []
+    found = ["usage above its guarantee"] if queue["is_preemptable"] else []
     if queue["is_intra_queue_preemptable"]:
-        found.append("applications of a lower priority, for others of the queue")
+        found.append("lower-priority applications, for others in the queue")
     return "; ".join(found) or "none"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yodel.client.api import JsonObject
-from yodel.client.show import amount, duration
+from yodel.client.show import amount, counted, duration
 
 AGE_SHOWN_MS = 2000
 """An older look is shown with its age: the scheduler was busy."""
@@ -20,25 +20,21 @@ def why_lines(why: JsonObject, now_ms: int) -> Iterator[str]:
     for ask in why["asks"]:
         yield ""
         what = "is" if ask["containers"] == 1 else "are"
-        yield f"{_count(ask)} of {amount(ask['size'])} ({ask['name']}) {what} {_standing(ask)}:"
+        yield f"{counted(ask['containers'])} of {amount(ask['size'])} ({ask['name']}) {what} {_standing(ask)}:"
         for number, link in enumerate(ask["chain"], 1):
             yield f"  {number}. {link['what']}: {link['text']}"
             if link["held_by"]:
-                yield f"     held by: {_holders(link)}"
-            yield f"     until: {link['until']}"
+                yield f"     used by: {_holders(link)}"
+            yield f"     unblocks when: {link['until']}"
     if why["more_asks"]:
-        yield f"and {why['more_asks']} more asks"
+        yield f"and {why['more_asks']} more requests"
     age_ms = now_ms - why["looked_at_ms"]
     if why["asks"] and age_ms > AGE_SHOWN_MS:
-        yield f"The scheduler looked {duration(age_ms)} ago."
-
-
-def _count(ask: JsonObject) -> str:
-    return "1 container" if ask["containers"] == 1 else f"{ask['containers']} containers"
+        yield f"The scheduler last checked {duration(age_ms)} ago."
 
 
 def _standing(ask: JsonObject) -> str:
-    return "on the way" if ask["is_under_way"] else "waited for"
+    return "scheduling" if ask["is_scheduling"] else "pending"
 
 
 def _holders(link: JsonObject) -> str:

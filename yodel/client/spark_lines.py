@@ -32,5 +32,5 @@ def lines_of(queue: JsonObject, user: str) -> Sequence[str]:
     words = [ShuffleWord(w["property"].removeprefix(MARKER), w["value"], w["queue"]) for w in queue["shuffle"]]
     found = for_submitter(queue["path"], words, user)
     if not found:
-        return [f"# Queue {queue['path']} says nothing of shuffle."]
+        return [f"# Queue {queue['path']} has no shuffle settings."]
     return [text for line in found for text in (f"# {line.source}: {line.why}", f"{line.key} {line.value}")]

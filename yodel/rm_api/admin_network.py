@@ -44,7 +44,7 @@ def require_network(request: Request) -> None:
     host = request.client.host if request.client is not None else ""
     if networks and not _is_in(host, networks):
         log.warning("administration refused", address=host, path=request.url.path[:256], setting=SETTING)
-        raise forbidden(f"Administration is not taken from {host or 'an unknown address'} (setting {SETTING})")
+        raise forbidden(f"Administration is not allowed from {host or 'an unknown address'} (setting {SETTING})")
 
 
 def _is_in(host: str, networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]) -> bool:

@@ -215,7 +215,7 @@ class Authenticator:
         if self.kind == "simple":
             return Unauthenticated(401, "Authentication required", "PseudoAuth")
         if self.acceptor is None:
-            text = "Authentication required: Kerberos tickets are not taken here, delegation tokens are"
+            text = "Authentication required: Kerberos tickets are not accepted here, delegation tokens are"
             return Unauthenticated(401, text, spnego.SCHEME)
         return Unauthenticated(401, "Authentication required", spnego.SCHEME)
 

@@ -64,7 +64,7 @@ class BodyTurns:
                 waited_s = round(WAIT_S)
                 REFUSALS.tell(REST_BODY_WAIT, caller=caller, value=waited_s, maximum=waited_s)
                 words = f"{REST_BODY_WAIT.words(waited_s, waited_s)}; try again"
-                raise Unavailable(f"Too many large requests are being worked through: {words}") from error
+                raise Unavailable(f"Too many large requests are being processed: {words}") from error
             raise
 
     def _pass_on(self) -> None:

@@ -78,7 +78,9 @@ class Filters:
 
         try:
             if MARK in headers:
-                raise forbidden("The ResourceManager is no ApplicationMaster: its own web proxy is not answered")
+                raise forbidden(
+                    "Requests of the ResourceManager's own web proxy are not served: it is not an ApplicationMaster"
+                )
             asked = Asked.of(scope)
             if token_operations.is_operation(scope["method"], asked):
                 self._own_pages.check(scope, headers, asked, is_named=True)

@@ -115,12 +115,12 @@ def _not_our_name(host: str) -> RestError:
 
 def _no_page(header: str) -> RestError:
     return forbidden(
-        f"A browser that does not say which page asks changes nothing by GET; expected a page of this ResourceManager, "
-        f"or the header {header}"
+        "GET requests of a browser that does not send the origin page cannot change anything; expected a page of this "
+        f"ResourceManager, or the header {header}"
     )
 
 
 def _other_page(headers: Mapping[str, str]) -> RestError:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "")
     where = f"Origin {browser_rules.shown(origin)}" if origin else f"Sec-Fetch-Site {browser_rules.shown(site)}"
-    return forbidden(f"{where}: only pages of this ResourceManager may make a browser change something here")
+    return forbidden(f"{where}: in a browser, only pages of this ResourceManager can change anything here")

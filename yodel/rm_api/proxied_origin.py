@@ -22,7 +22,9 @@ PROXIED = "/proxy/"
 PAGES = ("/cluster",)
 """What pages of applications link to and may send their readers back to."""
 READING = ("GET", "HEAD")
-NOTHING_HERE = "Only applications' pages are here, below /proxy/; everything else is at the ResourceManager's address."
+NOTHING_HERE = (
+    "This address serves only applications' pages, below /proxy/; for anything else use the ResourceManager's."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

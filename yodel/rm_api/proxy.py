@@ -177,7 +177,7 @@ class _Streamed(StreamingResponse):
                 await super().__call__(scope, receive, send)
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             # The head is sent: breaking the connection off is the only way left to say so.
-            raise Unavailable(f"The ApplicationMaster broke off: {error!r}") from error
+            raise Unavailable(f"The ApplicationMaster closed the connection early: {error!r}") from error
         finally:
             self._let_go()
             await self._answer.aclose()

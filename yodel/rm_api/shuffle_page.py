@@ -6,7 +6,7 @@ from yodel.domain.attempt import Attempt
 from yodel.rm_api import pages
 from yodel.rm_api.pages import text
 
-_COLUMNS = ("Added setting", "Value", "What for", "Said by")
+_COLUMNS = ("Added setting", "Value", "Purpose", "Set by")
 
 
 def shuffle_section(attempt: Attempt | None) -> str:

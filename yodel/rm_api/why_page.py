@@ -8,16 +8,16 @@ from yodel.rm_api import pages
 from yodel.rm_api.pages import text
 from yodel.services.views.why import AskView, Link, WhyView
 
-_COLUMNS = ("Waited for", "What is in the way", "Held by", "Until")
+_COLUMNS = ("Pending", "Reason", "Used by", "Unblocks when")
 
 
 def why_section(view: WhyView) -> str:
     """Empty of an application that waits for nothing."""
     if not view.asks:
         return ""
-    more = f"<p>and {view.more_asks} more asks</p>" if view.more_asks else ""
+    more = f"<p>and {view.more_asks} more requests</p>" if view.more_asks else ""
     rows = [row for ask in view.asks for row in _rows(ask)]
-    return f"<h2>Why it waits</h2>{pages.table(_COLUMNS, rows)}{more}"
+    return f"<h2>Why it is pending</h2>{pages.table(_COLUMNS, rows)}{more}"
 
 
 def _rows(ask: AskView) -> Iterator[tuple[str, ...]]:

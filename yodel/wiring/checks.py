@@ -105,7 +105,7 @@ def directory_finding(directory: Path) -> Finding:
         text = f"{directory} is not a directory: choose another --dir"
         return Finding(name="directory", verdict=Verdict.FAILED, text=text)
     if not os.access(existing_part(directory), os.W_OK | os.X_OK):
-        text = f"no permission to write {existing_part(directory)}: run as its owner, or choose a --dir that is yours"
+        text = f"no permission to write {existing_part(directory)}: run as its owner, or choose another --dir"
         return Finding(name="directory", verdict=Verdict.FAILED, text=text)
     return Finding(name="directory", verdict=Verdict.OK, text=f"{directory} can be written")
 
@@ -117,8 +117,8 @@ def reach_finding(directory: Path) -> Finding:
         return Finding(name="other users", verdict=Verdict.OK, text=text)
     if closed := closed_parents(directory):
         text = (
-            f"containers of other users cannot pass through {closed[0]}: chmod o+x {closed[0]}, or choose a --dir "
-            "elsewhere; root's own containers run"
+            f"containers of other users cannot traverse {closed[0]}: chmod o+x {closed[0]}, or choose another --dir; "
+            "root's own containers can"
         )
         return Finding(name="other users", verdict=Verdict.WARNING, text=text)
     return Finding(name="other users", verdict=Verdict.OK, text=f"their containers can reach {directory}")
@@ -128,10 +128,10 @@ def disk_finding(directory: Path) -> Finding:
     """Spark's shuffle files and localized archives are below the directory."""
     free_mib = shutil.disk_usage(existing_part(directory)).free // (1024 * 1024)
     if free_mib < DISK_MINIMUM_MIB:
-        text = f"{free_mib} MiB free at {directory}, at least {DISK_MINIMUM_MIB} are needed: make room, or move --dir"
+        text = f"{free_mib} MiB free at {directory}, at least {DISK_MINIMUM_MIB} MiB needed: free space, or move --dir"
         return Finding(name="disk", verdict=Verdict.FAILED, text=text)
     if free_mib < DISK_COMFORTABLE_MIB:
-        text = f"{free_mib} MiB free at {directory}: jobs that shuffle much may fill it"
+        text = f"{free_mib} MiB free at {directory}: shuffle-heavy jobs may fill it"
         return Finding(name="disk", verdict=Verdict.WARNING, text=text)
     return Finding(name="disk", verdict=Verdict.OK, text=f"{free_mib} MiB free at {directory}")
 
@@ -140,10 +140,10 @@ def local_ports_finding(*, is_running: bool) -> Finding:
     """A taken standard port is a warning only: ``--ports auto`` goes around it."""
     taken = sorted(port for port in STANDARD.values() if not is_free(HOST, port))
     if taken and is_running:
-        text = f"{', '.join(map(str, taken))} are taken; the yodel local that runs here may be who has them"
+        text = f"{', '.join(map(str, taken))} are in use, perhaps by the yodel local that is running here"
         return Finding(name="standard ports", verdict=Verdict.WARNING, text=text)
     if taken:
-        text = f"{', '.join(map(str, taken))} are taken: use --ports auto (`ss -ltnp` shows who has them)"
+        text = f"{', '.join(map(str, taken))} are in use: use --ports auto (`ss -ltnp` shows the processes)"
         return Finding(name="standard ports", verdict=Verdict.WARNING, text=text)
     return Finding(name="standard ports", verdict=Verdict.OK, text="all are free")
 
@@ -156,10 +156,10 @@ def existing_part(path: Path) -> Path:
 def port_finding(name: str, host: str, port: int, *, is_running: bool = False) -> Finding:
     """A taken port is a warning only where a ResourceManager runs."""
     if not is_free(host, port) and is_running:
-        text = f"{host}:{port} is taken; the ResourceManager that runs here may be who has it"
+        text = f"{host}:{port} is in use, perhaps by the ResourceManager that is running here"
         return Finding(name=name, verdict=Verdict.WARNING, text=text)
     if not is_free(host, port):
-        text = f"{host}:{port} is taken or not this machine's; `ss -ltnp 'sport = :{port}'` shows who has it"
+        text = f"{host}:{port} is in use or not on this machine; `ss -ltnp 'sport = :{port}'` shows the process"
         return Finding(name=name, verdict=Verdict.FAILED, text=text)
     return Finding(name=name, verdict=Verdict.OK, text=f"{host}:{port} is free")
 
@@ -202,7 +202,7 @@ def _store_path_findings(settings: Settings) -> list[Finding]:
         return []
     directory = Path(url.database).parent
     if not os.access(existing_part(directory), os.W_OK | os.X_OK):
-        text = f"no permission to write {directory}: run as its owner, or set store_url to a place that is yours"
+        text = f"no permission to write {directory}: run as its owner, or change store_url"
         return [Finding(name="database folder", verdict=Verdict.FAILED, text=text)]
     return [Finding(name="database folder", verdict=Verdict.OK, text=f"{directory} can be written")]
 
@@ -211,18 +211,18 @@ async def _store_finding(settings: Settings) -> Finding:
     try:
         url = parsed_url(settings.store_url)
         if url.drivername.startswith("sqlite") and not os.path.exists(str(url.database)):  # noqa: ASYNC240 - one stat
-            text = f"there is no {url.database} yet: run `yodel migrate`"  # asking its version would make the file
+            text = f"{url.database} does not exist yet: run `yodel migrate`"  # asking its version would make the file
             return Finding(name="database", verdict=Verdict.FAILED, text=text)
         found = await look(settings.store_url)
     except (YodelError, OSError) as error:
         return Finding(name="database", verdict=Verdict.FAILED, text=str(error))
     if found.is_behind:
-        text = f"tables are at {found.current or 'nothing'}, this version needs {HEAD_REVISION}: run `yodel migrate`"
+        text = f"schema is at {found.current or 'no revision'}, expected {HEAD_REVISION}: run `yodel migrate`"
         return Finding(name="database", verdict=Verdict.FAILED, text=text)
     if not found.is_usable:
         text = str(SchemaNotAtHead(found.current, HEAD_REVISION, found.oldest_head))
         return Finding(name="database", verdict=Verdict.FAILED, text=text)
-    return Finding(name="database", verdict=Verdict.OK, text=f"tables are at {found.current}")
+    return Finding(name="database", verdict=Verdict.OK, text=f"schema is at {found.current}")
 
 
 async def _kubernetes_finding(settings: Settings) -> Finding:
@@ -230,7 +230,7 @@ async def _kubernetes_finding(settings: Settings) -> Finding:
         async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
             server_version = await check_reachable(client, KUBERNETES_PATIENCE)
     except (YodelError, OSError) as error:
-        text = f"{error}; see that kubeconfig names a running API server (kubectl version asks the same)"
+        text = f"{error}; check that kubeconfig points to a running API server (try kubectl version)"
         return Finding(name="kubernetes", verdict=Verdict.FAILED, text=text)
     return Finding(name="kubernetes", verdict=Verdict.OK, text=f"API server answers, version {server_version}")
 
@@ -247,18 +247,18 @@ async def _queues_finding(settings: Settings) -> Finding:
             await require_kinds(client, found.gang_kinds, KUBERNETES_PATIENCE)
             answered = await tried(_pods(client, settings), found.all, is_compared=False)
     except InvalidValue as error:
-        text = f"{error}; install the scheduler that has it, or take gang from the queues"
+        text = f"{error}; install the scheduler that defines it, or remove gang from the queues"
         return Finding(name="queues", verdict=Verdict.FAILED, text=text)
     except (YodelError, OSError) as error:
-        text = f"whether their pods can be made{f', in groups of {names},' if names else ''} is not known: {error}"
+        text = f"cannot check whether pods can be created{f', in groups of {names}' if names else ''}: {error}"
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
     if answered.missing:
-        text = f"their pods cannot be made: {'; '.join(answered.missing)}; make it, or name another in queue_settings"
+        text = f"pods cannot be created: {'; '.join(answered.missing)}; create it, or set another in queue_settings"
         return Finding(name="queues", verdict=Verdict.FAILED, text=text)
     if answered.untold:
-        text = f"whether their pods can be made is not known: {'; '.join(answered.untold)}"
+        text = f"cannot check whether pods can be created: {'; '.join(answered.untold)}"
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
-    text = f"their pods can be made{f', in groups of {names}' if names else ''}"
+    text = f"pods can be created{f', in groups of {names}' if names else ''}"
     return Finding(name="queues", verdict=Verdict.OK, text=text)
 
 
@@ -278,10 +278,10 @@ async def _colocation_finding(settings: Settings) -> Finding:
             missing += await KubeNodeStatuses(client, KUBERNETES_PATIENCE).missing_rights()
             found = await tried(_pods(client, settings), lent)
     except (YodelError, OSError) as error:
-        text = f"whether measured capacity can be lent is not known: {error}"
+        text = f"cannot check whether measured capacity can be lent: {error}"
         return Finding(name="colocation", verdict=Verdict.WARNING, text=text)
     if missing:
-        text = f"measured capacity cannot be lent before there is: {'; '.join(missing)}"
+        text = f"measured capacity cannot be lent; missing: {'; '.join(missing)}"
         return Finding(name="colocation", verdict=Verdict.OK, text=text)
     if found.missing or found.not_below:
         why = f": {LOWER_CLASSES}" if found.not_below else ""
@@ -298,11 +298,11 @@ def limits_finding(nodes: Sequence[str]) -> Finding:
     if nodes:
         names = ", ".join(nodes[:NODES_NAMED_MAX]) + (", …" if len(nodes) > NODES_NAMED_MAX else "")
         text = (
-            f"limits of batch pods may still stand on nodes ({len(nodes)}) without an agent that answers for them: "
-            f"{names}; yodel colocation status says why, and off --wait 0 what to run there"
+            f"limits of batch pods may remain on nodes ({len(nodes)}) whose agent does not report: {names}; yodel "
+            "colocation status shows why, and yodel colocation off --wait 0 what to run there"
         )
         return Finding(name="limits", verdict=Verdict.WARNING, text=text)
-    text = "agents answer for every node where batch pods were bounded"
+    text = "agents report for every node with limits of batch pods"
     return Finding(name="limits", verdict=Verdict.OK, text=text)
 
 
@@ -311,7 +311,7 @@ async def _shuffle_findings(settings: Settings) -> list[Finding]:
     try:
         queues = await stored_queues(settings.store_url)
     except (YodelError, OSError) as error:
-        text = f"what queues say of it is not known: {error}"
+        text = f"cannot read the queues' shuffle properties: {error}"
         return [Finding(name="remote shuffle", verdict=Verdict.WARNING, text=text)]
     named: dict[tuple[str, int], list[str]] = {}
     for queue in queues:
@@ -333,7 +333,7 @@ def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered:
 def others_finding(pods: int, nodes: int) -> Finding:
     """Of pods that nobody meant to bound."""
     text = (
-        f"{pods} best-effort pods of others, on nodes ({nodes}), share the quota of batch pods; a pod that requests "
-        "cpu does not (yodel node explain NODE counts them)"
+        f"{pods} best-effort pods that are not Yodel's, on nodes ({nodes}), share the quota of batch pods; pods that "
+        "request cpu do not (yodel node explain NODE counts them)"
     )
     return Finding(name="quota", verdict=Verdict.WARNING, text=text)

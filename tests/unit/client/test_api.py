@@ -55,7 +55,7 @@ async def test_problem_is_told_with_what_to_do(filled: RestWorld) -> None:
     assert found.value.status == 403
     assert str(found.value) == (
         f"User mallory cannot perform operation MODIFY_APP on {RUNNING.id}\n"
-        "  Ask its owner, or an administrator of the cluster."
+        "  Ask the owner, or an administrator of the cluster."
     )
 
 
@@ -75,11 +75,11 @@ async def test_silence_names_the_server_and_the_ways_out() -> None:
     ("answer", "words"),
     [
         (httpx2.Response(503, text="This is standby RM: waits"), r"This is standby RM: waits \(HTTP 503\)"),
-        (httpx2.Response(404, text="<html>"), "answered HTTP 404 and not as this API does"),
-        (httpx2.Response(200, text="<html>"), "answered HTTP 200 and not as this API does"),
+        (httpx2.Response(404, text="<html>"), "answered HTTP 404, and not in the format of this API"),
+        (httpx2.Response(200, text="<html>"), "answered HTTP 200, and not in the format of this API"),
         (
             httpx2.Response(400, text="[]", headers={"content-type": "application/problem+json"}),
-            "answered HTTP 400 and not as this API does",
+            "answered HTTP 400, and not in the format of this API",
         ),
     ],
 )

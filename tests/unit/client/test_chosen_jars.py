@@ -37,7 +37,7 @@ def test_file_is_told_by_its_path_and_its_digest(file: Path, monkeypatch: pytest
 def test_what_is_no_such_file_is_refused(file: Path) -> None:
     with pytest.raises(InvalidValue, match="No such file"):
         properties(f"{JAR}=@{file}.old")
-    with pytest.raises(InvalidValue, match="none beside"):
+    with pytest.raises(InvalidValue, match="no digest together with"):
         properties(f"{JAR}=@{file}", f"{DIGEST}=00")
 
 

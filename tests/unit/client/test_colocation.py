@@ -87,11 +87,11 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     hear(served)
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith("kube-1 is LENDING")
-    sums = [found[1] for line in lines if (found := re.search(r"(\d+(?:m|Mi)) is the sum", line))]
+    sums = [found[1] for line in lines if (found := re.search(r"(\d+(?:m|Mi)) sum", line))]
     units = ("m", "Mi")
     terms = [re.findall(rf"^ +([+-]\d+){unit} ", text, re.M) for unit, text in zip(units, by_name(lines), strict=True)]
     assert [f"{sum(map(int, found))}{unit}" for found, unit in zip(terms, units, strict=True)] == sums
-    for line in ("6100m unit: ", "6144Mi unit: ", "4096Mi published, 0Mi of it asked for by pods", "6144Mi to be"):
+    for line in ("6100m unit: ", "6144Mi unit: ", "4096Mi published, 0Mi requested by pods", "6144Mi to be"):
         assert any(one.strip().startswith(line) for one in lines), (line, lines)
     status = served.invoke("colocation", "status").stdout
     assert "Colocation   on" in status
@@ -136,17 +136,17 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     report = replace(report, pressure=Pressure(source="kubepods/burstable", some_basis_points=1562))
     served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
     assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-7:] == [
-        "online pods wait for a processor in 15.62 % of the last 10 s (kubepods/burstable)",
+        "CPU pressure of online pods: 15.62 % of the last 10 s (kubepods/burstable)",
         "",
-        "batch pods are held to (-1: no limit)",
-        "  all of them cpu.max: decided 4, written 4, read 5, put back 1 times",
+        "limits of batch pods (-1: no limit)",
+        "  all best-effort pods cpu.max: decided 4, written 4, read 5, overwritten and restored 1 times",
         "  c1 cpu.shares: decided 6, written 6, read 6",
-        "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
+        "  c1 memory.max: decided 7, written -, read -1, overwritten and restored 2 times (not written: no)",
         "best-effort-pods-of-others: 3",
     ]
     assert "share the quota" not in served.invoke("colocation", "status").stdout, "there is none"
     assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
-    assert re.search(r"^Pods of others +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
+    assert re.search(r"^Other pods +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
     assert (policy.limits, policy.quota) == (False, True)
@@ -162,8 +162,8 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
     served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
-    assert lines[0].startswith(f"kube-1 is CLOSED: its memory runs short: {short.reason}; nothing new starts for ")
-    assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
+    assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")
+    assert lines[2:4] == [f"low memory: {short.reason}", f"  {container} was stopped because of it"]
 
 
 def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: Served) -> None:
@@ -175,17 +175,17 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
         served.on_loop(lambda: rm.written_limits.hear(NODE.id, "kube-1", said))
 
     confirm(2)
-    assert "Agents undo limits now" in served.invoke("colocation", "off").stderr
+    assert "Node agents are removing limits" in served.invoke("colocation", "off").stderr
     late = served.invoke("colocation", "off", "--wait", "0")
     assert late.exit_code == 1, late.output
-    assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout
+    assert "kube-1: cleanup not confirmed by the node agent yet." in late.stdout
     lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
     assert [line.strip() for line in lines] == [*undo_lines("")]
-    assert "kube-1: it lends nothing new: what is published follows its pods down" in late.stdout
-    lines = late.stdout.partition("With kubectl, once no batch pod is there:\n")[2].splitlines()
+    assert "kube-1: closed to new pods: the published value follows what its pods request" in late.stdout
+    lines = late.stdout.partition("With kubectl, once no batch pod is left there:\n")[2].splitlines()
     assert lines[0].strip() == unpublish_line("kube-1", (CPU, MEMORY))
     served.on_loop(lambda: rm.nodes.give_up(NODE.id))
-    assert "kube-1\tSILENT\t2\t\tits agent is silent" in served.invoke("colocation", "status").stdout
+    assert "kube-1\tSILENT\t2\t\tno report from the node agent" in served.invoke("colocation", "status").stdout
 
     confirm(0)
     late = served.invoke("colocation", "off", "--wait", "0")
@@ -200,7 +200,7 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     done = served.invoke("colocation", "off", "--wait", "60")
     answers.join()
     assert done.exit_code == 0, done.output
-    assert "kube-1: its agent has confirmed that nothing that it wrote is left, at 20" in done.stdout
+    assert "kube-1: cleaned up at 20" in done.stdout
     assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
 
 
@@ -221,17 +221,17 @@ def test_off_tells_of_names_that_go_and_takes_no_resource_manager_that_saw_no_no
 
     monkeypatch.setattr(served, "_answer", answered)
     done = served.invoke("colocation", "off", "--wait", "60")
-    assert (done.exit_code, "kube-1: nothing is published any more." in done.stdout) == (0, True), done.output
+    assert (done.exit_code, "kube-1: nothing is published anymore." in done.stdout) == (0, True), done.output
     served.on_loop(lambda: served.world.rm.node_sinks.nodes_listed([]))
     early = served.invoke("colocation", "off", "--wait", "0")
     assert early.exit_code == 1
-    assert "The ResourceManager has seen no node of Kubernetes yet." in early.stdout
+    assert "The ResourceManager has not seen any Kubernetes node yet." in early.stdout
 
 
 def test_a_grace_period_is_waited_for_before_what_is_left_is_ended(served: Served) -> None:
     rm = served.world.rm
     alone = served.invoke("colocation", "off", "--grace-period", "5")
-    assert (alone.exit_code, "only --now waits" in alone.stderr) == (2, True), alone.output
+    assert (alone.exit_code, "needs --now" in alone.stderr) == (2, True), alone.output
     served.invoke("colocation", "on")
     hear(served)
     live = [*rm.state.live_containers()]
@@ -289,8 +289,8 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
     for words, text in (
         (("cpu.share-percent=101",), "Invalid yodel.colocation.cpu.share-percent: '101'"),
         (("colour=red",), "yodel.colocation.colour is not supported"),
-        (("enabled=true",), "a number of the policy as NAME=VALUE"),
-        (("--dialect", "native"), "cpu and memory are the kubelet's"),
+        (("enabled=true",), "an option of the policy as NAME=VALUE"),
+        (("--dialect", "native"), "the kubelet publishes cpu and memory"),
         (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
     ):
         refused = served.invoke("colocation", "on", *words)
@@ -305,7 +305,7 @@ def test_off_now_ends_what_runs_there(served: Served) -> None:
     served.invoke("colocation", "on")
     hear(served)
     done = served.invoke("colocation", "off", "--now")
-    assert "2 containers are being ended." in done.stderr, done.output
+    assert "Stopping 2 containers." in done.stderr, done.output
 
 
 def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: Served) -> None:
@@ -314,13 +314,13 @@ def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: S
     rm = served.world.rm
     for words, count in ((("--to", "0,16Gi", "--dry-run"), 2), (("--to", "16,16Gi", "--dry-run"), 0)):
         done = served.invoke("colocation", "evict", "kube-1", *words)
-        assert f"{count} containers of kube-1 would be on notice" in done.stderr, done.output
+        assert f"{count} containers on kube-1 would be stopped in 30 s." in done.stderr, done.output
         assert rm.publishing.nodes["kube-1"].ordered is None
     done = served.invoke("colocation", "evict", "kube-1")
-    assert "2 containers of kube-1 are on notice, and ended 30 s later." in done.stderr, done.output
+    assert "2 containers on kube-1 will be stopped in 30 s." in done.stderr, done.output
     assert "of the pool" in done.stdout
     last = done.stdout.strip().splitlines()[-1]
-    assert last.endswith("an ApplicationMaster: after all others")
+    assert last.endswith("it is an ApplicationMaster: last of all")
     assert rm.publishing.nodes["kube-1"].ordered == Lent(cpu_milli=0, memory_mib=0)
 
 
@@ -329,7 +329,7 @@ def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
     hear(served)
     for text in ("2", "two,4Gi", "2,-4Gi"):
         refused = served.invoke("colocation", "evict", "kube-1", "--to", text)
-        assert (refused.exit_code, "as 2,4Gi or 500m,512Mi" in refused.stderr) == (2, True), refused.output
+        assert (refused.exit_code, "e.g. 2,4Gi or 500m,512Mi" in refused.stderr) == (2, True), refused.output
     served.user = "alice"
     assert served.invoke("colocation", "evict", "kube-1").exit_code == 1
     assert served.world.rm.publishing.nodes["kube-1"].ordered is None

@@ -215,14 +215,14 @@ def test_server_that_is_down_is_a_failure(net: Net) -> None:
     result = run("app", "list")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: no answer from http://localhost:8088 (refused)\n  Is the ResourceManager")
-    assert "Asked was http://localhost:8088, from the default: nothing names another." in result.stderr
+    assert "Server: http://localhost:8088 (default; set --server, YODEL_SERVER or HADOOP_CONF_DIR)" in result.stderr
 
 
 def test_errors_say_which_server_was_asked_and_who_named_it(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YODEL_SERVER", "http://other:1")
-    assert "  Asked was http://other:1, from YODEL_SERVER.\n" in run("app", "show", UNKNOWN).stderr
+    assert "  Server: http://other:1 (from YODEL_SERVER)\n" in run("app", "show", UNKNOWN).stderr
     net.is_down = True
-    assert "  Asked was http://third, from --server.\n" in run("app", "list", "--server", "http://third").stderr
+    assert "  Server: http://third (from --server)\n" in run("app", "list", "--server", "http://third").stderr
 
 
 def test_server_is_that_of_the_only_yodel_local(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_applications_are_filtered(net: Net) -> None:
         (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
         (
             ("node", "show", "nope"),
-            "Invalid NODE: 'nope'; expected the host of a node, or its name in Kubernetes; yodel node",
+            "Invalid NODE: 'nope'; expected the host of a node, or its name in Kubernetes, as in yodel node",
         ),
         (("app", "list", "--limit", "0"), "'--limit'"),
         (("app", "show"), "Missing argument"),
@@ -292,7 +292,7 @@ def test_application_says_why_it_waits(net: Net) -> None:
         0,
         [
             f"{RUNNING.id} (RUNNING, queue root.default, user alice)",
-            "It waits for nothing: it has all that its ApplicationMaster asked for.",
+            "Nothing is pending: every requested container has been allocated.",
         ],
     )
     assert json.loads(run("app", "why", RUNNING.id, "--json").stdout)["asks"] == []
@@ -312,7 +312,7 @@ def test_kill_says_what_became_of_each(net: Net) -> None:
     assert run("app", "kill", RUNNING.id, "--reason", "why not").stdout.startswith(f"{RUNNING.id} KILL")
     assert json.loads(net.asked[-1].content) == {"diagnostics": "why not"}
     denied = run("app", "kill", FAILED.id)
-    assert (denied.exit_code, "MODIFY_APP" in denied.stderr, "Ask its owner" in denied.stderr) == (1, True, True)
+    assert (denied.exit_code, "MODIFY_APP" in denied.stderr, "Ask the owner" in denied.stderr) == (1, True, True)
 
 
 def test_kill_of_what_has_ended_says_so_and_is_no_success(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_kill_of_what_has_ended_says_so_and_is_no_success(net: Net, monkeypatch:
     result = run("app", "kill", FAILED.id)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Server: http://localhost:8088 (the default: nothing names another)\n"
+        "Server: http://localhost:8088 (default; set --server, YODEL_SERVER or HADOOP_CONF_DIR)\n"
         f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
     )
     both = run("app", "kill", FAILED.id, RUNNING.id)
@@ -334,7 +334,7 @@ def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
     net.logs = {f"{base}/stderr": "err\n", f"{base}/stdout": "out\n"}
     result = run("app", "logs", RUNNING.id)
     assert (result.exit_code, result.stdout) == (0, "err\nout\n")
-    assert f"warning: {TASK.id}: node-1:8041 does not have them any more" in result.stderr
+    assert f"warning: {TASK.id}: node-1:8041 no longer has them" in result.stderr
     assert run("app", "logs", RUNNING.id, "--am", "--file", "stdout").stdout == "out\n"
     spelled = [str(one).replace("_0", "_") for one in (RUNNING.id, MASTER.id)]
     assert run("app", "logs", spelled[0], "--container", spelled[1], "--file", "stdout").stdout == "out\n"
@@ -344,7 +344,7 @@ def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
 def test_logs_that_are_nowhere_are_a_failure(net: Net) -> None:
     result = run("app", "logs", RUNNING.id)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"no logs of {RUNNING.id} were found" in result.stderr
+    assert f"no logs of {RUNNING.id} found" in result.stderr
 
 
 def test_watch_ends_with_the_application_and_as_it_did(net: Net) -> None:
@@ -416,7 +416,7 @@ def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
     assert head[2:5] == ["ALLOCATABLE", "USED", "FREE"]
     assert node[:5] == [str(NODE.id), "RUNNING", "8192 MiB, 8 vcores", "4096 MiB, 4 vcores", "4096 MiB, 4 vcores"]
     assert (head[-2], node[-2], gone[-2]) == ("KUBERNETES NODE", "kube-1", "-")
-    assert (gone[0], gone[-1]) == (str(GONE.id), "nothing: the node is LOST (silent)")
+    assert (gone[0], gone[-1]) == (str(GONE.id), "none: the node is LOST (silent)")
     assert [node["id"] for node in read(run("node", "list", "--state", "lost", "--json"))] == [str(GONE.id)]
 
 
@@ -424,7 +424,7 @@ def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
 def test_node_is_shown_by_its_host_its_id_or_its_name_in_kubernetes(net: Net, node: str) -> None:
     shown = run("node", "show", node).stdout
     assert "Allocatable" in shown
-    assert "Heard of        2023-11-14 22:13:20Z" in shown
+    assert "Last heartbeat  2023-11-14 22:13:20Z" in shown
     assert f"{TASK.id}\tRUNNING\talice" in shown
     assert read(run("node", "show", node, "--json"))["id"] == str(NODE.id)
 
@@ -462,10 +462,10 @@ def test_tree_on_a_terminal_has_bars_with_the_guarantee_marked() -> None:
 @pytest.mark.parametrize("queue", ["default", "root.default"])
 def test_queue_is_shown_with_its_limits(net: Net, queue: str) -> None:
     shown = run("queue", "show", queue).stdout
-    assert "Capacity        100 % of the parent" in shown
-    assert "Limit of a user 1.0 times the guarantee" in shown
-    assert "Limits          count" in shown
-    assert "Preemption      none" in shown
+    assert "Capacity                100 % of the parent" in shown
+    assert "User limit              1.0 times the guarantee" in shown
+    assert "Enforcement             on" in shown
+    assert "Preemption              none" in shown
     assert read(run("queue", "show", queue, "--json"))["path"] == "root.default"
 
 

@@ -101,7 +101,7 @@ async def test_size_and_caller_are_passed_on() -> None:
 
 
 async def test_containers_without_what_is_wanted_are_named() -> None:
-    assert await both().printed(Wanted(file="stderr")) == ("am err\n", {TASK: "stderr is not there"})
+    assert await both().printed(Wanted(file="stderr")) == ("am err\n", {TASK: "no file stderr"})
 
 
 async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
@@ -130,7 +130,7 @@ async def test_reading_node_agent_that_is_away_is_none() -> None:
     net = Net({}, entry(TASK))
     for url in ("http://down/x?user=alice", None):
         net.entries[0]["logs"]["aggregated_url"] = url
-        with pytest.raises(LogsNotFound, match="no node agent finds them aggregated"):
+        with pytest.raises(LogsNotFound, match="no node agent finds aggregated ones"):
             await net.printed()
 
 
@@ -143,19 +143,19 @@ async def test_lines_that_left_the_node_come_from_the_log_server() -> None:
     }
     assert await Net(routes, entry(TASK)).printed() == ("from history\n", {})
     del routes[at(TASK, base=f"{HISTORY}/ws/v1/history")]
-    with pytest.raises(LogsNotFound, match=f"HTTP 404; in a browser they are at {page}"):
+    with pytest.raises(LogsNotFound, match=f"HTTP 404; open them in a browser: {page}"):
         await Net(routes, entry(TASK)).printed()
 
 
 async def test_lines_that_are_nowhere_are_looked_for_with_yarn_logs() -> None:
-    with pytest.raises(LogsNotFound, match=f"finds them aggregated; .*yarn logs -containerId {TASK}"):
+    with pytest.raises(LogsNotFound, match=f"finds aggregated ones; .*yarn logs -containerId {TASK}"):
         await Net({}, entry(TASK)).printed()
 
 
 @pytest.mark.parametrize("location", ["", "/relative", "javascript:x", "http://"])
 async def test_redirect_to_nowhere_is_not_followed(location: str) -> None:
     routes = {entry(TASK)["logs"]["page_url"]: httpx2.Response(302, headers={"Location": location})}
-    with pytest.raises(LogsNotFound, match="finds them aggregated"):
+    with pytest.raises(LogsNotFound, match="finds aggregated ones"):
         await Net(routes, entry(TASK)).printed()
 
 
@@ -187,7 +187,7 @@ async def test_file_that_is_refused_is_told() -> None:
 
 
 async def test_container_that_wrote_nothing_and_none_at_all() -> None:
-    with pytest.raises(LogsNotFound, match="it wrote nothing"):
+    with pytest.raises(LogsNotFound, match="no log files"):
         await Net({at(TASK): list_of(listing())}, entry(TASK)).printed()
     with pytest.raises(LogsNotFound, match=f"yodel app show {APP}"):
         await Net({}).printed()

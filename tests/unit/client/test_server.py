@@ -32,10 +32,10 @@ def test_the_first_that_names_one_counts(tmp_path: Path) -> None:
 
 def test_each_says_where_it_comes_from(tmp_path: Path) -> None:
     hadoop = conf(tmp_path, resourcemanager_hostname="rm")
-    assert find_server("http://x", {}, []).origin == "--server"
-    assert find_server(None, {"YODEL_SERVER": "http://x/"}, []) == Server(url="http://x", origin="YODEL_SERVER")
+    assert find_server("http://x", {}, []).origin == "from --server"
+    assert find_server(None, {"YODEL_SERVER": "http://x/"}, []) == Server(url="http://x", origin="from YODEL_SERVER")
     site = tmp_path / "yarn-site.xml"
-    assert find_server(None, hadoop, []).origin == f"HADOOP_CONF_DIR (yarn.resourcemanager.hostname in {site})"
+    assert find_server(None, hadoop, []).origin == f"from HADOOP_CONF_DIR: yarn.resourcemanager.hostname in {site}"
     assert find_server(None, {}, [LOCAL]).origin == "your yodel local --dir /tmp/a"
 
 
@@ -76,8 +76,8 @@ def test_what_is_set_and_names_none_never_leaves_it_to_another(tmp_path: Path) -
         (
             None,
             conf(tmp_path, resourcemanager_hostnam="rm"),
-            f"Invalid {hadoop}: '{tmp_path}/yarn-site.xml'; expected yarn.resourcemanager.webapp.address or "
-            "yarn.resourcemanager.hostname in it, or --server",
+            f"Invalid {hadoop}: '{tmp_path}/yarn-site.xml'; expected a file that sets "
+            "yarn.resourcemanager.webapp.address or yarn.resourcemanager.hostname, or --server",
         ),
         (None, {"YODEL_SERVER": ""}, "Invalid YODEL_SERVER: ''; expected a URL like http://rm-host:8088"),
         (None, {"YODEL_SERVER": "rm:8088"}, "Invalid YODEL_SERVER: 'rm:8088'; expected a URL like http://rm-host:8088"),
@@ -125,6 +125,6 @@ def test_one_of_several_has_to_be_named() -> None:
     with pytest.raises(SeveralLocals) as raised:
         find_server(None, {}, [LOCAL, other])
     assert str(raised.value) == (
-        "Several yodel local run: http://127.0.0.1:5 (--dir /tmp/a), http://127.0.0.1:6 (--dir /tmp/b). Choose one "
-        "with --server http://127.0.0.1:5 or YODEL_SERVER, or set HADOOP_CONF_DIR=/tmp/a/hadoop-conf"
+        "Several yodel local are running: http://127.0.0.1:5 (--dir /tmp/a), http://127.0.0.1:6 (--dir /tmp/b). Choose "
+        "one with --server http://127.0.0.1:5 or YODEL_SERVER, or set HADOOP_CONF_DIR=/tmp/a/hadoop-conf"
     )

@@ -106,13 +106,13 @@ async def test_what_waits_and_what_failed_is_said(filled: RestWorld) -> None:
     last_cells = [show.container_row(container)[-1] for container in containers]
     assert last_cells == ["-", "Running", "0/1 nodes are available", "-"]
     failed = show.application_facts(await api_get(filled, f"/api/v1/applications/{FAILED.id}"))
-    assert (failed["Result"], failed["Diagnostics"], failed["Holds"]) == ("FAILED", "it broke", "")
+    assert (failed["Result"], failed["Diagnostics"], failed["Running"]) == ("FAILED", "it broke", "")
 
 
 async def test_node_facts_say_what_is_lent_and_why(filled: RestWorld) -> None:
     facts = show.node_facts(await api_get(filled, f"/api/v1/nodes/{NODE.id}"))
-    assert facts["Allocatable"] == "8192 MiB, 8 vcores: what its node agent registered"
-    assert facts["Measured"] == "300 MiB and 0.5 cores by containers, 900 MiB and 0.0 cores in all"
+    assert facts["Allocatable"] == "8192 MiB, 8 vcores: registered by node agent"
+    assert facts["Measured"] == "300 MiB and 0.5 cores by containers, 900 MiB and 0.0 cores in total"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ async def test_node_facts_say_what_is_lent_and_why(filled: RestWorld) -> None:
     [
         ({"before": None, "after": "PLANNED"}, "1970-01-01 00:00:01Z c (new) → PLANNED on n:1"),
         ({"before": "RUNNING", "after": "COMPLETED", "exit_status": 137, "reason": "killed\n"}, None),
-        ({"before": "KILLED", "after": None, "kind": "application"}, "1970-01-01 00:00:01Z c KILLED → (forgotten)"),
+        ({"before": "KILLED", "after": None, "kind": "application"}, "1970-01-01 00:00:01Z c KILLED → (removed)"),
     ],
 )
 def test_transition_is_a_line(event: dict[str, Any], expected: str | None) -> None:

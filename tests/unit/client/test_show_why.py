@@ -17,7 +17,7 @@ LINK = {
     "more_holders": 3,
     "until": "containers of root.a end.",
 }
-ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_under_way": False, "chain": [LINK]}
+ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_scheduling": False, "chain": [LINK]}
 WHY: dict[str, Any] = {
     "id": "application_1_0001",
     "queue": "root.a",
@@ -36,19 +36,19 @@ def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
         "application_1_0001 (RUNNING, queue root.a, user alice)",
         "It waits for 2 containers: Queue root.a is full.",
         "",
-        "2 containers of 1024 MiB, 1 vcores (priority 1) are waited for:",
+        "2 containers of 1024 MiB, 1 vcores (priority 1) are pending:",
         "  1. QUEUE_MAX_CAPACITY: Queue root.a is full.",
-        "     held by: bob in root.a 1024 MiB, 1 vcores; root.b 1024 MiB, 1 vcores; 3 more",
-        "     until: containers of root.a end.",
+        "     used by: bob in root.a 1024 MiB, 1 vcores; root.b 1024 MiB, 1 vcores; 3 more",
+        "     unblocks when: containers of root.a end.",
     ]
 
 
 def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
-    ask = {**ASK, "containers": 1, "is_under_way": True, "chain": [{**LINK, "held_by": []}]}
+    ask = {**ASK, "containers": 1, "is_scheduling": True, "chain": [{**LINK, "held_by": []}]}
     lines = list(why_lines({**WHY, "asks": [ask], "more_asks": 7}, 9000))
-    assert lines[3] == "1 container of 1024 MiB, 1 vcores (priority 1) is on the way:"
-    assert not any("held by" in line for line in lines)
-    assert lines[-2:] == ["and 7 more asks", "The scheduler looked 8s ago."]
+    assert lines[3] == "1 container of 1024 MiB, 1 vcores (priority 1) is scheduling:"
+    assert not any("used by" in line for line in lines)
+    assert lines[-2:] == ["and 7 more requests", "The scheduler last checked 8s ago."]
 
 
 def test_who_waits_for_nothing_has_two_lines_whenever_the_scheduler_looked() -> None:
@@ -56,5 +56,5 @@ def test_who_waits_for_nothing_has_two_lines_whenever_the_scheduler_looked() -> 
 
 
 def test_what_is_to_go_is_said_first() -> None:
-    text = "1 container is on notice (loan): node n lends less; ended within 30 s."
+    text = "1 container will be stopped within 30 s (lent capacity): node n lends less."
     assert list(why_lines({**WHY, "notices": [{"text": text}]}, 1500))[2] == text

@@ -89,7 +89,7 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
 
     async def shown() -> str:
         page = (await world.client.get(f"/cluster/app/{row.id}")).text
-        found = re.search(r"Waiting for</td><td>(.*?)</td>", page)
+        found = re.search(r"Pending</td><td>(.*?)</td>", page)
         assert found is not None, page
         return found[1]
 
@@ -97,4 +97,4 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
     metrics = (await world.json("/metrics"))["clusterMetrics"]
     assert (metrics["containersPending"], metrics["pendingMB"]) == (1, size.memory_mib)
     await world.put(a_container(container=1, state=ContainerState.PLANNED, node_id=None))
-    assert "1 container, 1 of them with a pod without a node" in await shown()
+    assert "1 container, 1 of them scheduling" in await shown()

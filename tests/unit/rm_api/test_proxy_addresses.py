@@ -203,4 +203,4 @@ async def test_call_of_the_proxy_that_comes_back_is_refused(world: RestWorld, pa
     assert f"\r\n{MARK}: true\r\n".encode() in pages.heads[0].lower()
     for path in ("/ws/v1/cluster/info", "/cluster", f"{HERE}/", "/ws/v1/cluster/scheduler-conf"):
         answer = await world.client.get(path, headers={MARK: "true"})
-        assert (answer.status_code, "no ApplicationMaster" in answer.text) == (403, True)
+        assert (answer.status_code, "not an ApplicationMaster" in answer.text) == (403, True)

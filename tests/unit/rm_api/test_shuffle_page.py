@@ -17,7 +17,7 @@ ADDED = Decision(
     queue="root.lent",
     lines=(Line("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
 )
-LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is no Spark application")
+LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is not a Spark application")
 
 
 async def shown(world: RestWorld, decision: Decision | None) -> tuple[Any, str]:
@@ -37,15 +37,15 @@ async def test_every_line_has_its_source(world: RestWorld) -> None:
         "left_alone_because": None,
     }
     assert "executors &lt;hand on&gt;</td><td>yodel.remote-shuffle.service of root.lent" in page
-    assert show.shuffle_fact(app) == {"Remote shuffle": "spark-decommission of root.lent, as follows"}
+    assert show.shuffle_fact(app) == {"Remote shuffle": "spark-decommission, from root.lent; settings added"}
     assert show.shuffle_rows(app) == [["spark.decommission.enabled", "true", SOURCE]]
 
 
 async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
     app, page = await shown(world, LEFT)
-    assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is no Spark application"
+    assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is not a Spark application"
     assert LEFT.note in page
-    assert "not, for it is no Spark application" in show.shuffle_fact(app)["Remote shuffle"]
+    assert "not added: it is not a Spark application" in show.shuffle_fact(app)["Remote shuffle"]
     assert show.shuffle_rows(app) == []
 
 
@@ -95,7 +95,7 @@ async def test_hostile_word_is_refused_in_the_apis_form(world: RestWorld) -> Non
 async def test_queue_without_words_has_a_comment_alone(world: RestWorld) -> None:
     found = await api_get(world, "/api/v1/queues/root.default")
     assert found["shuffle"] == []
-    assert spark_lines.lines_of(found, "alice") == ["# Queue root.default says nothing of shuffle."]
+    assert spark_lines.lines_of(found, "alice") == ["# Queue root.default has no shuffle settings."]
     assert show_queues.queue_facts(found, ())["Remote shuffle"] == ""
 
 

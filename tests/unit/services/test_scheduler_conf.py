@@ -212,7 +212,7 @@ async def test_of_two_editors_the_second_is_told_that_he_is_late(world: World) -
     results = await asyncio.gather(*(world.run(change) for change in changes), return_exceptions=True)
     assert [type(result) for result in results] == [Plan, StaleVersion]
     assert (conf.version, world.rm.state.queues["root.default"].submit_acl) == (2, "alice")
-    assert str(results[1]) == "The queues are at version 2, and the change was made from version 1"
+    assert str(results[1]) == "The queues are at version 2, but the change is based on version 1"
 
 
 async def test_what_changes_nothing_is_no_version(world: World) -> None:
@@ -249,7 +249,7 @@ async def test_configuration_as_it_was_comes_back_after_a_restart(world: World) 
     await world.run(conf.change("admin", replacing((await conf.as_of(2))[1]), expected=3))
     assert (conf.version, conf.properties()) == (4, halves)
     for unknown in (0, 5):
-        with pytest.raises(ChangeNotFound, match=f"version {unknown} of the queues"):
+        with pytest.raises(ChangeNotFound, match=f"Version {unknown} of the queues"):
             await conf.as_of(unknown)
 
 

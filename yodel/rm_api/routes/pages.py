@@ -128,7 +128,7 @@ async def container(request: Request) -> Response:
         user = reader(request, api)
         if not api.services.rights.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
-            return _page("Not yours to see", f"<p>{text(refusal)}</p>", 403)
+            return _page("Access denied", f"<p>{text(refusal)}</p>", 403)
         found = await _found_container(api, container_id)
     except InvalidValue:
         return _page("Invalid container id", f"<p>{text(asked[:128])}</p>", 400)
@@ -164,8 +164,8 @@ async def failure(request: Request) -> Response:
     """Where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
     asked = request.path_params["application_id"]
     reason = (
-        f"The ApplicationMaster of {text(asked[:128])} does not take this proxy for one of its own and sends callers "
-        "back to it. Check that the RM's web address resolves on the node to the address this RM connects from."
+        f"The ApplicationMaster of {text(asked[:128])} does not accept this proxy and redirects callers back to it. "
+        "Check that the RM's web address resolves on the node to the address that this RM connects from."
     )
     return _page("Redirect loop", f"<p>{reason}</p>", 500)
 
@@ -202,7 +202,7 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
             ("Submitted", text(_at(row.submitted_ms))),
             ("Finished", text(_at(row.finished_ms))),
             ("In use", text(f"{view.used}, {view.running_containers} containers")),
-            ("Waiting for", text(_waited_for(view))),
+            *([("Pending", text(_pending(view)))] if view.waited_for[0] else []),
         ]
     if has_pages(view):
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
@@ -210,11 +210,11 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
     return pages.table(("", ""), facts)
 
 
-def _waited_for(view: ApplicationView) -> str:
+def _pending(view: ApplicationView) -> str:
     """As Hadoop counts what is pending: containers without a node, the ApplicationMaster's too."""
     count, size = view.waited_for
-    starting = f", {view.starting_containers} of them with a pod without a node" if view.starting_containers else ""
-    return f"{size}, {count} container{'' if count == 1 else 's'}{starting}"
+    scheduling = f", {view.starting_containers} of them scheduling" if view.starting_containers else ""
+    return f"{size}, {count} container{'' if count == 1 else 's'}{scheduling}"
 
 
 def _attempts(queries: Queries, view: ApplicationView) -> str:

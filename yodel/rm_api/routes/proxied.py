@@ -37,7 +37,9 @@ CHECKED_S = 7200  # WebAppProxyServlet.makeCheckCookie: two hours
 
 async def proxied(request: Request) -> Response:
     if WORKER in request.headers:
-        return HTMLResponse(pages.page("Not proxied", "<p>Applications' pages have no service workers here.</p>"), 403)
+        return HTMLResponse(
+            pages.page("Not proxied", "<p>Service workers are not allowed on applications' pages.</p>"), 403
+        )
     api = api_of(request)
     rest = _raw_path(request)[len(PREFIX) :]
     text, slash, below = rest.removeprefix(REDIRECTED).partition("/")
@@ -64,7 +66,7 @@ async def proxied(request: Request) -> Response:
             return _warning(request, view, below)
         answer = await _fetched(request, api, view, below)
     except InvalidValue as error:
-        shown = f"<p>The ApplicationMaster's own pages are not fetched: {pages.text(error)}</p>"
+        shown = f"<p>The ApplicationMaster's pages cannot be proxied: {pages.text(error)}</p>"
         return HTMLResponse(pages.page("Not proxied", shown + f"<p>{_outside(tracking_url)}</p>"), 502)
     except Unavailable as error:
         return HTMLResponse(pages.page("No answer", f"<p>{pages.text(error)}</p>"), 502)

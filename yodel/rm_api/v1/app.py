@@ -32,10 +32,10 @@ PREFIX = "/api/v1"
 DESCRIPTION = """\
 YARN's applications, queues and nodes with the Kubernetes pods behind them.
 
-Who you are is said as to YARN's own REST API: `?user.name=YOU`, or the cookie that answers it.  You see the
-applications whose view ACL names you (all of them unless `acl_enable` is set) and end those that you may modify.
+Authenticate as with YARN's own REST API: `?user.name=YOU`, or the cookie that it sets.  You see the applications whose
+view ACL includes you (all of them unless `acl_enable` is set), and can kill those that you may modify.
 
-Lists are paged: give `next_cursor` as `cursor` for what follows, until it is null.  Errors are problem details
+Lists are paged: send `next_cursor` as `cursor` for the next page, until it is null.  Errors are problem details
 (RFC 9457).  Times are milliseconds since 1970, memory is in MiB.
 """
 ROUTERS = (

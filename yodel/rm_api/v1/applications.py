@@ -47,7 +47,7 @@ async def list_applications(
     queue: Texts = [],  # noqa: B006
     type: Texts = [],  # noqa: B006
     tag: Texts = [],  # noqa: B006
-    name: Annotated[str | None, Query(max_length=1024, description="The whole name.")] = None,
+    name: Annotated[str | None, Query(max_length=1024, description="The full name.")] = None,
     submitted_from_ms: TimeMs = None,
     submitted_to_ms: TimeMs = None,
     finished_from_ms: TimeMs = None,
@@ -55,10 +55,10 @@ async def list_applications(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.ApplicationPage:
-    """Applications that you may see, the newest first.
+    """Applications that you may view, newest first.
 
-    Filters are and-ed.  `queue` takes paths, and the names of leaf queues.  Applications that ended long ago are
-    forgotten (`completed_max`).
+    Filters are combined with AND.  `queue` takes paths, and the names of leaf queues.  Finished applications are kept
+    only up to `completed_max`.
     """
     api = api_of(request)
     queries = api.services.queries
@@ -114,7 +114,7 @@ async def list_containers(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.ContainerPage:
-    """The containers of all attempts with their pods, the oldest first: live ones, and the last of those that ended."""
+    """Containers of all attempts with their pods, oldest first: all live ones and the last completed ones."""
     api, view = visible_application(request, application_id)
 
     def is_wanted(row: Container) -> bool:
@@ -143,10 +143,10 @@ async def list_containers(
 async def list_logs(
     request: Request, application_id: ApplicationPath, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
 ) -> models.LogsPage:
-    """Where the log lines are, for each container that has or had a node, the oldest first.
+    """Locations of the logs of each container that was on a node, oldest first.
 
-    The ResourceManager holds no log lines.  A node agent serves those of its containers while it knows the application,
-    and any node agent serves what was aggregated.
+    The ResourceManager stores no logs.  A node agent serves those of its containers until the application is removed
+    from it, and any node agent serves aggregated logs.
     """
     api, view = visible_application(request, application_id)
     reader = _reader(api)
@@ -164,10 +164,10 @@ async def list_logs(
 async def kill_application(
     request: Request, response: Response, application_id: ApplicationPath, body: models.KillRequest
 ) -> models.Killed:
-    """Ask for the end of an application.  Say who you are: `?user.name=YOU`.
+    """Kill an application.  Authenticate with `?user.name=YOU`.
 
-    202 when the kill is on disk, whatever becomes of it meanwhile; of what has ended already nothing is changed.  It
-    takes the right to modify the application.
+    202 means that the request is stored, even if the application ends otherwise meanwhile.  A finished application is
+    not changed.  Requires permission to modify the application.
     """
     api = api_of(request)
     user = writer(request, api)

@@ -31,7 +31,7 @@ VALUES_MAX = 50
 
 Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="At most this many items.")]
 Cursor = Annotated[
-    str | None, Query(max_length=CURSOR_LENGTH_MAX, description="The `next_cursor` of the page before; opaque.")
+    str | None, Query(max_length=CURSOR_LENGTH_MAX, description="The `next_cursor` of the previous page; opaque.")
 ]
 APPLICATION_PATTERN = r"^application_0*[0-9]{1,19}_0*[0-9]{1,10}$"
 ApplicationPath = Annotated[
@@ -39,7 +39,7 @@ ApplicationPath = Annotated[
     Path(
         max_length=TEXT_LENGTH_MAX,
         pattern=APPLICATION_PATTERN,
-        description="An application's id, with any number of zeros before its numbers.",
+        description="An application id; leading zeros in its numbers are ignored.",
         examples=["application_1700000000000_0001"],
     ),
 ]
@@ -68,8 +68,8 @@ def _parameters(dependant: Dependant) -> Iterator[str]:
 def _unknown(name: str, known: Sequence[str]) -> str:
     nearest = get_close_matches(name, known, n=1)
     if nearest:
-        return f"there is no such parameter here; the nearest is {nearest[0]}"
-    return f"there is no such parameter here; there are {', '.join(known)}" if known else "no parameter is taken here"
+        return f"unknown parameter; did you mean {nearest[0]}?"
+    return f"unknown parameter; expected one of {', '.join(known)}" if known else "this call takes no parameters"
 
 
 KNOWN = Depends(_known_parameters)

@@ -45,7 +45,7 @@ NodePath = Annotated[
 
 @router.get("/nodes/{node_id}/capacity")
 async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapacity:
-    """What a node lends: measured, each term, each step, published and held; of its containers those you may see."""
+    """A node's lent capacity: measured, each term and step, published, requested; only containers you may view."""
     services = api_of(request).services
     asked = NodeId.parse(node_id)
     name = services.queries.node(asked).node.kubernetes_node_name
@@ -57,13 +57,13 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
-    """Whether capacity is lent, by what policy, and the nodes about which there is something to say."""
+    """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
     return _colocation(api_of(request).services.capacities.view(NODES_SHOWN_MAX))
 
 
 @router.post("/colocation/end-containers", dependencies=[Depends(require_network)])
 async def end_containers(request: Request) -> models.ContainersEnded:
-    """End what still runs on lent capacity once that is switched off (PREEMPTED)."""
+    """Stop containers that still run on lent capacity after colocation was disabled (PREEMPTED)."""
     api = api_of(request)
     user = writer(request, api)
     return models.ContainersEnded(containers=await api.services.taking_back.end_containers(user))
@@ -74,9 +74,9 @@ async def evict(
     request: Request,
     node_id: NodePath,
     wanted: models.EvictRequest,
-    dry_run: Annotated[bool, Query(description="Change nothing; tell who would go.")] = False,
+    dry_run: Annotated[bool, Query(description="Change nothing; return what would be preempted.")] = False,
 ) -> models.Eviction:
-    """Leave a node less than it lends, until what is held fits: containers are on notice, then end (PREEMPTED)."""
+    """Reclaim a node's lent capacity until usage fits: containers get a preemption notice, then stop (PREEMPTED)."""
     api = api_of(request)
     user, asked = writer(request, api), NodeId.parse(node_id)
     api.services.queries.node(asked)
@@ -134,7 +134,11 @@ def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
         problems=[*report.problems] if report is not None else [],
         emergency=_emergency(found.emergency, seen) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
-        bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds if one.container in seen]
+        bounds=[
+            models.CapacityBound(**asdict(one), overwrites=one.put_back)
+            for one in report.bounds
+            if one.container in seen
+        ]
         if report is not None
         else [],
         pressure=_pressure(report.pressure) if report is not None else None,
@@ -193,6 +197,7 @@ def _colocation(found: ColocationView) -> models.Colocation:
         node_list=[_waiting(node) for node in found.nodes],
         refused_agents=_refused(found.refused),
         patches=found.patches,
+        overwrites=found.put_backs,
         put_backs=found.put_backs,
         limits=models.Limits(
             node_counts={state.value: count for state, count in found.limits_counts.items()},
@@ -204,12 +209,14 @@ def _colocation(found: ColocationView) -> models.Colocation:
 
 
 def _waiting(node: NodeCapacity) -> models.WaitingNode:
+    requested = {one.name: one.held for one in node.resources}
     return models.WaitingNode(
         kubernetes_node=node.kubernetes_node,
         state=node.state,
         why=node.why,
         published={one.name: one.published for one in node.resources if one.published is not None},
-        held={one.name: one.held for one in node.resources},
+        requested=requested,
+        held=requested,
     )
 
 

@@ -27,7 +27,7 @@ router = APIRouter(dependencies=[KNOWN])
 async def list_queues(
     request: Request, response: Response, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
 ) -> models.QueuePage:
-    """All queues with what their applications hold, by path.  The ETag is the version of what is said of them."""
+    """All queues with the usage of their applications, by path.  The ETag is the version of the queue configuration."""
     response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
     key = cursors.decoded("queues", cursor, str)
     root = await api_of(request).services.queries.queue(ROOT)
@@ -45,7 +45,7 @@ async def get_queue(
         str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
     ],
 ) -> models.Queue:
-    """One queue.  The ETag is the version of what is said of all queues."""
+    """One queue.  The ETag is the version of the queue configuration."""
     response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
     view = await api_of(request).services.queries.queue(path)
     if view is None:
@@ -55,7 +55,7 @@ async def get_queue(
 
 @router.get("/pools", tags=["queues"])
 async def list_pools(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> models.PoolPage:
-    """What queues draw on, by the name of its dialects: how much nodes lend of it, and what is used and free."""
+    """Pools, by the names of their dialects: size, used and free capacity, and the queues that use them."""
     key = cursors.decoded("pools", cursor, str)
     rest = [view for view in api_of(request).services.queries.pools() if key is None or view.name > str(key[0])]
     shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("pools", view.name))
@@ -70,8 +70,8 @@ async def list_nodes(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.NodePage:
-    """Nodes by id, those that are gone included unless `state` says otherwise: what each lends, what is used, and why
-    it is that much."""
+    """Nodes by id, with capacity, usage and the source of the figures; lost and decommissioned ones too, unless you
+    filter by `state`."""
     api = api_of(request)
     key = cursors.decoded("nodes", cursor, str, int)
     views = api.services.queries.nodes(NodeState[wanted.name] for wanted in state)
@@ -106,7 +106,7 @@ async def get_node(
         ),
     ],
 ) -> models.NodeDetails:
-    """One node with the containers on it that you may see."""
+    """One node with the containers on it that you may view."""
     api = api_of(request)
     asked = NodeId.parse(node_id)
     view = api.services.queries.node(asked)

@@ -46,4 +46,4 @@ def page(items: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> tuple
 
 
 def _invalid(cursor: str) -> InvalidValue:
-    return InvalidValue("cursor", cursor[:80], "the next_cursor of the page before, of the same list")
+    return InvalidValue("cursor", cursor[:80], "the next_cursor of the previous page of the same list")

@@ -20,11 +20,11 @@ def rendered(document: Document, kinds: Mapping[int, Kind]) -> str:
     """The whole page."""
     base = str(document["servers"][0]["url"])
     body = _words(document["info"]["description"])
-    body += f"<p>{link('/api/openapi.json', 'openapi.json')} is this page for programs.</p>"
+    body += f"<p>{link('/api/openapi.json', 'openapi.json')} is the machine-readable form of this page.</p>"
     operations = list(_operations(document))
     body += table(("Call", "What it does"), [(_anchor(base, op), text(_summary(op[2]))) for op in operations])
     body += "".join(_operation(base, *operation) for operation in operations)
-    body += "<h2>Problems</h2><p>An error is a problem of one of these kinds, as application/problem+json.</p>"
+    body += "<h2>Problems</h2><p>Errors are application/problem+json, of one of these kinds.</p>"
     body += table(
         ("Kind", "Status", "What to do"),
         [

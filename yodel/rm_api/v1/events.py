@@ -35,12 +35,14 @@ OfApplication = Annotated[
         description="Only of this application and its containers.",
     ),
 ]
-EventId = Query(pattern=EVENT_ID_PATTERN, description="As the header Last-Event-ID, for who cannot set it.")
-LastEventId = Header(alias="Last-Event-ID", pattern=EVENT_ID_PATTERN, description="Go on after this event.")
+EventId = Query(
+    pattern=EVENT_ID_PATTERN, description="Same as the header Last-Event-ID, for clients that cannot set it."
+)
+LastEventId = Header(alias="Last-Event-ID", pattern=EVENT_ID_PATTERN, description="Continue after this event.")
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Events without end. `application`, `container` and `node` hold an Event; `gap` says that "
-        "events after Last-Event-ID are forgotten (list anew); `cut` says why the stream ends.",
+        "description": "An endless stream. `application`, `container` and `node` carry an Event; `gap` means that "
+        "events after Last-Event-ID were dropped (list again); `cut` gives the reason why the stream ends.",
         "content": {stream.MEDIA_TYPE: {"schema": {"type": "string"}}},
     }
 }
@@ -54,7 +56,7 @@ async def list_events(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.EventPage:
-    """The last transitions that you may see, the newest first.  Ten thousand are remembered, until a restart."""
+    """The last transitions that you may view, newest first.  Ten thousand are kept, until a restart."""
     api = api_of(request)
     transitions = api.services.transitions
     key = cursors.decoded("events", cursor, int, int)
@@ -79,10 +81,10 @@ async def stream_events(
     last_event_id: Annotated[str | None, LastEventId] = None,
     after: Annotated[str | None, EventId] = None,
 ) -> Response:
-    """Transitions as they come (server-sent events), from now on, or from where you were.
+    """Transitions as they happen (server-sent events), from now on or after a given event.
 
-    A comment comes every 15 seconds of silence.  A stream that is not read ends; at most 64 are open,
-    16 of one user, or of one host without a name.
+    After 15 seconds without an event the server sends a comment.  A stream that is not read is closed.  At most 64 are
+    open, 16 of one user or, without a user name, of one host.
     """
     api = api_of(request)
     transitions = api.services.transitions
@@ -106,9 +108,9 @@ def _start(api: Api, asked: tuple[int, int] | None) -> tuple[int, bytes]:
         return transitions.last, b""
     epoch, sequence = asked
     if epoch != transitions.epoch:
-        return transitions.last, stream.gap("the ResourceManager was started anew; list what there is and go on")
+        return transitions.last, stream.gap("the ResourceManager was restarted; list again and continue")
     if not transitions.holds_after(sequence):
-        return transitions.last, stream.gap("events after it are forgotten; list what there is and go on")
+        return transitions.last, stream.gap("events after it were dropped; list again and continue")
     return sequence, b""
 
 

@@ -15,11 +15,13 @@ from yodel.domain.notices import NoticeReason
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
+DEPRECATED: dict[str, Any] = {"deprecated": True}
+"""A field by its old name, served for one release along with the right one."""
 EpochMs = Annotated[int, Field(ge=0, description="Milliseconds since 1970-01-01 UTC.")]
 
 
 class FinalStatus(StrEnum):
-    """What the application said, or was said to be, in the end."""
+    """The final status that the application reported, or that was recorded for it."""
 
     UNDEFINED = "UNDEFINED"
     SUCCEEDED = "SUCCEEDED"
@@ -50,7 +52,7 @@ class QueueStatus(StrEnum):
 
 
 class LogAggregation(StrEnum):
-    """How far the logs are on their way to where they stay."""
+    """The state of log aggregation."""
 
     DISABLED = "DISABLED"
     NOT_START = "NOT_START"
@@ -70,7 +72,7 @@ class EventKind(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Whose figure a node's capacity is."""
+    """Where a node's capacity comes from."""
 
     NODE_AGENT = "node agent"
     KUBERNETES_NODE = "kubernetes node"
@@ -78,7 +80,7 @@ class DecidedBy(StrEnum):
 
 
 class Model(BaseModel):
-    """Of all shapes: nothing unnamed goes in or out."""
+    """Base of all shapes: unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -90,7 +92,7 @@ class Page(Model, Generic[ItemT]):
     """A part of a list."""
 
     items: list[ItemT]
-    next_cursor: str | None = Field(description="Give it as `cursor`, with the same filters, for what follows.")
+    next_cursor: str | None = Field(description="Send it as `cursor`, with the same filters, for the next page.")
 
 
 class Amount(Model):
@@ -106,16 +108,16 @@ class ShuffleLine(Model):
 
     key: str
     value: str
-    why: str = Field(description="What it is for.")
-    source: str = Field(description="Which word of which queue says so.")
+    why: str = Field(description="Its purpose.")
+    source: str = Field(description="The queue property that sets it.")
 
 
 class Shuffle(Model):
-    """What the queue's words on remote shuffle came to, decided when the ApplicationMaster was about to be launched."""
+    """The result of the queue's shuffle properties, decided when the ApplicationMaster was launched."""
 
     service: str
-    queue: str = Field(description="The queue of the application at that moment.")
-    added: list[ShuffleLine] = Field(description="What was added to the ApplicationMaster's own settings as defaults.")
+    queue: str = Field(description="The queue of the application at that time.")
+    added: list[ShuffleLine] = Field(description="Settings that were added to the ApplicationMaster's own as defaults.")
     left_alone_because: str | None = Field(description="Why nothing was added.")
 
 
@@ -127,13 +129,15 @@ class Attempt(Model):
     state: AttemptState
     final_status: FinalStatus
     am_container_id: str | None = Field(description="Null for an unmanaged ApplicationMaster.")
-    am_host: str | None = Field(description="Where the ApplicationMaster serves clients; null until it registers.")
+    am_host: str | None = Field(
+        description="Host that the ApplicationMaster serves clients on; null until it registers."
+    )
     am_rpc_port: int | None
-    tracking_url: str | None = Field(description="As the ApplicationMaster gave it.")
+    tracking_url: str | None = Field(description="As registered by the ApplicationMaster.")
     started_ms: EpochMs
     finished_ms: EpochMs | None
     diagnostics: str
-    shuffle: Shuffle | None = Field(description="Null: its queue said nothing of remote shuffle.")
+    shuffle: Shuffle | None = Field(description="Null: its queue has no shuffle properties.")
 
 
 class ApplicationSummary(Model):
@@ -153,25 +157,27 @@ class ApplicationSummary(Model):
     launched_ms: EpochMs | None
     finished_ms: EpochMs | None
     elapsed_ms: int
-    attempts: int = Field(description="How many there have been.")
+    attempts: int = Field(description="Number of attempts so far.")
     used: Amount
     running_containers: int = Field(description="Containers with a node.")
-    starting_containers: int = Field(description="Containers whose pods have no node yet.")
-    pending_containers: int = Field(description="Containers asked for, and not planned.")
+    starting_containers: int = Field(description="Containers whose pods are created and not scheduled to a node yet.")
+    pending_containers: int = Field(description="Requested containers that have not been allocated.")
     tracking_url: str | None = Field(description="The application's own pages, through the web proxy.")
 
 
 class Application(ApplicationSummary):
-    """An application with what only it itself is asked for."""
+    """An application with all its details."""
 
-    diagnostics: str = Field(description="Why it ended, or what it waits for.")
+    diagnostics: str = Field(description="Why it ended, or why it is waiting.")
     pending: Amount
     starting: Amount
-    reserved: Amount = Field(description="Free on nodes that are held for it.")
+    reserved: Amount = Field(description="Free capacity on nodes that are reserved for it.")
     memory_mib_seconds: int
     vcore_seconds: int
-    preempted_containers: int = Field(description="Containers that were taken back from it, ApplicationMasters too.")
-    preempted: Amount = Field(description="Their sizes together.")
+    preempted_containers: int = Field(
+        description="Number of its containers that were preempted, ApplicationMasters included."
+    )
+    preempted: Amount = Field(description="Their total size.")
     is_unmanaged: bool
     max_attempts: int
     node_label: str
@@ -189,28 +195,28 @@ class Pod(Model):
     phase: str | None = Field(description="Pending, Running, Succeeded, Failed or Unknown; null when there is no pod.")
     kubernetes_node: str | None
     is_ready: bool | None
-    reason: str | None = Field(description="Kubernetes' word for why it is as it is: Evicted, ErrImagePull, …")
+    reason: str | None = Field(description="Kubernetes' reason: Evicted, ErrImagePull, …")
     message: str | None
 
 
 class Logs(Model):
-    """Where a container's log lines are: with its node agent, and when they are aggregated with any."""
+    """Locations of a container's logs: its node agent, and once they are aggregated any node agent."""
 
     page_url: str = Field(description="For a browser.")
     files_url: str = Field(description="YARN's NodeManager REST: the files; one of them at `files_url/NAME`.")
     aggregated_url: str | None = Field(
-        description="As a history server's REST, from a node agent that is up: the files once they are aggregated; one "
-        "of them at the same URL with `/NAME` before the `?`.  Null while no node is up."
+        description="History server REST of a running node agent: the files once they are aggregated; one of them at "
+        "the same URL with `/NAME` before the `?`.  Null while no node is running."
     )
 
 
 class Notice(Model):
-    """Containers that are to go."""
+    """A preemption notice for containers."""
 
     reason: NoticeReason
-    text: str = Field(description="How many, why, and when they are ended.")
+    text: str = Field(description="How many, why, and when they will be stopped.")
     containers: int
-    left_s: float | None = Field(description="Until the last of them is ended; null: nobody ends them.")
+    left_s: float | None = Field(description="Seconds until the last of them is stopped; null: no deadline.")
 
 
 class Container(Model):
@@ -227,16 +233,16 @@ class Container(Model):
     node_id: str | None
     created_ms: EpochMs
     finished_ms: EpochMs | None
-    exit_status: int | None = Field(description="YARN's exit status; null while it lives.")
+    exit_status: int | None = Field(description="YARN's exit status; null until it completes.")
     diagnostics: str
-    waits_for: str | None = Field(description="Why it does not run yet, in Kubernetes' words.")
-    notice: Notice | None = Field(description="That it is to go; null: it stays.")
+    waits_for: str | None = Field(description="Why it is not running yet, as reported by Kubernetes.")
+    notice: Notice | None = Field(description="Its preemption notice; null: none.")
     pod: Pod
     logs: Logs | None = Field(description="Null while it has no node.")
 
 
 class ContainerLogs(Model):
-    """Where the log lines of one container are."""
+    """Locations of one container's logs."""
 
     container_id: str
     is_am: bool
@@ -247,44 +253,44 @@ class ContainerLogs(Model):
 
 
 class KillRequest(Model):
-    """Why; it becomes a part of the application's diagnostics."""
+    """The reason, added to the application's diagnostics."""
 
     diagnostics: str = Field(default="", max_length=DIAGNOSTICS_LENGTH_MAX)
 
 
 class Killed(Model):
-    """What became of it so far."""
+    """The state of the kill."""
 
     id: str
     state: ApplicationState
     has_ended: bool = Field(description="False while its containers are being stopped.")
-    had_ended: bool = Field(description="It had ended before, and nothing was changed.")
+    had_ended: bool = Field(description="It had already ended; nothing was changed.")
 
 
 class Enforcement(StrEnum):
-    """Whether limits of queues count."""
+    """Whether limits of queues are enforced."""
 
     OBSERVE = "observe"
     LIMIT = "limit"
 
 
 class ShuffleWord(Model):
-    """A word of a queue on remote shuffle."""
+    """A shuffle property of a queue."""
 
-    property: str = Field(description="By its name after the queue's path.")
+    property: str = Field(description="Its name after the queue's path.")
     value: str
-    queue: str = Field(description="Which queue says it: this or one above.")
+    queue: str = Field(description="The queue that sets it: this one or a parent.")
 
 
 class Removal(Model):
-    """The version of the queues that does not name one any more, and whose it was."""
+    """The version of the queues that removes a queue, and its author."""
 
     version: int
     author: str
 
 
 class EndpointState(StrEnum):
-    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: it was not looked at often enough."""
+    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: not probed often enough yet."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -299,92 +305,111 @@ class ShuffleEndpoint(Model):
 
 
 class Queue(Model):
-    """A queue and what its applications hold."""
+    """A queue and the usage of its applications."""
 
     path: str
     name: str
     parent: str | None
     is_leaf: bool
     state: QueueStatus
-    to_be_removed: Removal | None = Field(description="It goes when the last application has left; null: it stays.")
-    capacity: str = Field(description="As it was said: `30`, `3w` or `[memory=10240,vcores=12]`.")
+    to_be_removed: Removal | None = Field(
+        description="It is removed when its last application has finished; null: it stays."
+    )
+    capacity: str = Field(description="As configured: `30`, `3w` or `[memory=10240,vcores=12]`.")
     maximum_capacity: str = Field(description="Likewise.")
-    capacity_percent: float = Field(description="Of the parent; of a share that is said by resource, its largest part.")
+    capacity_percent: float = Field(description="Of the parent; if configured by resource, the largest percentage.")
     maximum_capacity_percent: float = Field(description="Of the parent's maximum, likewise.")
     weight: float | None = Field(description="Among its siblings; null: the capacity was given in percent.")
     guaranteed: Amount = Field(
-        description="What it gets back when it wants it: as containers of others end, or by preemption."
+        description="What it gets when it needs it, as containers of others end or by preemption."
     )
-    maximum: Amount = Field(description="No container starts that would bring it above this.")
-    enforcement: Enforcement = Field(description="Whether limits count; `observe`: they are shown only.")
-    is_preemptable: bool = Field(description="What it holds above its guarantee may be asked back by preemption.")
-    is_intra_queue_preemptable: bool = Field(description="Its applications of a lower priority give to others.")
-    is_over_maximum: bool = Field(description="It holds more: limits were lowered, nodes went, or nothing limits.")
-    user_limit_factor: float | None = Field(description="Of the guarantee, what one user may hold; -1: no limit.")
-    minimum_user_limit_percent: float | None = Field(description="Of the queue, what each active user may have.")
-    maximum_applications: int | None = Field(description="Applications that may be under way; of leaves.")
-    priority: int = Field(description="The higher is served first, where the parent serves by `priority-utilization`.")
+    maximum: Amount = Field(description="No container starts that would exceed this.")
+    enforcement: Enforcement = Field(description="Whether limits are enforced; `observe`: they are only shown.")
+    is_preemptable: bool = Field(description="Its usage above the guarantee can be preempted.")
+    is_intra_queue_preemptable: bool = Field(
+        description="Its lower-priority applications can be preempted for others in it."
+    )
+    is_over_maximum: bool = Field(
+        description="Usage exceeds it: it was lowered, nodes left, or limits are not enforced."
+    )
+    user_limit_factor: float | None = Field(
+        description="Multiple of the guarantee that one user may use; -1: no limit."
+    )
+    minimum_user_limit_percent: float | None = Field(description="Minimum share of the queue for each active user.")
+    maximum_applications: int | None = Field(description="Maximum number of unfinished applications, of leaf queues.")
+    priority: int = Field(description="Higher is served first, if the parent's policy is `priority-utilization`.")
     ordering_policy: str = Field(
-        description="Of a leaf `fifo` or `fair`, of a parent `utilization` or `priority-utilization`."
+        description="`fifo` or `fair` for a leaf, `utilization` or `priority-utilization` for a parent."
     )
     maximum_parallel_applications: int | None = Field(
-        description="Applications that may run at once in it and below; null: no limit."
+        description="Maximum number of running applications in it and below; null: no limit."
     )
     used: Amount
     used_percent: float = Field(
-        description="Of what the queue is guaranteed, the largest part of all types; of containers with a node."
+        description="Usage of containers with a node in percent of the guarantee; the largest of all resource types."
     )
-    starting: Amount = Field(description="Containers whose pods have no node yet: they count for limits.")
+    starting: Amount = Field(
+        description="Containers whose pods are not scheduled to a node yet; they count for limits."
+    )
     pending: Amount
-    reserved: Amount = Field(description="Free on nodes that are held for its applications.")
+    reserved: Amount = Field(description="Free capacity on nodes that are reserved for its applications.")
     running_applications: int
     pending_applications: int
     containers: int
     starting_containers: int
     pending_containers: int
-    users: list[str] = Field(description="Of applications that have not ended.")
+    users: list[str] = Field(description="Users with unfinished applications.")
     maximum_lifetime_seconds: int | None
     default_lifetime_seconds: int | None
-    shuffle: list[ShuffleWord] = Field(description="What it says of remote shuffle, and what queues above it say.")
+    shuffle: list[ShuffleWord] = Field(description="Its shuffle properties, inherited ones included.")
     shuffle_endpoints: list[ShuffleEndpoint] = Field(
-        description="Of its shuffle service, as looked at every ten seconds: down after two failures, up after one "
-        "success."
+        description="Of its shuffle service, probed every 10 s: down after two failures, up after one success."
     )
 
 
 class Load(Model):
-    """What is really used, as measured."""
+    """Measured usage."""
 
     memory_mib: int
     cpu_cores: float
 
 
 class Measured(Model):
-    """By the node agent, at its last heartbeat."""
+    """Measured by the node agent, as of its last heartbeat."""
 
     containers: Load
     node: Load
 
 
 class Pool(Model):
-    """What the pods of some queues draw on: a pair of resources that nodes lend."""
+    """The capacity of all nodes under one pair of resource names, shared by the queues that use them."""
 
-    name: str = Field(description="Of its dialects.")
+    name: str = Field(description="The names of its dialects.")
     dialects: list[str]
-    resources: list[str] = Field(description="Kubernetes' names of what it is of: of cores, and of memory.")
-    size: Amount = Field(description="What its nodes lend at the moment.")
+    resources: list[str] = Field(description="Kubernetes' resource names for cores and memory.")
+    size: Amount = Field(description="Current capacity of its nodes.")
     used: Amount
-    free: Amount = Field(description="Counted node by node: one that lends less than is held there has nothing.")
-    nodes: int = Field(description="That can be used and publish these resources, be it nothing of them.")
-    queues: list[str] = Field(description="Children of root; those below them draw on the same.")
+    free: Amount = Field(description="Sum over nodes; a node with more used than its capacity counts as 0.")
+    nodes: int = Field(description="Usable nodes that publish these resources, possibly with an amount of 0.")
+    queues: list[str] = Field(description="Children of root; queues below them use the same pool.")
 
 
 class PoolPage(Page[Pool]):
     """Pools by name."""
 
 
+class Allocation(Model):
+    """The node's capacity for containers, how much of it is used and free, and where the figure comes from."""
+
+    allocatable: Amount
+    used: Amount
+    free: Amount
+    decided_by: DecidedBy
+    source: str
+
+
 class Lending(Model):
-    """What the node lends to YARN at the moment, how much of it is taken, and why it is that much."""
+    """Deprecated: use Allocation."""
 
     lent: Amount
     used: Amount
@@ -394,7 +419,7 @@ class Lending(Model):
 
 
 class Node(Model):
-    """A node agent and the machine it stands for."""
+    """A node agent and its machine."""
 
     id: str
     host: str
@@ -405,11 +430,12 @@ class Node(Model):
     http_address: str | None
     version: str
     health_report: str
-    last_health_ms: EpochMs | None = Field(description="When it registered, or its health last changed.")
-    last_heartbeat_ms: EpochMs | None = Field(description="Of a node that is in contact.")
+    last_health_ms: EpochMs | None = Field(description="Time of its registration, or of the last change of its health.")
+    last_heartbeat_ms: EpochMs | None = Field(description="Null: the node is not connected.")
     containers: int
-    capacity: Amount = Field(description="What counts as the node's size, whether it is lent at the moment or not.")
-    lending: Lending
+    capacity: Amount = Field(description="The node's total capacity, whether it is allocatable now or not.")
+    allocation: Allocation
+    lending: Lending = Field(description="Deprecated: use `allocation`.", json_schema_extra=DEPRECATED)
     measured: Measured | None
 
 
@@ -427,7 +453,7 @@ class NodeContainer(Model):
 
 
 class NodeDetails(Node):
-    """A node with what runs there, as far as the caller may see it."""
+    """A node with the containers on it that the caller may view."""
 
     container_list: list[NodeContainer] = Field(description="At most 1000.")
 
@@ -439,8 +465,8 @@ class Event(Model):
     at_ms: EpochMs
     kind: EventKind
     subject: str = Field(description="The id of the application, container or node.")
-    before: str | None = Field(description="The state that was left; null for what is new.")
-    after: str | None = Field(description="The state that was entered; null for what the ResourceManager forgot.")
+    before: str | None = Field(description="The state before; null for a new one.")
+    after: str | None = Field(description="The state after; null for one that the ResourceManager has removed.")
     application_id: str | None
     user: str | None
     queue: str | None
@@ -450,7 +476,7 @@ class Event(Model):
 
 
 class FieldError(Model):
-    """What is wrong with one parameter or field."""
+    """An error in one parameter or field."""
 
     where: str
     message: str
@@ -476,7 +502,7 @@ class ContainerPage(Page[Container]):
 
 
 class LogsPage(Page[ContainerLogs]):
-    """A part of the list of where an application's logs are."""
+    """A part of the list of an application's log locations."""
 
 
 class QueuePage(Page[Queue]):

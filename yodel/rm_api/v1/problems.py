@@ -22,8 +22,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.errors import (
     AccessDenied,
+    ChangeNotFound,
     InvalidQueues,
     InvalidValue,
+    NodeNotFound,
     NoSuchQueue,
     NotFound,
     NotSupported,
@@ -31,6 +33,7 @@ from yodel.errors import (
     Refused,
     StaleVersion,
     Unavailable,
+    WindowNotFound,
     YodelError,
 )
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError, failed
@@ -62,23 +65,33 @@ class Kind:
 
 
 KINDS: Mapping[int, Kind] = {
-    400: Kind("invalid-request", "The request is not valid", "Look at `errors`, and at the description of the call."),
-    401: Kind("not-authenticated", "Nobody knows who you are", "Say who you are with ?user.name=YOU."),
-    403: Kind("forbidden", "You may not do this", "Ask its owner, or an administrator of the cluster."),
-    404: Kind("not-found", "There is no such thing", "List what there is; what ended long ago is forgotten."),
-    405: Kind("method-not-allowed", "This cannot be done to it", "The header Allow names what can."),
-    406: Kind("not-acceptable", "Nothing that you accept is served", "Accept application/json."),
-    409: Kind("conflict", "Not in its present state", "Look at its state first."),
-    412: Kind("stale", "Somebody changed it meanwhile", "Look at it anew, and send the new ETag as If-Match."),
-    413: Kind("too-large", "The request is too large", f"Bodies hold at most {BODY_BYTES_MAX} bytes."),
-    415: Kind("unsupported-media-type", "The body is of a type that is not read", "Send application/json."),
-    428: Kind("unconditional", "Say what it is made from", "Send the ETag of what you looked at as If-Match."),
-    503: Kind("unavailable", "Not at the moment", "Try again after what the header Retry-After says."),
-    500: Kind("internal-error", "A bug of the ResourceManager", "The log of the ResourceManager has the trace."),
+    400: Kind("invalid-request", "Invalid request", "See `errors`, and the description of the call."),
+    401: Kind("not-authenticated", "Authentication required", "Add ?user.name=YOU or a delegation token."),
+    403: Kind("forbidden", "Access denied", "Ask the owner, or an administrator of the cluster."),
+    404: Kind(
+        "not-found",
+        "Not found",
+        "List applications with `yodel app list`; finished ones are kept only up to `completed_max`.",
+    ),
+    405: Kind("method-not-allowed", "Method not allowed", "The header Allow lists the allowed methods."),
+    406: Kind("not-acceptable", "No acceptable media type", "Accept application/json."),
+    409: Kind("conflict", "Conflicts with the current state", "Check the current state first."),
+    412: Kind("stale", "Precondition failed: changed by someone else", "Read it again, and send its ETag as If-Match."),
+    413: Kind("too-large", "Request too large", f"A body has at most {BODY_BYTES_MAX} bytes."),
+    415: Kind("unsupported-media-type", "Unsupported media type", "Send application/json."),
+    428: Kind("unconditional", "If-Match required", "Send the ETag that you read as If-Match."),
+    503: Kind("unavailable", "Temporarily unavailable", "Try again after the seconds in the header Retry-After."),
+    500: Kind("internal-error", "Internal error", "See the stack trace in the log of the ResourceManager."),
 }
 """By status: there is one kind for each."""
-_QUEUES = "List the queues, and name one by its path, as root.default."
-HINTS: Mapping[type[YodelError], str] = {QueueNotFound: _QUEUES, NoSuchQueue: _QUEUES}
+_QUEUES = "List the queues with `yodel queue list`; give a path, e.g. root.default."
+HINTS: Mapping[type[YodelError], str] = {
+    QueueNotFound: _QUEUES,
+    NoSuchQueue: _QUEUES,
+    NodeNotFound: "List the nodes with `yodel node list`.",
+    WindowNotFound: "List the queue's windows with `yodel queue window list QUEUE`.",
+    ChangeNotFound: "List the versions with `yodel queue history`.",
+}
 """Of errors for which the hint of their kind would lead astray."""
 
 

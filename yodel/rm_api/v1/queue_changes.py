@@ -49,14 +49,14 @@ def _expected(
         str | None,
         Header(
             pattern=r'^(\*|"[1-9][0-9]{0,17}")$',
-            description='The ETag of the answer that the change is made from, as `"7"`; `*`: any.',
+            description='The ETag of the version that the change is based on, e.g. `"7"`; `*`: any.',
         ),
     ] = None,
-    dry_run: Annotated[bool, Query(description="Change nothing; tell what would be.")] = False,
+    dry_run: Annotated[bool, Query(description="Change nothing; return what would change.")] = False,
 ) -> tuple[int | None, bool]:
     """The version, None for any, and whether nothing is to be changed."""
     if if_match is None and not dry_run:
-        text = 'The header If-Match has to say which version of the queues the change is made from, as "7"'
+        text = 'The header If-Match is required: the version of the queues that the change is based on, e.g. "7"'
         raise HTTPException(HTTPStatus.PRECONDITION_REQUIRED, text)
     if if_match is None or if_match == "*":
         return None, dry_run
@@ -75,7 +75,7 @@ ADMINISTERED = [Depends(require_network)]
 async def create_queue(
     request: Request, response: Response, body: models.QueueCreation, since: From
 ) -> models.QueuesChanged:
-    """Make a queue."""
+    """Create a queue."""
     update = ConfUpdate(added=[_edit(body)], updated=list(map(_edit, body.change)))
     return await changed(request, response, assembling(update), since, body.reason)
 
@@ -84,7 +84,7 @@ async def create_queue(
 async def change_queues(
     request: Request, response: Response, body: models.QueuesEdit, since: From
 ) -> models.QueuesChanged:
-    """Change several queues at once: shares of siblings add up before and after."""
+    """Change several queues at once: capacities of siblings add up before and after."""
     update = ConfUpdate(
         removed=body.delete,
         added=list(map(_edit, body.create)),
@@ -109,9 +109,9 @@ async def delete_queue(
     response: Response,
     path: QueuePath,
     since: From,
-    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Why; it is kept with the change.")] = "",
+    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Reason, recorded with the change.")] = "",
 ) -> models.QueuesChanged:
-    """Remove a queue with all below it: stopped, and without applications under way."""
+    """Delete a queue and all queues below it, which must be stopped and have no unfinished applications."""
     wanted = assembling(ConfUpdate(removed=[_path(api_of(request), path)]))
     return await changed(request, response, wanted, since, reason)
 
@@ -120,7 +120,7 @@ async def delete_queue(
 async def move_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueMove, since: From
 ) -> models.QueuesChanged:
-    """Move or rename a queue with all below it: stopped, and without applications under way."""
+    """Move or rename a queue and all queues below it, which must be stopped and have no unfinished applications."""
     source = _path(api_of(request), path)
     update = ConfUpdate(updated=list(map(_edit, body.change)))
     return await changed(request, response, moving(source, body.to, update), since, body.reason)
@@ -128,7 +128,7 @@ async def move_queue(
 
 @router.get("/queue-configuration")
 async def get_configuration(request: Request, response: Response) -> models.QueueConfiguration:
-    """All that is said of the queues, as in capacity-scheduler.xml."""
+    """The whole queue configuration, as in capacity-scheduler.xml."""
     is_read, service = _read_by(request), api_of(request).services.scheduler_conf
     version, properties = service.version, dict(service.properties())
     if is_read is not None:
@@ -160,7 +160,7 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
     },
 )
 async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
-    """Put these properties in the place of all that is said of the queues.  What Hadoop ignores is left out."""
+    """Replace the whole queue configuration with these properties.  Properties that Hadoop ignores are left out."""
     api = api_of(request)
     api.services.scheduler_conf.require_administrator(writer(request, api))
     body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
@@ -168,7 +168,9 @@ async def replace_configuration(request: Request, response: Response, since: Fro
     if unknown := sorted(set(body) - {"properties", "reason"}):
         raise InvalidValue("body", unknown[0][:80], "properties and reason")
     if not isinstance(properties, dict) or not all(isinstance(text, str) for text in properties.values()):
-        raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
+        raise InvalidValue(
+            "properties", type(properties).__name__, "an object of full property names and string values"
+        )
     if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
         raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
     left_out: dict[str, str] = {}
@@ -188,7 +190,7 @@ async def list_changes(
     limit: Annotated[int, Query(ge=1, le=HISTORY_LIMIT_MAX, description="At most this many items.")] = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.QueueChangePage:
-    """What was changed of the queues, the newest first."""
+    """Changes of the queues, newest first."""
     is_read = _read_by(request)
     key = cursors.decoded("queue-history", cursor, int)
     found = await _told(api_of(request), None if key is None else int(key[0]), limit + 1, is_read)
@@ -214,7 +216,7 @@ async def get_change(request: Request, version: Version) -> models.QueueChange:
 async def revert(
     request: Request, response: Response, version: Version, body: models.Revert, since: From
 ) -> models.QueuesChanged:
-    """Make the queues what they were at a version; the history goes on."""
+    """Restore the queues as they were at a version, as a new version."""
     api = api_of(request)
     api.services.scheduler_conf.require_administrator(writer(request, api))
     now, properties = await api.services.scheduler_conf.as_of(version)

@@ -13,20 +13,20 @@ NAME_LENGTH_MAX = 2_000
 Text = Annotated[str, StringConstraints(max_length=NAME_LENGTH_MAX)]
 Properties = Annotated[
     dict[str, str | None],
-    Field(description="By their names after the queue's path, as `maximum-capacity`; null takes one away."),
+    Field(description="By their names after the queue's path, e.g. `maximum-capacity`; null removes one."),
 ]
-Reason = Annotated[str, Field(max_length=REASON_LENGTH_MAX, description="Why; it is kept with the change.")]
+Reason = Annotated[str, Field(max_length=REASON_LENGTH_MAX, description="Reason, recorded with the change.")]
 
 
 class QueueEdit(Model):
-    """A queue and properties of it."""
+    """A queue and some of its properties."""
 
-    path: Text = Field(description="Its whole path.", examples=["root.etl"])
+    path: Text = Field(description="Its full path.", examples=["root.etl"])
     properties: Properties = Field(default_factory=dict)
 
 
 class QueueCreation(QueueEdit):
-    """A queue to make, and what has to change beside it so that shares add up."""
+    """A queue to create, and other queues to change with it so that capacities add up."""
 
     change: list[QueueEdit] = Field(default_factory=list)
     reason: Reason = ""
@@ -40,35 +40,35 @@ class QueueSetting(Model):
 
 
 class QueueMove(Model):
-    """Where a queue goes, with all below it, and what has to change beside it so that shares add up."""
+    """The new path of a queue, and other queues to change with it so that capacities add up."""
 
-    to: Text = Field(description="The whole new path.")
+    to: Text = Field(description="The full new path.")
     change: list[QueueEdit] = Field(default_factory=list)
     reason: Reason = ""
 
 
 class QueuesEdit(Model):
-    """Changes of several queues that are made together or not at all."""
+    """Changes of several queues, made atomically."""
 
     create: list[QueueEdit] = Field(default_factory=list)
     change: list[QueueEdit] = Field(default_factory=list)
     delete: list[Text] = Field(default_factory=list)
     scheduler: dict[str, str | None] = Field(
-        default_factory=dict, description="Of the whole scheduler, by full names; null takes one away."
+        default_factory=dict, description="Properties of the whole scheduler, by full names; null removes one."
     )
     reason: Reason = ""
 
 
 class Revert(Model):
-    """Why a version comes back."""
+    """Why a version is restored."""
 
     reason: Reason = ""
 
 
 class PropertyChange(Model):
-    """One property; null: it was not there, or is not any more."""
+    """A changed property; null: not set."""
 
-    property: str = Field(description="By its full name.")
+    property: str = Field(description="Its full name.")
     before: str | None
     after: str | None
 
@@ -76,12 +76,12 @@ class PropertyChange(Model):
 class QueueChange(Model):
     """A change of the queues."""
 
-    version: int = Field(description="Of the queues after it.")
+    version: int = Field(description="Version of the queues after the change.")
     author: str
     time_ms: EpochMs
     reason: str
-    change_count: int = Field(description="Properties that changed.")
-    changes: list[PropertyChange] = Field(description="The first of them, by name.")
+    change_count: int = Field(description="Number of changed properties.")
+    changes: list[PropertyChange] = Field(description="The first changed properties, by name.")
 
 
 class QueueChangePage(Page[QueueChange]):
@@ -89,40 +89,43 @@ class QueueChangePage(Page[QueueChange]):
 
 
 class Loser(Model):
-    """An application that containers are asked back of."""
+    """An application that loses containers by preemption."""
 
     application: str
     containers: int
 
 
 class OverMaximum(Model):
-    """A queue that holds more than it may have after the change: nothing starts until it fits.  Where queues give back,
-    ``losers`` lose containers for it; otherwise nothing is ended."""
+    """A queue whose usage exceeds its new maximum: no new containers start until usage drops.  With preemption,
+    ``losers`` lose containers; otherwise nothing is stopped."""
 
     path: str
     used: Amount
     maximum: Amount
     losers: list[Loser] = Field(
-        description="The first applications that lose containers; those that the caller may see."
+        description="The first applications that lose containers, of those that the caller may view."
     )
-    more_losers: int = Field(description="Applications that lose containers and are not named.")
-    ends_after_seconds: float | None = Field(description="When the first containers end; null: nothing is ended.")
+    more_losers: int = Field(description="Number of further applications that lose containers.")
+    ends_after_seconds: float | None = Field(description="When the first containers are stopped; null: none are.")
 
 
 class QueuesChanged(QueueChange):
-    """What was changed, or what would be."""
+    """What was changed, or would be."""
 
     is_dry_run: bool = Field(description="Nothing was changed.")
-    is_needed: bool = Field(description="Something is different; otherwise there is no new version.")
-    warnings: list[str] = Field(description="What could not be found out, and might stand in the way.")
-    over_maximum: list[OverMaximum] = Field(description="The first of the queues that hold too much, by path.")
+    is_needed: bool = Field(description="False: no change, and no new version.")
+    warnings: list[str] = Field(description="What could not be checked, and may cause problems.")
+    over_maximum: list[OverMaximum] = Field(
+        description="The first queues whose usage exceeds their new maximum, by path."
+    )
     left_out: list[str] = Field(
-        default_factory=list, description="Properties of a whole configuration that Hadoop ignores, each with why."
+        default_factory=list,
+        description="Properties of a whole configuration that Hadoop ignores, each with the reason.",
     )
 
 
 class QueueConfiguration(Model):
-    """All that is said of the queues and of the scheduler."""
+    """The whole configuration of the queues and the scheduler."""
 
     version: int
     properties: dict[str, str] = Field(description="By full names, as in capacity-scheduler.xml.")

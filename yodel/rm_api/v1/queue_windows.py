@@ -33,36 +33,40 @@ Count = Annotated[int, Field(ge=0, le=_NUMBER_MAX)]
 
 
 class WindowSaid(Model):
-    """When a queue may hold less, and how much."""
+    """A schedule on which a queue has a lower maximum."""
 
-    cron: models.Text = Field(description="Five fields of crontab(5).", examples=["0 8 * * 1-5"])
-    time_zone: models.Text = Field(default="UTC", description="The clock that is meant.", examples=["Europe/Berlin"])
-    duration_s: Count = Field(description="How long it stays open.")
-    maximum_capacity_percent: float = Field(ge=0, le=100, description="Of the parent's maximum, meanwhile.")
-    stop_new_before_s: Count = Field(default=0, description="So long before it opens nothing starts any more.")
+    cron: models.Text = Field(description="When it opens: five crontab(5) fields.", examples=["0 8 * * 1-5"])
+    time_zone: models.Text = Field(default="UTC", description="Time zone of `cron`.", examples=["Europe/Berlin"])
+    duration_s: Count = Field(description="How long it stays open, seconds.")
+    maximum_capacity_percent: float = Field(
+        ge=0, le=100, description="The queue's maximum while it is open, in percent of the parent's."
+    )
+    stop_new_before_s: Count = Field(
+        default=0, description="Start no new containers this long before it opens, seconds."
+    )
     give_back_stages: Count = Field(
-        default=STAGES_DEFAULT, description="Parts in which is asked back what is above; 0: nothing is."
+        default=STAGES_DEFAULT, description="Number of steps in which excess usage is preempted; 0: do not preempt."
     )
 
 
 class WindowChange(WindowSaid):
-    """What a window is from now on."""
+    """The new definition of a window."""
 
     reason: models.Reason = ""
 
 
 class WindowCreation(WindowChange):
-    """A window to make."""
+    """A window to create."""
 
     name: models.Text
 
 
 class QueueWindow(WindowSaid):
-    """A window as it is, and what it is now."""
+    """A window and its current state."""
 
     name: str
     is_open: bool
-    is_near: bool = Field(description="It opens soon, and nothing new starts.")
+    is_near: bool = Field(description="It opens soon, and no new containers start.")
     begins_ms: EpochMs | None = Field(description="When it opens next; null while it is open.")
     ends_ms: EpochMs | None = Field(description="When it closes; null while it is closed.")
 
@@ -73,7 +77,7 @@ class QueueWindowPage(Page[QueueWindow]):
 
 @router.get("/queues/{path}/windows")
 async def list_windows(request: Request, response: Response, path: QueuePath) -> QueueWindowPage:
-    """The windows of a queue, by name.  The ETag is the version of what is said of all queues."""
+    """The windows of a queue, by name.  The ETag is the version of the queue configuration."""
     services, queue = api_of(request).services, _queue(request, path)
     response.headers["ETag"] = etag(services.scheduler_conf.version)
     items = [
@@ -99,12 +103,12 @@ async def list_windows(request: Request, response: Response, path: QueuePath) ->
 async def add_window(
     request: Request, response: Response, path: QueuePath, body: WindowCreation, since: From
 ) -> models.QueuesChanged:
-    """Make a window."""
+    """Create a window."""
     queue = _queue(request, path)
     if not is_name(body.name):
         raise InvalidValue("name", body.name[:80], "1 to 128 letters, digits, _ and -")
     if any(window.name == body.name for window in queue.windows):
-        raise Refused(f"Queue {queue.path} has a window {body.name} already")
+        raise Refused(f"Queue {queue.path} already has a window {body.name}")
     return await changed(request, response, assembling(_update(queue.path, body.name, body)), since, body.reason)
 
 
@@ -112,7 +116,7 @@ async def add_window(
 async def replace_window(
     request: Request, response: Response, path: QueuePath, name: Name, body: WindowChange, since: From
 ) -> models.QueuesChanged:
-    """Put this in the place of what is said of a window."""
+    """Replace a window."""
     queue = _having(request, path, name)
     return await changed(request, response, assembling(_update(queue.path, name, body)), since, body.reason)
 
@@ -124,9 +128,9 @@ async def remove_window(
     path: QueuePath,
     name: Name,
     since: From,
-    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Why; it is kept with the change.")] = "",
+    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Reason, recorded with the change.")] = "",
 ) -> models.QueuesChanged:
-    """Take a window away."""
+    """Remove a window."""
     queue = _having(request, path, name)
     return await changed(request, response, assembling(_update(queue.path, name, None)), since, reason)
 

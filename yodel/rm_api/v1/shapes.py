@@ -293,24 +293,23 @@ def node_details(view: NodeView, runtime: NodeRuntime | None, containers: Sequen
     return models.NodeDetails(**_node(view, runtime), container_list=[_node_container(row) for row in containers])
 
 
-def lending(view: NodeView) -> models.Lending:
+def allocation(view: NodeView) -> models.Allocation:
     """What there is for YARN on the node at the moment, and where the figure comes from."""
     row, is_ordered = view.node, view.node.ordered_capability != NOT_ORDERED
     if row.state is NodeState.RUNNING:
-        lent = row.capability
-        why = _why(view, is_ordered=is_ordered)
+        total, source = row.capability, _source(view, is_ordered=is_ordered)
     elif row.state is NodeState.DECOMMISSIONING:
-        lent, why = view.used, "the node is leaving: what runs there may end, nothing is placed there any more"
+        total, source = view.used, "decommissioning: running containers may finish, no new containers"
     else:
-        lent, why = NONE, f"nothing: the node is {row.state.name}"
+        total, source = NONE, f"none: the node is {row.state.name}"
     if row.health_report and row.state is not NodeState.RUNNING:
-        why = f"{why} ({row.health_report})"
-    return models.Lending(
-        lent=amount(lent),
+        source = f"{source} ({row.health_report})"
+    return models.Allocation(
+        allocatable=amount(total),
         used=amount(view.used),
-        free=amount((lent - view.used).at_least_zero()),
+        free=amount((total - view.used).at_least_zero()),
         decided_by=_decided_by(view, is_ordered=is_ordered),
-        why=why,
+        source=source,
     )
 
 
@@ -320,16 +319,17 @@ def _decided_by(view: NodeView, *, is_ordered: bool) -> models.DecidedBy:
     return models.DecidedBy.KUBERNETES_NODE if view.published else models.DecidedBy.NODE_AGENT
 
 
-def _why(view: NodeView, *, is_ordered: bool) -> str:
-    published = f"what its Kubernetes node publishes: {', '.join(view.published)}"
+def _source(view: NodeView, *, is_ordered: bool) -> str:
+    published = f"published by its Kubernetes node: {', '.join(view.published)}"
     if not is_ordered:
-        return published if view.published else "what its node agent registered"
+        return published if view.published else "registered by node agent"
     most = f", at most {published}" if view.published else ""
-    return f"ordered by an administrator, whatever its node agent registers{most}"
+    return f"set by an administrator{most}"
 
 
 def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:
     row, load = view.node, runtime.load if runtime is not None else None
+    found = allocation(view)
     return {
         "id": str(row.id),
         "host": row.id.host,
@@ -344,7 +344,14 @@ def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:
         "last_heartbeat_ms": runtime.last_seen_ms or None if runtime is not None else None,
         "containers": view.containers,
         "capacity": amount(row.capability),
-        "lending": lending(view),
+        "allocation": found,
+        "lending": models.Lending(
+            lent=found.allocatable,
+            used=found.used,
+            free=found.free,
+            decided_by=found.decided_by,
+            why=found.source,
+        ),
         "measured": _measured(load) if load is not None else None,
     }
 

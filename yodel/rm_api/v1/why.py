@@ -15,10 +15,10 @@ router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[
 
 @router.get("/{application_id}/why")
 async def why_it_waits(request: Request, application_id: ApplicationPath) -> models.Why:
-    """Why an application waits: of all it asks for and has not, the chain of what is in the way.
+    """Why an application is waiting: for each pending request the chain of reasons.
 
-    It is what the scheduler found when it last looked, at most a second ago.  Of an application that has ended, or has
-    all that it asked for, it is said that it waits for nothing.
+    The answer is that of the scheduler's last check, at most a second ago.  If the application has ended or has all
+    that it requested, `summary` shows that nothing is pending.
     """
     api, view = visible_application(request, application_id)
     found = await api.services.queries.why.asked(view.application, viewer(request, api))
@@ -48,6 +48,7 @@ def _ask(ask: AskView) -> models.WaitingAsk:
         allocation_request_id=ask.allocation_request_id,
         containers=ask.count,
         size=amount(ask.size),
+        is_scheduling=ask.is_under_way,
         is_under_way=ask.is_under_way,
         chain=[_link(link) for link in ask.chain],
     )

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from yodel.domain.states import ApplicationState
 from yodel.domain.waiting_words import What
-from yodel.rm_api.v1.models import Amount, EpochMs, Model, Notice
+from yodel.rm_api.v1.models import DEPRECATED, Amount, EpochMs, Model, Notice
 
 
 class HolderKind(StrEnum):
-    """What holds a part of what is full."""
+    """Kind of a holder."""
 
     USER = "user"
     QUEUE = "queue"
@@ -20,7 +20,7 @@ class HolderKind(StrEnum):
 
 
 class Holder(Model):
-    """Who holds a part of what is full."""
+    """A user, queue or application that uses a part of the full resource."""
 
     kind: HolderKind
     name: str = Field(description="A user, the path of a queue, or an application's id.")
@@ -29,33 +29,34 @@ class Holder(Model):
 
 
 class Link(Model):
-    """One thing in the way."""
+    """One reason why it is pending."""
 
     what: What
-    text: str = Field(description="With its figures, in the words of the CapacityScheduler or of Kubernetes.")
-    queue: str | None = Field(description="Whose limit it is; null: of no queue.")
-    user: str | None = Field(description="Whose limit in the queue it is.")
+    text: str = Field(description="With figures, in the terms of the CapacityScheduler or of Kubernetes.")
+    queue: str | None = Field(description="The queue whose limit it is; null: not a queue's.")
+    user: str | None = Field(description="The user whose limit in the queue it is.")
     limit: Amount | None
-    used: Amount | None = Field(description="Of the limit, when the scheduler looked.")
-    held_by: list[Holder] = Field(description="Those who hold most of it.")
+    used: Amount | None = Field(description="Used of the limit, when the scheduler last checked.")
+    held_by: list[Holder] = Field(description="The largest users of the resource.")
     more_holders: int
-    until: str = Field(description="What would change it: one of these has to happen.")
+    until: str = Field(description="What would unblock it: one of these has to happen.")
 
 
 class WaitingAsk(Model):
-    """Containers of one size that are waited for."""
+    """Pending containers of one size."""
 
     name: str = Field(description="The ApplicationMaster, the priority of the ask, or the container to enlarge.")
     priority: int | None
     allocation_request_id: int | None = Field(description="-1: the ask has none.")
     containers: int
-    size: Amount = Field(description="Of one, rounded as it will be taken.")
-    is_under_way: bool = Field(description="Their pods are made, and have no node yet.")
-    chain: list[Link] = Field(description="What is in the way, nearest first; never empty.")
+    size: Amount = Field(description="Of one container, rounded as it will be allocated.")
+    is_scheduling: bool = Field(description="Their pods are created and not scheduled to a node yet.")
+    is_under_way: bool = Field(description="Deprecated: use `is_scheduling`.", json_schema_extra=DEPRECATED)
+    chain: list[Link] = Field(description="The reasons, nearest first; never empty.")
 
 
 class Why(Model):
-    """Why an application waits, or that it does not."""
+    """Why an application is waiting, if it is."""
 
     id: str
     queue: str
@@ -63,7 +64,7 @@ class Why(Model):
     state: ApplicationState
     is_waiting: bool
     summary: str = Field(description="In one sentence.")
-    looked_at_ms: EpochMs = Field(description="When the scheduler looked; 0: it has not looked yet.")
+    looked_at_ms: EpochMs = Field(description="When the scheduler last checked; 0: it has not yet.")
     asks: list[WaitingAsk]
-    more_asks: int = Field(description="That wait and are not shown.")
-    notices: list[Notice] = Field(description="Its own containers that are to go; at most five.")
+    more_asks: int = Field(description="Number of further pending requests, which are not shown.")
+    notices: list[Notice] = Field(description="Preemption notices for its own containers; at most five.")

@@ -11,6 +11,8 @@ from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
 
+SHOWN = {NoticeReason.LOAN: "lent capacity"}
+"""Reasons whose names people read otherwise than programs do."""
 LINES_MAX = 5
 """Of one application: reasons that are told."""
 
@@ -26,9 +28,10 @@ class NoticeView:
 
     @property
     def text(self) -> str:
-        what = "1 container is" if self.containers == 1 else f"{self.containers} containers are"
-        until = "" if self.left_s is None else f"; ended within {self.left_s:.0f} s"
-        return f"{what} on notice ({self.reason}): {self.why}{until}."
+        what = "1 container" if self.containers == 1 else f"{self.containers} containers"
+        verb = "has" if self.containers == 1 else "have"
+        when = f"{verb} a preemption notice" if self.left_s is None else f"will be stopped within {self.left_s:.0f} s"
+        return f"{what} {when} ({SHOWN.get(self.reason, self.reason)}): {self.why}."
 
 
 class Noticed:

@@ -65,7 +65,7 @@ class FellBehind(YodelError):
 
     def __init__(self, lost: int) -> None:
         self.lost = lost
-        super().__init__(f"{lost} transitions were not read in time and are forgotten")
+        super().__init__(f"the reader was too slow: {lost} events were dropped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Closed(YodelError):
     """No transition will come any more: the ResourceManager stops."""
 
     def __init__(self) -> None:
-        super().__init__("the ResourceManager stops")
+        super().__init__("the ResourceManager is stopping")
 
 
 class Reader:
@@ -249,13 +249,13 @@ class Transitions:
         owners = [reader.owner for reader in self._readers]
         of_one, of_host = sum(map(owner.is_same, owners)), sum(other.host == owner.host for other in owners)
         for limit, held, maximum, words in (
-            (EVENT_STREAMS, len(owners), self._readers_max, "are open already; try again when one has ended"),
-            (EVENT_STREAMS_OF_OWNER, of_one, READERS_OF_ONE_MAX, "of yours are open already; end one and try again"),
+            (EVENT_STREAMS, len(owners), self._readers_max, "are already open; try again when one has been closed"),
+            (EVENT_STREAMS_OF_OWNER, of_one, READERS_OF_ONE_MAX, "of yours are already open; close one and try again"),
             (
                 EVENT_STREAMS_OF_ADDRESS,
                 of_host,
                 READERS_OF_HOST_MAX,
-                "of your host are open already; end one and try again",
+                "of your host are already open; close one and try again",
             ),
         ):
             if held >= maximum:

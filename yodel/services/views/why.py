@@ -228,17 +228,18 @@ class Why:
 
     def _summary(self, app: Application, attempt: Attempt | None, asks: Sequence[AskView]) -> str:
         if app.state.is_final:
-            return f"It waits for nothing: it has ended ({app.state.value})."
+            return f"Nothing is pending: the application has ended ({app.state.value})."
         if asks:
             count = sum(ask.count for ask in asks)
-            what = "its ApplicationMaster" if app.state is ApplicationState.ACCEPTED else f"{count} containers"
-            return f"It waits for {what}: {asks[0].chain[0].text}"
+            containers = "1 container" if count == 1 else f"{count} containers"
+            what = "its ApplicationMaster" if app.state is ApplicationState.ACCEPTED else containers
+            return f"Waiting for {what}: {asks[0].chain[0].text}"
         if attempt is None or attempt.state in (AttemptState.ALLOCATED, AttemptState.LAUNCHED):
             said = diagnostics_of(app, attempt).strip()
-            return said or "Its ApplicationMaster is on its way."
+            return said or "The ApplicationMaster is starting."
         if app.state in (ApplicationState.KILLING, ApplicationState.FINISHING):
-            return "It waits for nothing: it is ending."
-        return "It waits for nothing: it has all that its ApplicationMaster asked for."
+            return "Nothing is pending: the application is ending."
+        return "Nothing is pending: every requested container has been allocated."
 
     def _not_planned(self, app: Application, all_told: Sequence[Told], may_view: MayView) -> Iterator[AskView]:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
@@ -352,7 +353,7 @@ class Why:
         more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
         if not first:
             more = f"{len(before)} {'other' if len(before) == 1 else 'others'}"
-        text = f"Served before it in queue {path}, and waiting too: {names}{more}."
+        text = f"Served first in queue {path}, and also waiting: {names}{more}."
         yield Link(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
 
     def _queues_ahead(self, app: Application) -> Iterator[Link]:
@@ -380,7 +381,7 @@ class Why:
                 first = heapq.nsmallest(AHEAD_MAX, before, key=lambda queue: (-queue.priority, queue.path))
                 names = ", ".join(f"{queue.path} (priority {queue.priority})" for queue in first)
                 more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
-                text = f"Served before {above} (priority {row.priority}), and waiting too: {names}{more}."
+                text = f"Served before {above} (priority {row.priority}), and also waiting: {names}{more}."
                 yield Link(
                     what=What.QUEUE_PRIORITY, text=text, change=change_of(What.QUEUE_PRIORITY, above), queue=above
                 )
@@ -402,7 +403,8 @@ class Why:
             for one, amount in held.items()
         ]
         shown = self._shown(heapq.nlargest(HOLDERS_MAX, holders, key=_size), may_view)
-        text = f"{len(notices)} containers of others are on notice for queue {path}, and ended within {last_s:.0f} s."
+        which = "1 container" if len(notices) == 1 else f"{len(notices)} containers"
+        text = f"{which} of others will be preempted for queue {path} within {last_s:.0f} s."
         yield Link(
             what=What.PREEMPTION,
             text=text,
@@ -433,7 +435,7 @@ class Why:
         said = list(dict.fromkeys(waits[container.id] for container in planned if container.id in waits))
         links = [Link(what=What.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
         if not links:
-            text = "Its pod is made, and has no node yet."
+            text = "The pod has been created and is not scheduled to a node yet."
             links = [Link(what=What.STARTING, text=text, change=change_of(What.STARTING))]
         return AskView(
             name="the ApplicationMaster" if key is None else f"priority {key.priority}",

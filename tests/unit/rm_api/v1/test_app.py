@@ -30,6 +30,21 @@ async def described(world: RestWorld) -> dict[str, Any]:
     return document
 
 
+async def test_old_names_are_marked_as_deprecated(world: RestWorld) -> None:
+    schemas = (await described(world))["components"]["schemas"]
+    fields = (
+        (shape, name, field) for shape, found in schemas.items() for name, field in found.get("properties", {}).items()
+    )
+    assert {(shape, name) for shape, name, field in fields if field.get("deprecated")} == {
+        ("CapacityBound", "put_back"),
+        ("Colocation", "put_backs"),
+        ("Node", "lending"),
+        ("NodeDetails", "lending"),
+        ("WaitingAsk", "is_under_way"),
+        ("WaitingNode", "held"),
+    }
+
+
 async def test_document_describes_every_call(world: RestWorld) -> None:
     document = await described(world)
     assert document["servers"] == [{"url": "/api/v1"}]
@@ -94,9 +109,7 @@ async def test_every_call_refuses_a_parameter_that_would_do_nothing(world: RestW
 async def test_the_nearest_parameter_is_told_and_who_calls_is_none_of_them(filled: RestWorld) -> None:
     answer = await filled.client.get("/api/v1/applications?sate=RUNNING&limit=1")
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [
-        {"where": "query.sate", "message": "there is no such parameter here; the nearest is state"}
-    ]
+    assert answer.json()["errors"] == [{"where": "query.sate", "message": "unknown parameter; did you mean state?"}]
     many = await filled.client.get("/api/v1/nodes/node-1:8041?" + "&".join(f"x{number}=1" for number in range(900)))
     assert (many.status_code, len(many.content) < 20_000) == (400, True)
     hue = {"hue": ProxyUserRule(hosts=frozenset(("*",)), users=frozenset(("alice",)))}

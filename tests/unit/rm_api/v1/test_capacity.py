@@ -77,7 +77,7 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     report = replace(measured_report(3_000, 4_000), bounds=(bound,), counts=(beside,), pressure=pressure)
     lending.rm.publishing.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
-    assert (found["bounds"], found["counts"]) == ([asdict(bound)], [asdict(beside)])
+    assert (found["bounds"], found["counts"]) == ([{**asdict(bound), "overwrites": 2}], [asdict(beside)])
     assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
     lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
@@ -109,7 +109,9 @@ async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
     found = await api_get(lending, "/api/v1/colocation")
     (node,) = found["node_list"]
     assert (found["enabled"], node["state"]) == (False, "GOING")
-    assert (node["published"], node["held"]) == ({CPU: 5000, MEMORY: 4 << 30}, {CPU: 0, MEMORY: 0})
+    assert (node["published"], node["requested"]) == ({CPU: 5000, MEMORY: 4 << 30}, {CPU: 0, MEMORY: 0})
+    assert node["held"] == node["requested"]
+    assert found["put_backs"] == found["overwrites"] == 0
     (agent,) = found["refused_agents"]
     assert (agent["id"], "token is of another" in agent["why"]) == (str(NODE.id), True)
 

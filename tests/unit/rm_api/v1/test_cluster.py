@@ -61,7 +61,7 @@ async def test_queue_says_whether_it_gives_back(filled: RestWorld) -> None:
 async def test_unknown_queue_is_404(filled: RestWorld) -> None:
     problem = await api_get(filled, "/api/v1/queues/nope", 404)
     assert problem["detail"] == "Queue 'nope' doesn't exist."
-    assert problem["hint"] == "List the queues, and name one by its path, as root.default."
+    assert problem["hint"] == "List the queues with `yodel queue list`; give a path, e.g. root.default."
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,18 @@ async def test_nodes_are_paged(filled: RestWorld) -> None:
 
 async def test_node_says_what_it_lends_and_why(filled: RestWorld) -> None:
     node = await api_get(filled, f"/api/v1/nodes/{NODE.id}")
-    assert node["lending"] == {
-        "lent": {"memory_mib": 8192, "vcores": 8, "others": {}},
+    assert node["allocation"] == {
+        "allocatable": {"memory_mib": 8192, "vcores": 8, "others": {}},
         "used": {"memory_mib": 4096, "vcores": 4, "others": {}},
         "free": {"memory_mib": 4096, "vcores": 4, "others": {}},
         "decided_by": "node agent",
-        "why": "what its node agent registered",
+        "source": "registered by node agent",
     }
+    now, old = node["allocation"], node["lending"]
+    assert (old["lent"], old["why"]) == (now["allocatable"], now["source"])
+    assert [old[name] for name in ("used", "free", "decided_by")] == [
+        now[name] for name in ("used", "free", "decided_by")
+    ]
     assert node["measured"]["containers"] == {"memory_mib": 300, "cpu_cores": 0.5}
     assert (node["kubernetes_node"], node["http_address"], node["labels"]) == ("kube-1", "node-1:8042", ["gpu"])
     assert [found["id"] for found in node["container_list"]] == [str(MASTER.id), str(TASK.id)]
@@ -95,19 +100,19 @@ async def test_node_says_what_it_lends_and_why(filled: RestWorld) -> None:
 
 async def test_node_that_is_gone_lends_nothing(filled: RestWorld) -> None:
     node = await api_get(filled, f"/api/v1/nodes/{GONE.id}")
-    assert (node["capacity"]["memory_mib"], node["lending"]["lent"]["memory_mib"]) == (4096, 0)
-    assert (node["lending"]["why"], node["measured"]) == ("nothing: the node is LOST (silent)", None)
+    assert (node["capacity"]["memory_mib"], node["allocation"]["allocatable"]["memory_mib"]) == (4096, 0)
+    assert (node["allocation"]["source"], node["measured"]) == ("none: the node is LOST (silent)", None)
 
 
 async def test_ordered_and_leaving_nodes_say_so(filled: RestWorld) -> None:
     ordered = replace(NODE, capability=Resource(5120, 5), ordered_capability=Resource(5120, 5))
     await filled.put(ordered)
-    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
-    assert (lending["decided_by"], lending["lent"]["memory_mib"]) == ("administrator", 5120)
+    allocation = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["allocation"]
+    assert (allocation["decided_by"], allocation["allocatable"]["memory_mib"]) == ("administrator", 5120)
     await filled.put(replace(NODE, state=NodeState.DECOMMISSIONING))
-    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
-    assert (lending["lent"]["memory_mib"], lending["free"]["memory_mib"]) == (4096, 0)
-    assert lending["why"].startswith("the node is leaving")
+    allocation = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["allocation"]
+    assert (allocation["allocatable"]["memory_mib"], allocation["free"]["memory_mib"]) == (4096, 0)
+    assert allocation["source"].startswith("decommissioning: ")
 
 
 @pytest.mark.parametrize(("node", "status"), [("nope:1", 404), ("nope", 400), ("a:99999", 400)])
@@ -166,14 +171,18 @@ async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_
     assert (pool["size"]["vcores"], pool["used"]["vcores"], pool["free"]["vcores"]) == (2, 6, 0)
     assert pool["free"]["memory_mib"] == 16384 - 6144
     node = await api_get(filled, f"/api/v1/nodes/{NODE.id}")
-    assert (node["capacity"]["vcores"], node["lending"]["lent"]["vcores"], node["lending"]["free"]["vcores"]) == (
+    assert (
+        node["capacity"]["vcores"],
+        node["allocation"]["allocatable"]["vcores"],
+        node["allocation"]["free"]["vcores"],
+    ) == (
         2,
         2,
         0,
     )
-    assert node["lending"]["decided_by"] == "kubernetes node"
-    assert node["lending"]["why"] == (
-        "what its Kubernetes node publishes: kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
+    assert node["allocation"]["decided_by"] == "kubernetes node"
+    assert node["allocation"]["source"] == (
+        "published by its Kubernetes node: kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
     )
     metrics = (await filled.json("/metrics"))["clusterMetrics"]
     assert (metrics["totalVirtualCores"], metrics["totalMB"]) == (2, 16384)
@@ -181,12 +190,12 @@ async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_
     assert (shown["totalResource"]["vCores"], shown["availableVirtualCores"]) == (2, 0)
 
     await filled.put(replace(NODE, capability=Resource(4096, 1), ordered_capability=Resource(4096, 1)))
-    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
-    assert (lending["lent"], lending["decided_by"]) == (
+    allocation = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["allocation"]
+    assert (allocation["allocatable"], allocation["decided_by"]) == (
         {"memory_mib": 4096, "vcores": 1, "others": {}},
         "administrator",
     )
-    assert lending["why"] == (
-        "ordered by an administrator, whatever its node agent registers, at most what its Kubernetes node publishes: "
+    assert allocation["source"] == (
+        "set by an administrator, at most published by its Kubernetes node: "
         "kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
     )

@@ -126,7 +126,7 @@ async def test_one_callers_streams_are_so_many(filled: RestWorld, monkeypatch: p
             filled.client.cookies.clear()
             answer = await filled.client.get(path + query)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-            assert "of yours are open already" in answer.json()["detail"]
+            assert "of yours are already open" in answer.json()["detail"]
         async with opened(filled, f"{path}?user.name=bob") as bobs:
             assert (await bobs.next()).startswith("retry")
 

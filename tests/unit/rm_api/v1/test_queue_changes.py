@@ -91,7 +91,7 @@ async def test_second_of_two_editors_is_told_that_he_is_late(world: RestWorld) -
     await halved(world)
     late = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=1)
     assert late.status_code == 412
-    assert late.json()["detail"] == "The queues are at version 2, and the change was made from version 1"
+    assert late.json()["detail"] == "The queues are at version 2, but the change is based on version 1"
     assert world.rm.state.queues["root.a"].user_limit_factor == 1.0
     fresh = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=2)
     assert (fresh.status_code, world.rm.state.queues["root.a"].user_limit_factor) == (200, 2.0)
@@ -198,16 +198,16 @@ async def test_of_those_whom_the_asker_may_not_view_only_the_number_is_told(acls
         ("DELETE", "/queues/nope", None, 404, "Queue 'nope' doesn't exist."),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": "60"}}, 400, "Illegal capacity sum of 1.1"),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": "1_0"}}, 400, "expected a number"),
-        ("PATCH", "/queues/root.a", {"properties": {"no-such": "1"}}, 400, "nothing would come of it"),
+        ("PATCH", "/queues/root.a", {"properties": {"no-such": "1"}}, 400, "it has no effect"),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": 60}}, 400, "valid string"),
         ("PATCH", "/queues/root.a", {"properties": {}, "reason": "a\nb"}, 400, "Invalid reason"),
         ("PATCH", "/queues/root.a", {"properties": {}, "x": 1}, 400, "Extra inputs are not permitted"),
         ("PUT", "/queue-configuration", {"properties": {"x": "1"}}, 400, "Property x is not supported"),
-        ("PUT", "/queue-configuration", {"properties": []}, 400, "an object of texts"),
+        ("PUT", "/queue-configuration", {"properties": []}, 400, "an object of full property names"),
         ("PUT", "/queue-configuration", {"properties": {}, "other": 1}, 400, "Invalid body: 'other'"),
         ("PUT", "/queue-configuration", {"properties": {}, "reason": 1}, 400, "Invalid reason"),
         ("PUT", "/queue-configuration", {"properties": {}}, 409, "cannot be deleted"),
-        ("POST", "/queue-history/9/revert", {}, 404, "Nothing is kept of version 9 of the queues"),
+        ("POST", "/queue-history/9/revert", {}, 404, "Version 9 of the queues does not exist or is no longer kept"),
         ("POST", "/queue-history/0/revert", {}, 400, "greater than or equal to 1"),
     ],
 )
@@ -278,7 +278,7 @@ async def test_a_used_queue_is_marked_to_go_and_shown_as_draining(world: RestWor
     await world.rm.marked_queues.look()
     assert paths(world) == {"root", "root.default"}
     (last, *_) = (await call(world, "GET", "/queue-history")).json()["items"]
-    assert (last["version"], last["author"], "marked to go by version 3" in last["reason"]) == (4, "admin", True)
+    assert (last["version"], last["author"], "marked for removal by version 3" in last["reason"]) == (4, "admin", True)
 
 
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:

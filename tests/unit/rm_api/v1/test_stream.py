@@ -81,10 +81,7 @@ async def test_what_may_be_seen_is_asked_again_after_a_while(ring: Transitions) 
 async def test_reader_that_fell_behind_is_told_and_let_go(ring: Transitions) -> None:
     chunks = await started(answer(ring))
     ring.published([APP, *(a_container(container=n) for n in range(2, 70))], ())
-    assert (
-        await anext(chunks)
-        == b'event: cut\ndata: {"reason": "19 transitions were not read in time and are forgotten"}\n\n'
-    )
+    assert await anext(chunks) == b'event: cut\ndata: {"reason": "the reader was too slow: 19 events were dropped"}\n\n'
     with pytest.raises(StopAsyncIteration):
         await anext(chunks)
 
@@ -92,7 +89,7 @@ async def test_reader_that_fell_behind_is_told_and_let_go(ring: Transitions) -> 
 async def test_end_of_the_resource_manager_is_told(ring: Transitions) -> None:
     chunks = await started(answer(ring))
     ring.end()
-    assert await anext(chunks) == b'event: cut\ndata: {"reason": "the ResourceManager stops"}\n\n'
+    assert await anext(chunks) == b'event: cut\ndata: {"reason": "the ResourceManager is stopping"}\n\n'
 
 
 async def test_reader_that_takes_nothing_loses_its_place(ring: Transitions) -> None:

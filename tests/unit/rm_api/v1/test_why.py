@@ -17,7 +17,7 @@ SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
 async def test_one_that_has_all_it_asked_for_waits_for_nothing(filled: RestWorld) -> None:
     found = await api_get(filled, f"{LIST}/{RUNNING.id}/why")
     assert (found["id"], found["state"], found["is_waiting"]) == (str(RUNNING.id), "RUNNING", False)
-    assert found["summary"] == "It waits for nothing: it has all that its ApplicationMaster asked for."
+    assert found["summary"] == "Nothing is pending: every requested container has been allocated."
 
 
 async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld) -> None:
@@ -31,30 +31,35 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     found = await api_get(world, f"{LIST}/{waiting}/why")
     (ask,) = found["asks"]
     assert found["is_waiting"]
-    assert (ask["name"], ask["containers"], ask["is_under_way"]) == ("the ApplicationMaster", 1, False)
+    assert (ask["name"], ask["containers"], ask["is_scheduling"]) == ("the ApplicationMaster", 1, False)
+    assert ask["is_under_way"] == ask["is_scheduling"]
     assert ask["size"] == SMALL
     (link,) = ask["chain"]
     assert link["what"] == "POOL_FULL"
-    assert link["text"] == "The cluster has no room: free <memory:0, vCores:0> of <memory:4096, vCores:4>, asked " + (
-        "<memory:1024, vCores:1>."
+    assert (
+        link["text"]
+        == "The cluster has too little free capacity: free <memory:0, vCores:0> of <memory:4096, vCores:4>, requested "
+        + ("<memory:1024, vCores:1>.")
     )
     assert link["limit"] == link["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
     assert [(one["kind"], one["name"]) for one in link["held_by"]] == [("queue", "root.default")]
-    assert link["until"].startswith("containers end")
+    assert link["until"].startswith("containers finish")
 
     page = await world.client.get(f"/cluster/app/{waiting}")
-    assert "Why it waits" in page.text
+    assert "Why it is pending" in page.text
     assert "POOL_FULL" in page.text
-    assert "The cluster has no room: free &lt;memory:0, vCores:0&gt;" in page.text
+    assert "The cluster has too little free capacity: free &lt;memory:0, vCores:0&gt;" in page.text
     rest = (await world.json(f"/apps/{waiting}"))["app"]
-    assert "waiting for resources to be assigned for AM. The cluster has no room: " in rest["diagnostics"]
+    assert (
+        "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in rest["diagnostics"]
+    )
 
 
 async def test_ended_one_waits_for_nothing_and_its_page_says_nothing(filled: RestWorld) -> None:
     found = await api_get(filled, f"{LIST}/{FAILED.id}/why")
     assert (found["is_waiting"], found["asks"]) == (False, [])
-    assert found["summary"] == "It waits for nothing: it has ended (FAILED)."
-    assert "Why it waits" not in (await filled.client.get(f"/cluster/app/{FAILED.id}")).text
+    assert found["summary"] == "Nothing is pending: the application has ended (FAILED)."
+    assert "Why it is pending" not in (await filled.client.get(f"/cluster/app/{FAILED.id}")).text
 
 
 async def test_unknown_one_is_not_found_and_nonsense_is_refused(filled: RestWorld) -> None:
@@ -81,7 +86,7 @@ async def test_of_others_applications_only_the_number_is_told_where_acls_count()
             found = await api_get(guarded, f"{LIST}/{ids[1]}/why?user.name={user}")
             texts = " ".join(link["text"] for ask in found["asks"] for link in ask["chain"])
             page = await guarded.client.get(f"/cluster/app/{ids[1]}?user.name={user}")
-            assert "Served before it in queue root.default" in texts
-            assert ("too: 1 other." in texts, "too: 1 other." in page.text) == (not is_told, not is_told)
+            assert "Served first in queue root.default" in texts
+            assert ("waiting: 1 other." in texts, "waiting: 1 other." in page.text) == (not is_told, not is_told)
             assert (str(ids[0]) in repr(found), str(ids[0]) in page.text) == (is_told, is_told)
             guarded.client.cookies.clear()
