@@ -33,7 +33,7 @@ DROP TABLE heard;
 def grouped_and_ordered(target: Target) -> Outcome:
     """A table is made, filled by two statements, and read in the order of its sums: three graphs in one application.
 
-    How the session ends is not compared: the client asks its ApplicationMaster to end, and kills it when that takes long.
+    How the session ends is not compared: the client asks its ApplicationMaster to end, and kills it if that takes long.
     """
     put_library(target)
     with _home(target) as home:
