@@ -1,4 +1,4 @@
-"""Flink 2: application mode and session mode, from the PyPI package, started as its own shell scripts start it."""
+"""Flink 2 and 1: application mode and session mode, from the PyPI package, started as its own shell scripts do it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conformance.spark_submit import Submission
 from tests.support.hadoop_jars import RIG, jars
 from tests.support.java import java_home
 
-VERSION = "2.3.0"
+VERSION, VERSION_1 = "2.3.0", "1.20.3"
 FRONTEND = "org.apache.flink.client.cli.CliFrontend"
 SESSION = "org.apache.flink.yarn.cli.FlinkYarnSessionCli"
 MAIN = "CountWords"
@@ -32,10 +32,19 @@ OPENS = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in (*OPENED, 
 
 def application_mode(target: Target) -> Outcome:
     """The job's main method runs in the cluster."""
+    return _application(target, jars("flink", VERSION))
+
+
+def application_mode_of_flink_1(target: Target) -> Outcome:
+    """The same job, with the last release of the line before."""
+    return _application(target, jars("flink", VERSION_1))
+
+
+def _application(target: Target, flink: Path) -> Outcome:
     with _home(target) as home:
         options = settings({"yarn.application.name": "flink application"})
-        words = ("run", "-t", "yarn-application", *options, "-c", MAIN, _job(home))
-        result = _start(target, home, FRONTEND, *words).result(TIMEOUT_S)
+        words = ("run", "-t", "yarn-application", *options, "-c", MAIN, _job(home, flink))
+        result = _start(target, flink, home, FRONTEND, *words).result(TIMEOUT_S)
     if not result.application_id:
         return Outcome(exit_code=result.returncode, output=masked(result.text)[-3000:])
     app = target.ended(result.application_id)
@@ -45,13 +54,14 @@ def application_mode(target: Target) -> Outcome:
 
 def session_mode(target: Target) -> Outcome:
     """A cluster of its own that takes a job, and is then killed."""
+    flink = jars("flink", VERSION)
     with _home(target) as home:
-        started = _start(target, home, SESSION, "-d", "-nm", "flink session").result(TIMEOUT_S)
+        started = _start(target, flink, home, SESSION, "-d", "-nm", "flink session").result(TIMEOUT_S)
         if started.returncode != 0 or not started.application_id:
             return Outcome(exit_code=started.returncode, output=masked(started.text)[-3000:])
         where = settings({"yarn.application.id": started.application_id})
-        words = ("run", "-t", "yarn-session", *where, "-c", MAIN, _job(home))
-        ran = _start(target, home, FRONTEND, *words).result(TIMEOUT_S)
+        words = ("run", "-t", "yarn-session", *where, "-c", MAIN, _job(home, flink))
+        ran = _start(target, flink, home, FRONTEND, *words).result(TIMEOUT_S)
         killing = target.yarn("application", "-kill", started.application_id)
     app = target.ended(started.application_id)
     facts = {
@@ -63,12 +73,12 @@ def session_mode(target: Target) -> Outcome:
     return Outcome(exit_code=started.returncode, final_status=app["finalStatus"], facts=facts)
 
 
-def _job(home: Path) -> Path:
+def _job(home: Path, flink: Path) -> Path:
     """The rig's own job, compiled."""
     compiler = next(jars("ecj").glob("ecj-*.jar"))
     classes = home / "classes"
     command = [f"{java_home()}/bin/java", "-jar", str(compiler), "-17", "-nowarn", "-d", str(classes)]
-    command += ["-classpath", ":".join(str(p) for p in (jars("flink") / "lib").glob("*.jar"))]
+    command += ["-classpath", ":".join(str(p) for p in (flink / "lib").glob("*.jar"))]
     subprocess.run([*command, str(SOURCE)], check=True, timeout=COMPILE_TIMEOUT_S, capture_output=True)
     with zipfile.ZipFile(home / "job.jar", "w") as out:
         for path in classes.glob("*.class"):
@@ -107,8 +117,7 @@ appender.out.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %c{1} %m%n
 """
 
 
-def _start(target: Target, home: Path, main: str, *arguments: object) -> Submission:
-    flink = jars("flink")
+def _start(target: Target, flink: Path, home: Path, main: str, *arguments: object) -> Submission:
     classes = f"{flink}/lib/*:{home}:{target.conf_dir}:{target.jars}/*"
     environment = {
         **target.environment(),
@@ -125,4 +134,5 @@ def _start(target: Target, home: Path, main: str, *arguments: object) -> Submiss
 SCENARIOS = (
     Scenario(client="Flink", name="application mode", run=application_mode, version=VERSION),
     Scenario(client="Flink", name="session mode", run=session_mode, version=VERSION),
+    Scenario(client="Flink", name="application mode", run=application_mode_of_flink_1, short=True, version=VERSION_1),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.clients import api_client, commands, flink, mapreduce, shell, spark, tez
+from tests.conformance.clients import api_client, commands, flink, hive, mapreduce, shell, spark, tez
 from tests.conformance.clients.outcome import Scenario
 from tests.support.hadoop_jars import RELEASES
 
@@ -13,6 +13,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *api_client.SCENARIOS,
     *shell.SCENARIOS,
     *tez.SCENARIOS,
+    *hive.SCENARIOS,
     *flink.SCENARIOS,
     *spark.SCENARIOS,
 )

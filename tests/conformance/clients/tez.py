@@ -18,7 +18,7 @@ WORDS = ("yodel", "mountain", "valley", "echo", "of", "the")
 
 
 def ordered_word_count(target: Target) -> Outcome:
-    _put_library(target)
+    put_library(target)
     folder = target.folder()
     text = "\n".join(" ".join(WORDS[i % 6 :] + WORDS[: i % 4]) for i in range(30_000))
     target.hadoop.hdfs.put(f"{folder}/in/text", text.encode(), user="hdfs")
@@ -52,7 +52,7 @@ def ordered_word_count(target: Target) -> Outcome:
     return Outcome(exit_code=result.returncode, final_status=app["finalStatus"], facts=facts)
 
 
-def _put_library(target: Target) -> None:
+def put_library(target: Target) -> None:
     for jar in sorted(jars("tez").glob("*.jar")):
         if not hdfs_has(target, f"{LIBRARY}/{jar.name}"):
             target.hadoop.hdfs.put(f"{LIBRARY}/{jar.name}", jar.read_bytes(), user="hdfs")
