@@ -114,6 +114,8 @@ class Ending:
             members = await self._looks.of(owner, seen)
             if not members.processes and members.is_whole:
                 return
+            # On its way out a process is in no group of version 1 any more, and still has its memory.
+            seen |= {(one.pid, one.start_ticks) for one in members.processes}
             waited_s = time.monotonic() - began_s
             if waited_s >= UNKILLABLE_S:
                 self._log.error("container_not_killable", container=str(container.container_id))

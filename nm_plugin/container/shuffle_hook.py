@@ -76,7 +76,7 @@ class ShuffleHook:
         if not reason:
             return Prepared(context=context)
         if shuffle_terms.refuses_when_away(terms):
-            raise ShuffleAway(f"The fallback storage of the queue cannot be had: {reason}")
+            raise ShuffleAway(f"The fallback storage of the queue is not available: {reason}")
         return Prepared(context=_without_fallback(context), note=f"Starts without fallback storage: {reason}")
 
     async def jar_link(self, container: Container, context: bytes) -> tuple[command.Link, ...]:
@@ -175,18 +175,18 @@ class ShuffleHook:
 
 
 def _no_jar(error: Exception) -> str:
-    return f"yodel.remote-shuffle.jar of the queue cannot be had: {error}"
+    return f"yodel.remote-shuffle.jar of the queue is not available: {error}"
 
 
 def _away(context: bytes, terms: Terms, reason: str) -> Prepared:
     """Raises ShuffleAway."""
     if terms.when_away == shuffle_terms.REFUSE:
-        raise ShuffleAway(f"{terms.service.name}, which the queue says, cannot be had: {reason}")
+        raise ShuffleAway(f"{terms.service.name}, required by the queue, is not available: {reason}")
     return _without(context, terms, reason)
 
 
 def _without(context: bytes, terms: Terms, reason: str) -> Prepared:
-    note = f"Starts without {terms.service.name}, which the queue says: {reason}"
+    note = f"Starts without {terms.service.name}, which the queue requires: {reason}"
     return Prepared(context=client_terms.without_client(context, terms), note=note)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 PROCESSES_MAX = 100_000
 FILE_BYTES_MAX = 1 << 14
+KERNEL_THREAD = 0x200000
 ENVIRON_BYTES_MAX = 1 << 16
 COMMAND_LINE_BYTES_MAX = 1 << 17
 
@@ -32,6 +33,7 @@ class Process:
     parent: int
     group: int
     session: int
+    flags: int
     user_ticks: int
     system_ticks: int
     ended_ticks: int
@@ -46,8 +48,8 @@ class Process:
 
     @property
     def is_kernels(self) -> bool:
-        """A thread of the kernel has no memory of its own."""
-        return not self.vmem_bytes and not self.has_ended
+        """A thread of the kernel's own (``PF_KTHREAD``); without memory is what is on its way out, too."""
+        return bool(self.flags & KERNEL_THREAD)
 
     @property
     def has_ended(self) -> bool:
@@ -90,6 +92,7 @@ class ProcessTable:
                 parent=int(words[1]),
                 group=int(words[2]),
                 session=int(words[3]),
+                flags=int(words[6]),
                 user_ticks=int(words[11]),
                 system_ticks=int(words[12]),
                 ended_ticks=int(words[13]) + int(words[14]),

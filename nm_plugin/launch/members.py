@@ -84,13 +84,13 @@ class Listing:
 
     def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
         """Return what belongs to one of the owners; ``seen`` did before."""
-        in_pod = self._by_pod.get(owner.pod_uid)
-        if in_pod:
-            processes = _oldest_first(in_pod)
+        in_pod, still = self._by_pod.get(owner.pod_uid), {pid for pid, start in seen if self._is_still(pid, start)}
+        if in_pod:  # and what has left its group, on its way out
+            leaving = still - {one.pid for one in in_pod}
+            processes = _oldest_first([*in_pod, *(self._processes[pid] for pid in leaving)])
             is_sandbox = self._table.program(processes[0].pid) == SANDBOX_PROGRAM
             return Members(processes=processes[1:] if is_sandbox else processes, is_proved=True)
-        found = self._marked.get(owner.container_id, set())
-        found = found | {pid for pid, start in seen if self._is_still(pid, start)}
+        found = self._marked.get(owner.container_id, set()) | still
         return Members(
             processes=_oldest_first(self._processes[pid] for pid in self._with_their_own(found)),
             is_whole=owner.user_uid not in self._hurried,
@@ -174,7 +174,8 @@ class Listing:
         return children
 
     def _is_still(self, pid: int, start_ticks: int) -> bool:
-        return pid in self._processes and self._processes[pid].start_ticks == start_ticks
+        one = self._processes.get(pid)
+        return one is not None and one.start_ticks == start_ticks and not one.has_ended
 
 
 def _oldest_first(processes: Iterable[Process]) -> tuple[Process, ...]:

@@ -82,22 +82,26 @@ def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -
     for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
         if _is_on(key, said):
             why = (
-                "shuffle data are not on the nodes for which that service is"
+                "that service serves shuffle data on the nodes, and there is none"
                 if key == _EXTERNAL_SERVICE
-                else "its classes would be there twice, and shuffle would silently be Spark's own"
+                else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
             )
             return _refusal(_shown(key, said), name, why)
     added = {setting.key for setting in kept_for_dynamic_allocation(terms, said, release)}
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
     if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in added:
-        why = "what falls back to Spark's own shuffle would go with the executors that dynamic allocation ends"
+        why = (
+            "shuffle data that falls back to Spark's own shuffle would be lost with the executors that dynamic "
+            "allocation removes"
+        )
         return _refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why)
     return ""
 
 
 def _refusal(shown: str, service: str, why: str) -> str:
     return (
-        f"{shown} cannot go with {service}, which the queue says: {why}. Take that setting out of the submission, "
+        f"{shown} cannot be combined with {service}, which the queue requires: {why}. Remove that setting from the "
+        "submission, "
         f"or set {_MANAGER.decode()}=sort, or tag the application yodel-no-remote-shuffle"
     )
 
@@ -112,7 +116,7 @@ def hindrance(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, 
     least = terms.client.dynamic_from.get(terms.when_away)
     if least is not None and (release.major, release.minor) < least:
         needed = f"Spark {least[0]}.{least[1]} with {terms.service.name}"
-        return f"{_shown(_DYNAMIC, said)} needs {needed}, and it has Spark {release}"
+        return f"{_shown(_DYNAMIC, said)} needs {needed}; it has Spark {release}"
     needed = terms.client.dynamic_needs.get(terms.when_away, "")
     if needed and needed not in services:
         return (

@@ -54,8 +54,10 @@ def conflict(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
         return ""
     if properties.get(_EXTERNAL_SERVICE, b"").lower() == b"true":
         return (
-            f"{_EXTERNAL_SERVICE.decode()}=true cannot go with {SPARK_DECOMMISSION}, which the queue says: Spark "
-            "decommissions no executor beside its external shuffle service. Take that setting out of the submission, "
+            f"{_EXTERNAL_SERVICE.decode()}=true cannot be combined with {SPARK_DECOMMISSION}, which the queue "
+            "requires: Spark "
+            "does not decommission executors while its external shuffle service is on. Remove that setting from the "
+            "submission, "
             f"or set {_ENABLED.decode()}=false, or tag the application {OPT_OUT_TAG}"
         )
     return ""

@@ -82,7 +82,8 @@ class NodeWatch:
         """Sample, and kill what is over its limit."""
         while True:
             await asyncio.sleep(self._settings.monitor_interval_s)
-            running = [container for container in manager.all() if container.state is State.RUNNING]
+            # One that is killed is looked at until it has ended: what was seen of it is what has to end.
+            running = [one for one in manager.all() if one.state in (State.RUNNING, State.KILLING)]
             try:
                 now_ms = int(time.monotonic() * 1000)
                 excesses = await self._memory.run(self._monitor.sample, running, now_ms)

@@ -7,6 +7,7 @@ without a name fails.  Only addresses, folders and ids of the reader's own are r
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pathlib
@@ -16,10 +17,11 @@ import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.conformance.cluster import HANG_S, ROOT, TOOLS, Cluster, running
+from tests.conformance.cluster import ROOT, TOOLS, Cluster, running, wait_for
 from tests.conformance.spark_submit import Spark
 from yodel.settings.rm import Settings
 
@@ -29,13 +31,23 @@ SHOWN = {"console", "json", "python", "mermaid", "text"}
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 # What a page takes for granted, by its name: queues that its lines change.
-TWO_QUEUES = "yodel queue create root.etl capacity=30 root.adhoc capacity=70 root.default capacity=0"
+NEW = "yodel queue create root.{0} capacity=0"
+TWO_QUEUES = "; ".join(
+    (
+        *map(NEW.format, ("etl", "adhoc")),
+        "yodel queue set root.etl capacity=30 root.adhoc capacity=70 root.default capacity=0",
+    )
+)
 LONG_JOB = "--conf spark.yarn.submit.waitAppCompletion=false examples/pi.py 100000000"
 BEFORE = {
-    "api.md": f"{TWO_QUEUES}; spark-submit --master yarn --deploy-mode cluster {LONG_JOB}",
+    "api.md": f"spark-submit --master yarn --deploy-mode cluster {LONG_JOB}; {TWO_QUEUES}",
     "queues.md": TWO_QUEUES,
-    "remote-shuffle.md": "yodel queue create root.lent capacity=0",
+    "remote-shuffle.md": f"{NEW.format('lent')}; yodel queue set root.lent capacity=50 root.default capacity=50",
 }
+LENDS = ("colocation.md",)
+"""Pages about a cluster whose queues draw on what is lent."""
+SUBMITTED = re.compile(r"Submitted application (application_\d+_\d+)")
+JOBS_TIMEOUT_S = 1_800
 YARN = """case "$1" in
   schedulerconf) main=SchedConfCLI ;;
   application) main=ApplicationCLI ;;
@@ -59,7 +71,8 @@ class Reader:
 
     def __init__(self, cluster: Cluster, folder: pathlib.Path) -> None:
         self.cluster, self.folder = cluster, folder
-        self.application = "application_1700000000000_0007"
+        self.application = ""
+        """What the pages call application_1700000000000_0007."""
 
     def mine(self, text: str) -> str:
         ready = self.cluster.ready
@@ -82,16 +95,24 @@ class Reader:
         _program(programs / "yarn", YARN.format(java=spark.environment["JAVA_HOME"], classes=classes))
         _program(programs / "spark-submit", f'exec {ROOT}/scripts/spark-submit "$@"\n')
         path = f"{programs}:{ROOT}/.venv/bin:{TOOLS}:{os.environ['PATH']}"
-        own = {"HADOOP_CONF_DIR": str(self.cluster.ready.hadoop_conf_dir), "PATH": path}
+        ready = self.cluster.ready
+        own = {"HADOOP_CONF_DIR": str(ready.hadoop_conf_dir), "KUBECONFIG": str(ready.kubeconfig), "PATH": path}
         command = ["bash", "-euo", "pipefail", "-c", self.mine(text)]
         # One descriptor for both, and no name of Spark's or Hadoop's but the reader's own.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "HADOOP_", "YODEL_"))} | own
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, text=True, timeout=HANG_S,
+            command, cwd=ROOT, env=environment, text=True, timeout=JOBS_TIMEOUT_S,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{text}\n{done.stdout[-4000:]}"
         return done.stdout
+
+    def manages(self, text: str) -> bool:
+        try:
+            self.types(text)
+        except AssertionError:
+            return False
+        return True
 
 
 def _program(path: pathlib.Path, text: str) -> None:
@@ -113,6 +134,7 @@ def test_every_block_says_what_is_in_it() -> None:
     assert {(page, kind) for page, kind in kinds if kind not in SHOWN | {"sh", "toml"}} == set()
 
 
+@pytest.mark.timeout(JOBS_TIMEOUT_S)
 def test_readmes_lines_work_as_often_as_they_are_typed(reader: Reader) -> None:
     lines = "".join(blocks(README.read_text(), "sh"))
     assert "yodel local" not in lines.replace("yodel local --help", "")
@@ -129,11 +151,18 @@ def test_readmes_lines_work_as_often_as_they_are_typed(reader: Reader) -> None:
 WITH_LINES = [page for page in PAGES if blocks(first_section(page.read_text()), "sh")]
 
 
+@pytest.mark.timeout(JOBS_TIMEOUT_S)
 @pytest.mark.parametrize("page", WITH_LINES, ids=lambda page: page.name)
-def test_first_lines_of_a_page_work(reader: Reader, page: pathlib.Path) -> None:
-    reader.types(BEFORE.get(page.name, ":"))
-    for block in blocks(first_section(page.read_text()), "sh"):
-        reader.types(block)
+def test_first_lines_of_a_page_work(reader: Reader, page: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with contextlib.ExitStack() as stack:
+        if page.name in LENDS:
+            reader = Reader(stack.enter_context(running(colocation="koordinator")), tmp_path)
+        told = reader.types(BEFORE.get(page.name, ":"))
+        reader.application = next(iter(SUBMITTED.findall(told)), "")
+        for block in blocks(first_section(page.read_text()), "sh"):
+            # Whoever has just switched colocation on types the last line again, until the agents have reported.
+            wait_for(block, partial(reader.manages, block)) if page.name in LENDS else reader.types(block)
+        reader.types("yodel queue revert 1")
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)

@@ -164,7 +164,7 @@ def test_driver_outside_of_the_cluster_has_the_lines_from_its_users_own_file(
     with HeldShuffle(Spark("4.x", shuffling), shared_dir, "lent", own, "client") as job:
         job.mapped()
         found = shown(shuffling, job.application_id)
-        assert "Spark's client mode cannot be completed" in found["diagnostics"]
+        assert "settings cannot be added in Spark's client mode" in found["diagnostics"]
         assert found["attempt_list"][0]["shuffle"]["added"] == []
         job.release()
         assert job.result().returncode == 0

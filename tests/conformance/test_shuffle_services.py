@@ -158,7 +158,7 @@ def test_driver_outside_has_the_lines_of_its_users_own_file_and_its_executors_th
         assert job.result.returncode == 0, job.result.text[-6000:]
         assert job.is_right()
         assert listener.said("quota") == [f"root.celeborn {ME}"]
-    assert "Spark's client mode cannot be completed" in shown(served, job.result.application_id)["diagnostics"]
+    assert "settings cannot be added in Spark's client mode" in shown(served, job.result.application_id)["diagnostics"]
 
 
 def test_endpoints_down_and_the_leader_killed(served: Cluster, spark: Spark, shared_dir: pathlib.Path) -> None:
@@ -181,12 +181,13 @@ def test_endpoints_down_and_the_leader_killed(served: Cluster, spark: Spark, sha
     assert "spark.shuffle.manager" not in job.settings()
     away = f"none of yodel.remote-shuffle.endpoints of the queue answers (127.0.0.1:{port})"
     assert (
-        f"Without celeborn, which root.celeborn says: {away}" in shown(served, job.result.application_id)["diagnostics"]
+        f"Without celeborn, which root.celeborn requires: {away}"
+        in shown(served, job.result.application_id)["diagnostics"]
     )
     refused = spark.submit("cluster", "pi.py", "1", conf={"spark.yarn.queue": "strict"})
     found = shown(served, refused.application_id)
     assert found["state"] == "FAILED"
-    assert f"celeborn, which root.strict says, cannot be had: {away}" in found["diagnostics"]
+    assert f"celeborn, required by root.strict, is not available: {away}" in found["diagnostics"]
 
 
 def is_served(cluster: Cluster) -> bool:

@@ -16,7 +16,7 @@ from yodel.kube.client import KubeClient, open_kube
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.ports.inspection import PodEvent
 
-EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Granted", message="to its AM", at_ms=4_102_444_800_000)
+EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Allocated", message="to its AM", at_ms=4_102_444_800_000)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def test_event_told_twice_is_one(client: KubeClient) -> None:
     await events.tell(EVENT)
     listed = msgspec.json.decode(await client.call(Request(path="/api/v1/namespaces/default/events")))
     (item,) = listed["items"]
-    assert (item["reason"], item["message"], item["involvedObject"]["name"]) == ("Granted", "to its AM", "p")
+    assert (item["reason"], item["message"], item["involvedObject"]["name"]) == ("Allocated", "to its AM", "p")
 
 
 async def test_no_place_for_applications_is_a_refusal(client: KubeClient) -> None:

@@ -186,5 +186,5 @@ async def test_queue_that_is_marked_to_go_is_removed_once_whatever_becomes_of_th
     assert set(world.rm.state.queues) == {"root", "root.default"}
     last, *_ = await world.stores[-1].tree_changes(None, 100)
     assert (last.version, last.author) == (4, "admin")
-    assert last.reason.startswith("marked to go by version 3")
+    assert last.reason.startswith("marked for removal by version 3")
     assert (await world.rm.scheduler_conf.as_of(1))[1] == world.rm.scheduler_conf.properties()

@@ -24,7 +24,7 @@ def test_no_room_is_told_and_room_that_comes_is_used_without_a_scheduler(cluster
         queue = settings({"mapreduce.job.queuename": QUEUE})
         job = mapreduce.start_example(cluster.target, "pi", *queue, 4, 1000)
         application_id = job.application_id()
-        text = f"Pool koordinator+volcano ({BATCH_CPU}, kubernetes.io/batch-memory) has no room: "
+        text = f"Pool koordinator+volcano ({BATCH_CPU}, kubernetes.io/batch-memory) has too little free capacity: "
         wait_for("the reason", lambda: text in cluster.application(application_id)["diagnostics"])
         assert cluster.pods(application_id) == []
     (master,) = cluster.running_pods(application_id, "am", 1)

@@ -47,7 +47,7 @@ def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
     cluster.lend(dict.fromkeys(COLOCATION, 0))
     waiting = shell.start(cluster.target, "-shell_command", "date", "-container_memory", 256)
     second = waiting.application_id()
-    reason = f"Pool {POOL} ({BATCH_CPU}, kubernetes.io/batch-memory) has no room"
+    reason = f"Pool {POOL} ({BATCH_CPU}, kubernetes.io/batch-memory) has too little free capacity"
     wait_for("the reason", lambda: reason in cluster.application(second)["diagnostics"])
     lent = pool(cluster)
     assert (lent["size"]["vcores"], lent["size"]["memory_mib"], lent["free"]["vcores"]) == (0, 0, 0)

@@ -79,7 +79,7 @@ def test_a_service_beside_batch_work(node: ServiceNode, capsys: pytest.CaptureFi
     assert {one["file"] for one in bounds} == {"cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes"}
     assert max(spike.told_s, spike.followed_s) <= FOLLOWS_S
     assert found[LENT].pressure < found[NATIVE].pressure
-    assert f"{node.name}: its agent has confirmed" in off
+    assert f"{node.name}: cleaned up" in off
     assert after == before, "nothing is left"
 
 
@@ -109,7 +109,7 @@ def test_a_killed_agent_finds_what_somebody_changed(node: ServiceNode) -> None:
         wait_for("what was decided", lambda: _of_pods(node) == held and node.quota_us() > 0)
         said = _before_an_uninstall(node.cluster)
         left = node.files()
-        assert f"{node.name}: its agent has confirmed" in said, said
+        assert f"{node.name}: cleaned up" in said, said
         assert node.quota_us() == -1, said
         assert {left[path] for path in held} == {"2", str((1 << 63) - 4096)}, "as the kubelet makes a pod"
 

@@ -118,7 +118,7 @@ def test_image_that_is_nowhere(cluster: KubeCluster, running: Running) -> None:
 
 def test_master_without_room_says_why(cluster: KubeCluster, running: Running) -> None:
     application_id = running.too_big.application_id()
-    wait_for("the reason", lambda: "free in one piece" in diagnostics(cluster, application_id))
+    wait_for("the reason", lambda: "No single node has" in diagnostics(cluster, application_id))
     assert cluster.application(application_id)["state"] == "ACCEPTED"
     assert cluster.live_pods(application_id) == [], "no pod is made that no node has the room for"
     assert cluster.target.yarn("application", "-kill", application_id).returncode == 0

@@ -97,7 +97,9 @@ async def test_what_is_free_on_a_held_node_is_reserved_and_told() -> None:
         assert (queue.metrics.reserved, queue.metrics.containers_reserved) == (hold.free, 1)
         assert world.rm.quotas.ledger().used("root.a") == GIB + hold.free, "it counts as used"
         own = world.rm.queries.why.of(view.application).asks[0]
-        assert own.chain[-1].text == f"Node {hold.node_id.host} is held for it: {hold.free} of {LARGE} is free there."
+        assert own.chain[-1].text == (
+            f"Node {hold.node_id.host} is reserved for it: {hold.free} of {LARGE} is free there."
+        )
         other = world.rm.queries.why.of(world.application(cluster.small.application_id)).asks[0]
         assert any(link.what in (What.HELD, What.POOL_FULL) for link in other.chain)
 

@@ -270,7 +270,7 @@ async def test_states_of_a_node_are_told_with_their_reason(world: World) -> None
 
     for left in (report(0), replace(report(4), loans=report(4).loans[:1] + report(0).loans[1:])):
         await say(world, 0, capacity=left)
-        assert told() == ("FULL", "its agent reports, and of cores or of memory nothing is left to lend")
+        assert told() == ("FULL", "the node agent is reporting, and no CPU or no memory can be lent")
     await say(world, 4)
     assert told()[0] == "LENDING"
     am = await world.running_am(queue="batch")
@@ -280,7 +280,7 @@ async def test_states_of_a_node_are_told_with_their_reason(world: World) -> None
     assert told()[0] == "GOING"
     world.statuses.errors.append(Refused("nodes/status: forbidden"))
     await say(world, 6)
-    assert told() == ("FAILED", "publishing fails: nodes/status: forbidden")
+    assert told() == ("FAILED", "the node status cannot be written: nodes/status: forbidden")
     await world.pass_time(5)
     await quiet(world)
     world.rm.use_colocation(OFF)

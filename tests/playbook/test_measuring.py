@@ -131,7 +131,7 @@ async def test_published_is_never_above_what_is_allocatable_now(node: MeasuredNo
     await node.world.pass_time(1.0)
     assert (node.published(), node.published(MEMORY)) == (1500, 2 * GIB)
     whys = node.explained()
-    assert "the node has 16000, of which 1500 are allocatable" in whys[CPU_MILLI]
+    assert "the node has 16000, of which 1500 is allocatable" in whys[CPU_MILLI]
 
 
 async def test_use_that_swings_each_second_does_not_move_what_is_published(node: MeasuredNode) -> None:

@@ -82,7 +82,8 @@ async def test_less_is_lent_than_is_held_and_nothing_starts_and_nothing_ends(wor
     assert (await day.beat(ask(1))).headroom == SMALL * 15
     text = world.rm.queries.application(am.application_id).application.diagnostics
     assert text == (
-        f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0> of <memory:6144, vCores:6>, asked "
+        f"Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0> of <memory:6144, "
+        "vCores:6>, requested "
         "<memory:1024, vCores:1>."
     )
     assert world.rm.state.reasons.misfits == {}, "a dip is no misfit"
@@ -112,7 +113,10 @@ async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: Worl
     assert held(world, "root.batch") == 0
     found = world.rm.queries.application(application_id).application
     assert found.state is ApplicationState.ACCEPTED
-    assert f"AM. Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0>" in found.diagnostics
+    assert (
+        f"AM. Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0>"
+        in found.diagnostics
+    )
     assert world.rm.state.reasons.misfits == {}
     publish(world, 1)
     await world.settle()
@@ -140,7 +144,7 @@ async def test_node_that_publishes_nothing_is_in_no_such_pool(world: World) -> N
     await world.register_node()
     await world.settle()
     (misfit,) = world.rm.state.reasons.misfits.values()
-    assert misfit.reason == f"no node lends to pool koordinator ({CPU}, {MEMORY})"
+    assert misfit.reason == f"no node offers capacity in pool koordinator ({CPU}, {MEMORY})"
 
 
 async def test_order_of_an_administrator_is_the_most_that_is_lent(world: World) -> None:

@@ -42,7 +42,7 @@ async def test_queue_stops_at_its_maximum_and_says_so(world: World) -> None:
     assert held(world, "root.a") == 12
     view = world.rm.queries.application(am.application_id)
     assert view.application.diagnostics == (
-        "Queue root.a is at its maximum capacity: <memory:12288, vCores:12>, used <memory:12288, vCores:12>, asked "
+        "Queue root.a is at its maximum capacity: <memory:12288, vCores:12>, used <memory:12288, vCores:12>, requested "
         "<memory:1024, vCores:1>."
     )
     assert (await am.beat()).headroom == NONE
@@ -176,7 +176,7 @@ async def test_guarantee_in_amounts_is_kept_beside_weights_and_scaled_when_nodes
         await world.settle()
         assert [held(world, f"root.{name}") for name in "abc"] == [6, 5, 5]
         text = world.rm.queries.application(ams[0].application_id).application.diagnostics
-        assert text.startswith("The cluster has no room")
+        assert text.startswith("The cluster has too little free capacity")
         await world.register_node(capability=SMALL * 16)
         shares = world.rm.quotas.tree.shares
         assert (shares["root.a"].guaranteed, shares["root.a"].maximum.vcores) == (SMALL * 6, 12)
@@ -195,7 +195,7 @@ async def test_application_above_the_number_that_may_run_waits_until_another_end
         assert (await world.running_am(queue="b")).container.is_live
         await world.settle()
         assert [world.application(one).state for one in (second, fourth)] == [ApplicationState.ACCEPTED] * 2
-        text = "Application is added to the scheduler and is not yet activated. Queue {} runs {} applications, and no "
+        text = "Application is added to the scheduler and is not yet activated. Queue {} runs {} applications; the "
         for waits, said in ((second, text.format("root.p.x", 1)), (fourth, text.format("root.p", 2))):
             assert world.rm.queries.application(waits).application.diagnostics.startswith(said)
         await third.finish()
@@ -244,7 +244,7 @@ async def test_unmanaged_master_beyond_the_number_that_may_run_gets_nothing_unti
         await second.beat(ask(3))
         await world.settle()
         assert held(world, "root.a") == 2
-        said = "Queue root.a runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
+        said = "Queue root.a runs 1 applications; the maximum is 1 (max-parallel-apps)."
         why = world.rm.queries.why.of(world.application(second.application_id))
         assert why.summary.startswith("Waiting for 3 containers: ")
         assert why.asks[0].chain[0].what is What.PARALLEL_APPLICATIONS

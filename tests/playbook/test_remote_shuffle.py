@@ -164,8 +164,11 @@ async def test_next_attempt_is_decided_anew(world: World) -> None:
     ("changes", "reason"),
     [
         ({"context": spark(("java", CLIENT_MODE_CLASS))}, "yodel client-config --queue"),
-        ({"context": spark(("java", "org.apache.hadoop.mapreduce.v2.app.MRAppMaster"))}, "it is no Spark application"),
-        ({"context": spark(), "tags": (OPT_OUT_TAG,)}, f"it is tagged {OPT_OUT_TAG}"),
+        (
+            {"context": spark(("java", "org.apache.hadoop.mapreduce.v2.app.MRAppMaster"))},
+            "it is not a Spark application",
+        ),
+        ({"context": spark(), "tags": (OPT_OUT_TAG,)}, f"the application is tagged {OPT_OUT_TAG}"),
     ],
 )
 async def test_who_is_left_alone_has_one_line_of_diagnostics(
@@ -250,7 +253,7 @@ async def test_away_and_gone_without(world: World, is_killed: bool) -> None:
     am = await world.running_am(queue="lent", context=spark())
     assert command(world.agents.started[0]) == list(COMMAND)
     text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
-    assert "Without celeborn, which root.lent says: none of yodel.remote-shuffle.endpoints" in text
+    assert "Without celeborn, which root.lent requires: none of yodel.remote-shuffle.endpoints" in text
     world.endpoints.down = set()
     await world.run(world.rm.shuffle_endpoints.look())
     assert world.attempt(am.attempt_id).shuffle is not None
@@ -271,7 +274,7 @@ async def test_away_and_refused(world: World, is_killed: bool) -> None:
         await world.bind_and_settle()
     application = world.application(application_id)
     assert application.state is ApplicationState.FAILED
-    assert "celeborn, which root.lent says, cannot be had: none of yodel.remote-shuffle.endpoints" in (
+    assert "celeborn, required by root.lent, is not available: none of yodel.remote-shuffle.endpoints" in (
         application.diagnostics
     )
     assert world.agents.started == []

@@ -55,7 +55,7 @@ async def test_a_shrink_is_told_and_what_does_not_fit_ends_at_the_deadline(world
     assert notice is not None
     assert (notice.reason, notice.why) == (
         NoticeReason.LOAN,
-        "node node-1 lends less than is held there (4000 of 6000 cpu_milli, 4096 of 6144 memory_mib)",
+        "node-1 offers 4 of the 6 cores and 4096 of the 6144 MiB of memory in use by batch",
     )
     assert [container.id for container in (await am.beat()).preempted] == tasks[:-3:-1]
     assert set((await world.beat()).on_notice) == set(tasks[-2:])
@@ -91,8 +91,8 @@ async def test_why_it_goes_is_told_everywhere(world: World) -> None:
     am, tasks = await a_job(world, 5)
     await say(world, 5)
     text = (
-        "1 container will be stopped within 30 s (lent capacity): node node-1 lends less than is held there "
-        "(5000 of 6000 cpu_milli, 5120 of 6144 memory_mib)."
+        "1 container will be stopped within 30 s (lent capacity): node-1 offers 5 of the 6 cores "
+        "and 5120 of the 6144 MiB of memory in use by batch."
     )
     found = world.rm.queries.noticed.of(tasks[-1])
     assert found is not None
@@ -161,7 +161,7 @@ async def test_a_master_goes_last_and_its_attempt_does_not_count(world: World) -
     await go_on(world, 2, 0)
     attempt, application = world.attempt(am.attempt_id), world.application(am.application_id)
     assert (attempt.state, application.failure_times_ms) == (AttemptState.FAILED, ())
-    assert attempt.diagnostics.count("lends less than is held there") == 1
+    assert attempt.diagnostics.count("in use by batch") == 1
     assert application.current_attempt_id.attempt == 2
     await say(world, 9)
     second = Am(world, application.current_attempt_id)
@@ -193,7 +193,7 @@ async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_
     assert on_notice(world) == tasks[-3:]
     notice = world.rm.state.notices.of(tasks[-1])
     assert notice is not None
-    assert notice.why.endswith("(3500 of 6000 cpu_milli), as an administrator ordered")
+    assert notice.why.endswith("offers 3.5 of the 6 cores in use by batch (ordered by an administrator)")
     await am.beat(ask(9))
     await go_on(world, 31, 9)
     assert (ended(world, tasks), held(world)) == (tasks[-3:], 3)

@@ -95,7 +95,7 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
             ("user", "bob", "root.p.c", SMALL * 6),
             ("user", "alice", "root.p.a", SMALL * 6),
         ]
-        assert above.change.startswith("containers of root.p end, or its maximum-capacity is raised")
+        assert above.change.startswith("containers of root.p finish, or its maximum-capacity is raised")
         text = world.rm.queries.application(other.application_id).application.diagnostics
         assert text == leaf.text
 
@@ -128,12 +128,12 @@ async def test_application_above_the_number_that_may_run_sees_those_that_do() ->
         found = why(world, waiting)
         assert found.summary == (
             "Waiting for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
-            "root.p runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
+            "root.p runs 1 applications; the maximum is 1 (max-parallel-apps)."
         )
         link = only(found).chain[0]
         assert (link.what, link.queue, link.limit, link.used) == (What.PARALLEL_APPLICATIONS, "root.p", None, None)
         assert [(one.name, one.queue) for one in link.held_by] == [(str(first.application_id), "root.p.c")]
-        assert link.change.startswith("an application of root.p ends, or its max-parallel-apps is raised")
+        assert link.change.startswith("an application in root.p finishes, or its max-parallel-apps is raised")
 
 
 async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
@@ -143,7 +143,7 @@ async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
         await world.settle()
         found = only(why(world, am.application_id))
         assert found.size == Resource(2048, 1)
-        assert "asked <memory:2048, vCores:1>" in found.chain[0].text
+        assert "requested <memory:2048, vCores:1>" in found.chain[0].text
 
 
 async def test_user_at_his_limit_sees_his_applications() -> None:
@@ -234,9 +234,7 @@ async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_befo
         )
         assert names(only(why(world, ids[2]))) == [What.POOL_FULL]
         text = world.rm.queries.application(ids[2]).application.diagnostics
-        assert (
-            "Application is Activated, waiting for resources to be assigned for AM. The cluster has no room: " in text
-        )
+        assert "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in text
         assert "Partition Resource = <memory:16384, vCores:16> ; Queue's Absolute capacity = 50.0 % ; " in text
 
 
@@ -275,7 +273,7 @@ async def test_as_many_pods_under_way_as_may_be() -> None:
         await world.settle()
         waiting, under_way = why(world, am.application_id).asks
         assert (waiting.count, names(waiting)) == (2, [What.PODS_UNDER_WAY])
-        assert waiting.chain[0].text == "As many pods are under way as may be at once: 3 of 3 have no node yet."
+        assert waiting.chain[0].text == "Limit of unscheduled pods reached: 3 of 3 (in_flight_max)."
         assert (under_way.count, under_way.is_under_way, names(under_way)) == (3, True, [What.STARTING])
 
 

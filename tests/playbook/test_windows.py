@@ -81,7 +81,7 @@ async def test_nothing_starts_above_the_windows_maximum_and_all_does_when_it_is_
     assert (link.what, link.queue, link.limit, link.used) == (What.WINDOW, "root.a", SMALL * 4, SMALL * 4)
     assert "in window day of root.a until 2023-11-14T22:25+00:00" in link.text
     assert last_text(world, am) == link.text
-    assert link.change.startswith("the window is over")
+    assert link.change.startswith("the window ends")
     await go_on(world, END_S - BEGIN_S - 3, 60)
     assert held(world) == 4
     await go_on(world, 3)

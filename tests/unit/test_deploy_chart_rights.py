@@ -43,7 +43,7 @@ SUMMARY = ApplicationSummary(
     submitted_ms=1,
     finished_ms=0,
 )
-EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Granted", message="m", at_ms=1)
+EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Allocated", message="m", at_ms=1)
 # Who in yodel/kube asks the API server for what: (module, verb, resource).  The chart's rules are these and no others.
 CALLS = {
     "pod_driver": {("create", "pods"), ("delete", "pods"), ("get", "pods"), ("patch", "pods/resize")},

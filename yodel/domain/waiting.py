@@ -51,23 +51,27 @@ class Hindrance(NamedTuple):
         match self.hurdle:
             case Hurdle.QUEUE_LIMIT:
                 return (
-                    f"Queue {self.path} is at its maximum capacity: {self.limit}, used {self.used}, asked {self.asked}."
+                    f"Queue {self.path} is at its maximum capacity: {self.limit}, used {self.used}, requested "
+                    f"{self.asked}."
                 )
             case Hurdle.WINDOW if self.limit != NONE or self.used != NONE:
                 return (
                     f"Queue {self.path} is at its maximum capacity in {self.said}: {self.limit}, used {self.used}, "
-                    f"asked {self.asked}."
+                    f"requested {self.asked}."
                 )
             case Hurdle.USER_LIMIT:
                 return (
                     f"User capacity has reached its maximum limit, user limit is {self.limit}, resource used by "
-                    f"{self.user} is {self.used}. Queue {self.path}, asked {self.asked}."
+                    f"{self.user} is {self.used}. Queue {self.path}, requested {self.asked}."
                 )
             case Hurdle.AM_SHARE:
                 return self._am_share()
             case Hurdle.ROOM:
                 whose = f"Pool {self.said}" if self.said else "The cluster"
-                return f"{whose} has no room: free {self.limit - self.used} of {self.limit}, asked {self.asked}."
+                return (
+                    f"{whose} has too little free capacity: free {self.limit - self.used} of {self.limit}, requested "
+                    f"{self.asked}."
+                )
             case _:
                 return self.said
 
@@ -93,19 +97,21 @@ class Hindrance(NamedTuple):
 def backing_off(said: str, size: Resource) -> Hindrance:
     """``said`` are Kubernetes' words, if it had some."""
     why = f": {said}" if said else ""
-    text = f"Kubernetes found no node for its pods{why}. Its share went to others, and it is tried again after a while."
+    text = (
+        f"Kubernetes found no node for its pods{why}. Its share went to other applications; it will be retried later."
+    )
     return Hindrance(Hurdle.BACKOFF, size, said=text)
 
 
 def in_pieces(size: Resource) -> Hindrance:
-    return Hindrance(Hurdle.PIECES, size, said=f"No node has {size} free in one piece.")
+    return Hindrance(Hurdle.PIECES, size, said=f"No single node has {size} free.")
 
 
 def too_many(path: str, running: int, most: int) -> str:
     """CSMaxRunningAppsEnforcer keeps it silent; begun as the CapacityScheduler begins what it says of shares."""
     return (
-        f"Application is added to the scheduler and is not yet activated. Queue {path} runs {running} applications, "
-        f"and no more than {most} may run at once (max-parallel-apps)."
+        f"Application is added to the scheduler and is not yet activated. Queue {path} runs {running} applications; "
+        f"the maximum is {most} (max-parallel-apps)."
     )
 
 
@@ -167,11 +173,12 @@ PLACELESS = frozenset(
     {Hurdle.NODES, Hurdle.SIZE, Hurdle.LABEL, Hurdle.PLACES, Hurdle.BLACKLIST, Hurdle.CONSTRAINT},
 )
 """No node can take it as things are."""
-WAITS_FOR_PLACES = "It still waits for room on its hosts or racks."
+WAITS_FOR_PLACES = "Locality delay: the requested hosts and racks have no free capacity yet."
 WAITS_FOR_NEIGHBOURS = (
-    "Nodes where its placement constraint holds are full, or containers that it counts have no node yet."
+    "The nodes that satisfy its placement constraint are full, or containers that the constraint counts are not "
+    "scheduled yet."
 )
-SERVED_NEXT = "What was in its way has gone: it is served in the next round."
+SERVED_NEXT = "Nothing blocks it any more: it will be served in the next scheduling cycle."
 
 
 @dataclass(slots=True)

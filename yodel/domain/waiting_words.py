@@ -62,24 +62,28 @@ _WHAT: Mapping[Hurdle, What] = {
     Hurdle.TURN: What.TURN,
 }
 _CHANGES: Mapping[What, str] = {
-    What.POOL_FULL: "containers end, nodes lend more, or a node comes.",
-    What.IN_PIECES: "containers end on one node until it fits there.",
-    What.HELD: "containers end until the room is there for whom it is held, or that is not wanted any more.",
+    What.POOL_FULL: "containers finish, nodes offer more capacity, or a node joins.",
+    What.IN_PIECES: "enough containers on a single node finish.",
+    What.HELD: "the reservation on that node is used or dropped.",
     What.PODS_UNDER_WAY: "Kubernetes finds nodes for them, or in_flight_max is raised.",
-    What.NO_NODE: "a node agent registers, or its node can be used again (yodel node list).",
-    What.NODE_TOO_SMALL: "the application asks for smaller containers, or a larger node comes.",
-    What.NODE_LABEL: "a node gets the label, or the application asks for another (yarn cluster --list-node-labels).",
-    What.STRICT_LOCALITY: "one of these nodes comes, or the application may go elsewhere (relaxLocality).",
-    What.BLACKLIST: "the ApplicationMaster takes a node off its blacklist, or another node comes.",
-    What.PLACEMENT_CONSTRAINT: "containers with these tags come or go, or a node comes.",
-    What.NEIGHBOURS: "the pods beside which it may stand have a node, or there is room there.",
-    What.LOCALITY_DELAY: "there is room on the hosts or racks asked for, or its patience ends (node_locality_delay_s).",
-    What.NODE_FULL: "containers on the node end: one becomes larger where it is.",
-    What.TURN: "the next round comes, at once.",
-    What.UNSCHEDULABLE: "Kubernetes' scheduler finds a node; what it says is of its own view (kubectl describe pod).",
-    What.STARTING: "its pod has a node, and the node agent has launched it.",
-    What.PRIORITY: "they have what they wait for, or the priority is raised (yarn application -updatePriority).",
-    What.PREEMPTION: "they end, by themselves or at the end of their time.",
+    What.NO_NODE: "a node agent registers, or its node becomes schedulable again (yodel node list).",
+    What.NODE_TOO_SMALL: "the application requests smaller containers, or a larger node joins.",
+    What.NODE_LABEL: (
+        "a node gets the label, or the application requests another one (yarn cluster --list-node-labels)."
+    ),
+    What.STRICT_LOCALITY: "one of these nodes joins, or the application relaxes locality (relaxLocality).",
+    What.BLACKLIST: "the ApplicationMaster removes a node from its blacklist, or another node joins.",
+    What.PLACEMENT_CONSTRAINT: "containers with these tags start or finish, or a node joins.",
+    What.NEIGHBOURS: "the pods that the constraint refers to are scheduled, or their nodes have free capacity.",
+    What.LOCALITY_DELAY: (
+        "the requested hosts or racks have free capacity, or the delay is over (node_locality_delay_s)."
+    ),
+    What.NODE_FULL: "containers on that node finish: a container can only grow on its own node.",
+    What.TURN: "the next scheduling cycle (within a second).",
+    What.UNSCHEDULABLE: "the Kubernetes scheduler finds a node (kubectl describe pod shows its reason).",
+    What.STARTING: "its pod is scheduled and the node agent has launched it.",
+    What.PRIORITY: "their requests are allocated, or the priority is raised (yarn application -updatePriority).",
+    What.PREEMPTION: "they finish, or their preemption deadline passes.",
 }
 
 
@@ -93,24 +97,28 @@ def change_of(what: What, path: str = "", user: str = "") -> str:
     """What would have to happen, to be read after "until"."""
     match what:
         case What.QUEUE_MAX_CAPACITY:
-            return f"containers of {path} end, or its maximum-capacity is raised (yodel queue set {path} …)."
+            return f"containers of {path} finish, or its maximum-capacity is raised (yodel queue set {path} …)."
         case What.WINDOW:
-            return f"the window is over, or it is changed (yodel queue window list {path})."
+            return f"the window ends, or it is changed (yodel queue window list {path})."
         case What.USER_LIMIT:
-            return f"containers of {user} in {path} end, or its user-limit-factor is raised (yodel queue set {path} …)."
+            return (
+                f"containers of {user} in {path} finish, or its user-limit-factor is raised (yodel queue set {path} …)."
+            )
         case What.QUEUE_AM_LIMIT:
             return (
-                f"an application of {path} ends, or the queue's maximum-am-resource-percent is raised (yodel queue set "
+                f"an application in {path} finishes, or the queue's maximum-am-resource-percent is raised (yodel queue "
+                "set "
                 f"{path} …)."
             )
         case What.USER_AM_LIMIT:
             return (
-                f"an application of {user} in {path} ends, or its user-limit-factor or maximum-am-resource-percent is "
+                f"an application of {user} in {path} finishes, or its user-limit-factor or maximum-am-resource-percent "
+                "is "
                 f"raised (yodel queue set {path} …)."
             )
         case What.QUEUE_PRIORITY:
-            return f"they have what they wait for, or the priority of {path} is raised (yodel queue set {path} …)."
+            return f"their requests are allocated, or the priority of {path} is raised (yodel queue set {path} …)."
         case What.PARALLEL_APPLICATIONS:
-            return f"an application of {path} ends, or its max-parallel-apps is raised (yodel queue set {path} …)."
+            return f"an application in {path} finishes, or its max-parallel-apps is raised (yodel queue set {path} …)."
         case _:
             return _CHANGES[what]

@@ -71,9 +71,9 @@ class LocalOptions:
         if preset not in PRESETS:
             raise InvalidValue("--colocation", preset, f"one of {', '.join(PRESETS)}")
         if self.nodes != 1:
-            raise InvalidValue("--nodes", self.nodes, "1 with --colocation: each node would lend the whole machine")
+            raise InvalidValue("--nodes", self.nodes, "1 with --colocation: each node would offer the whole machine")
         if self.dialect == "native":
-            expected = "another one with --colocation: cpu and memory are the kubelet's to publish"
+            expected = "another one with --colocation: the kubelet publishes cpu and memory"
             raise InvalidValue("--dialect", self.dialect, expected)
 
     @property
@@ -105,5 +105,5 @@ def size_of(nodes: int, memory_mib: int | None, vcores: int | None, colocation: 
         }
     for option, value in (("--memory-mib", memory_mib), ("--vcores", vcores)):
         if value is not None:
-            raise InvalidValue(option, value, "nothing with --colocation: the node is as large as the machine")
+            raise InvalidValue(option, value, "no value with --colocation: the node is as large as the machine")
     return {"memory_mib": psutil.virtual_memory().total >> 20, "vcores": (os.cpu_count() or 1) * 10}

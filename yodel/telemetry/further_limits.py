@@ -128,7 +128,7 @@ CONSTRAINTS_REGISTERED = Limit(
 )
 CONSTRAINTS = (CONSTRAINT_DEPTH, CONSTRAINT_CHILDREN, CONSTRAINT_TAGS, CONSTRAINTS_REGISTERED)
 
-_DIRECTORY = "the resource cannot be had; the container's diagnostics say why"
+_DIRECTORY = "localization fails; the container's diagnostics have the reason"
 DIRECTORY_ENTRIES = Limit(
     name="directory_entries",
     setting=None,

@@ -382,7 +382,7 @@ LIVE_CONTEXT_BYTES = Limit(
     hadoop="none",
 )
 
-_ARCHIVE = "the resource cannot be had; the container's diagnostics say why"
+_ARCHIVE = "localization fails; the container's diagnostics have the reason"
 ARCHIVES = {
     name: Limit(
         name=name,

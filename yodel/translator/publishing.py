@@ -77,15 +77,15 @@ def lend(
     found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
     for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
         last, first = of(before), of(said)
-        there, has = first, "the API server does not say how large the node is"
+        there, has = first, "the API server does not report the node's size"
         if machine is not None:
             there, has = min(first, of(machine)), f"the node has {of(machine)}"
         if allocatable is not None and (machine is None or of(allocatable) < of(machine)):
-            there, has = min(there, of(allocatable)), f"{has}, of which {of(allocatable)} are allocatable"
+            there, has = min(there, of(allocatable)), f"{has}, of which {of(allocatable)} is allocatable"
         now, why = {
-            Silence.NONE: (there, "its agent reports"),
-            Silence.STALE: (min(there, last), f"its agent is silent: no more than the {last} that were lent"),
-            Silence.SILENT: (0, "its agent is silent for long: nothing new"),
+            Silence.NONE: (there, "node agent is reporting"),
+            Silence.STALE: (min(there, last), f"no report from the node agent: not above the last value {last}"),
+            Silence.SILENT: (0, "no report from the node agent for long: closed to new pods"),
         }[silence]
         found[resource] = now
         steps[resource] = (
@@ -95,7 +95,7 @@ def lend(
         if ordered is not None:
             most = of(ordered)
             found[resource] = min(now, most)
-            why = f"an administrator leaves it {most} at most"
+            why = f"limited to {most} by an administrator"
             steps[resource] += (Step(name="ordered", before=now, after=min(now, most), why=why),)
     lent = Lent(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
     return Lending(lent=lent, steps=steps)
@@ -112,7 +112,7 @@ def _memory(lent: Lent) -> int:
 def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, Step]:
     """From what is lent, in the resource's own unit, to what is published under a name."""
     units_lent, amount = publication.counted[name], publication.amounts[name]
-    why = "not less than the pods of the node ask for" if amount is not None else "no pod asks for it: the name goes"
+    why = "not below what the node's pods request" if amount is not None else "no pod requests it: the name is removed"
     return (
         Step(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
         Step(name="pods", before=units_lent, after=amount or 0, why=why),

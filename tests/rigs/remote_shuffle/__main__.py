@@ -56,8 +56,8 @@ SETTINGS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rigs.remote_shuffle", description=__doc__.splitlines()[0])
-    parser.add_argument("--celeborn", default="", metavar="HOST:PORT[,…]", help="where Celeborn's masters are")
-    parser.add_argument("--uniffle", default="", metavar="HOST:PORT[,…]", help="where Uniffle's coordinators are")
+    parser.add_argument("--celeborn", default="", metavar="HOST:PORT[,…]", help="addresses of Celeborn's masters")
+    parser.add_argument("--uniffle", default="", metavar="HOST:PORT[,…]", help="addresses of Uniffle's coordinators")
     parser.add_argument("--size", type=int, default=200, metavar="MEGABYTES", help="what is joined and sorted")
     parser.add_argument("--option", action="append", default=[], metavar="SERVICE:KEY=VALUE", help="a queue's option")
     parser.add_argument("--plain", action="store_true", help="through Spark's own shuffle, which needs no server")

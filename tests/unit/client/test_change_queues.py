@@ -125,7 +125,7 @@ def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path)
     differs = served.run("diff", str(path))
     assert differs.exit_code == 1
     assert "root.etl.capacity\t-\t30" in differs.stdout
-    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: how long a request" in differs.stderr
+    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: use the setting node_loc" in differs.stderr
     assert served.version == 1
     served.done("import", str(path), "--reason", "from the old cluster")
     assert served.capacities == {"default": 70.0, "etl": 30.0}
@@ -141,8 +141,8 @@ def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served
     faulty = FILE.replace(">30<", ">${etl}<").replace("node-locality-delay", "node-locality")
     result = served.run("import", "-", stdin=faulty)
     assert (result.exit_code, served.version) == (2, 1)
-    assert f"standard input, line 4: {PREFIX}root.etl.capacity has a variable" in result.stderr
-    assert f"standard input, line 5: {PREFIX}node-locality is not known" in result.stderr
+    assert f"standard input, line 4: {PREFIX}root.etl.capacity contains a variable" in result.stderr
+    assert f"standard input, line 5: {PREFIX}node-locality is unknown" in result.stderr
     assert served.run("import", "-", stdin="<a/>").exit_code == 2
     missing = served.run("import", "/nowhere/x.xml")
     assert (missing.exit_code, "No such file" in missing.stderr) == (1, True)

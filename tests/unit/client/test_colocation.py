@@ -162,7 +162,7 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
     served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
-    assert lines[0].startswith(f"kube-1 is CLOSED: its memory runs short: {short.reason}; nothing new starts for ")
+    assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")
     assert lines[2:4] == [f"low memory: {short.reason}", f"  {container} was stopped because of it"]
 
 
@@ -178,14 +178,14 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     assert "Node agents are removing limits" in served.invoke("colocation", "off").stderr
     late = served.invoke("colocation", "off", "--wait", "0")
     assert late.exit_code == 1, late.output
-    assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout
+    assert "kube-1: cleanup not confirmed by the node agent yet." in late.stdout
     lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
     assert [line.strip() for line in lines] == [*undo_lines("")]
-    assert "kube-1: it lends nothing new: what is published follows its pods down" in late.stdout
+    assert "kube-1: closed to new pods: the published value follows what its pods request" in late.stdout
     lines = late.stdout.partition("With kubectl, once no batch pod is left there:\n")[2].splitlines()
     assert lines[0].strip() == unpublish_line("kube-1", (CPU, MEMORY))
     served.on_loop(lambda: rm.nodes.give_up(NODE.id))
-    assert "kube-1\tSILENT\t2\t\tits agent is silent" in served.invoke("colocation", "status").stdout
+    assert "kube-1\tSILENT\t2\t\tno report from the node agent" in served.invoke("colocation", "status").stdout
 
     confirm(0)
     late = served.invoke("colocation", "off", "--wait", "0")
@@ -290,7 +290,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
         (("cpu.share-percent=101",), "Invalid yodel.colocation.cpu.share-percent: '101'"),
         (("colour=red",), "yodel.colocation.colour is not supported"),
         (("enabled=true",), "an option of the policy as NAME=VALUE"),
-        (("--dialect", "native"), "cpu and memory are the kubelet's"),
+        (("--dialect", "native"), "the kubelet publishes cpu and memory"),
         (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
     ):
         refused = served.invoke("colocation", "on", *words)
@@ -320,7 +320,7 @@ def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: S
     assert "2 containers on kube-1 will be stopped in 30 s." in done.stderr, done.output
     assert "of the pool" in done.stdout
     last = done.stdout.strip().splitlines()[-1]
-    assert last.endswith("an ApplicationMaster: after all others")
+    assert last.endswith("it is an ApplicationMaster: last of all")
     assert rm.publishing.nodes["kube-1"].ordered == Lent(cpu_milli=0, memory_mib=0)
 
 

@@ -105,7 +105,7 @@ def test_limit_of_pods_under_way_is_a_reason_of_its_own() -> None:
             "locality is strict and none of z is in the cluster",
             "Node skipped because relax locality is not allowed",
         ),
-        ({}, ("a", "b"), "every node where it could go is on the blacklist", "Node is blacklisted"),
+        ({}, ("a", "b"), "every eligible node is on the blacklist", "Node is blacklisted"),
     ],
 )
 def test_request_that_no_node_may_take_says_why_of_each(
@@ -121,7 +121,7 @@ def test_request_larger_than_any_node() -> None:
     key = AskKey(1, -1, ExecutionType.GUARANTEED, Resource(8192, 1))
     where = places(a_place("a", capability=Resource(4096, 8)))
     found = told(demand(wishes=[wish(1, key)]), where=where)
-    assert "more than any node has" in found.diagnostic
+    assert "larger than every eligible node" in found.diagnostic
     assert found.nodes[0].diagnostic.startswith(
         "Node's total resource is insufficient for request, insufficient resources=[memory-mb]\n"
     )

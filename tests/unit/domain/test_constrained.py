@@ -76,7 +76,7 @@ def test_full_nodes_are_waited_for_without_a_word() -> None:
 
 def test_size_that_no_node_has_is_no_matter_of_constraints() -> None:
     spots = within(NOT_ZK, 1, capability=Resource(99_999, 1))
-    assert "more than any node has" in spots.why_none
+    assert "larger than every eligible node" in spots.why_none
     assert not spots.is_constraint
 
 

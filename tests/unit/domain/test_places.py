@@ -82,10 +82,10 @@ def test_expression_admits_nodes_of_several_labels(expression: str, admitted: li
         (Placement(hosts=("x1", "x2", "x3", "x4"), is_strict=True), SIZE, "none of x1, x2, x3 and 1 more is in"),
         (Placement(racks=("/r9",), is_strict=True), SIZE, "none of /r9 is in the cluster"),
         (Placement(node_label="gpu"), SIZE, "no node has the label 'gpu'"),
-        (Placement(node_label="gpu || x"), SIZE, "no node has a label that the expression 'gpu || x' admits"),
-        (Placement(avoid=("/r1", "/r2")), SIZE, "every node where it could go is on the blacklist"),
-        (Placement(), Resource(4096, 5), "<memory:4096, vCores:5> is more than any node has that could take it"),
-        (Placement(hosts=("a",), is_strict=True), Resource(9000, 1), "the largest is <memory:4096, vCores:4>"),
+        (Placement(node_label="gpu || x"), SIZE, "no node has a label that matches the expression 'gpu || x'"),
+        (Placement(avoid=("/r1", "/r2")), SIZE, "every eligible node is on the blacklist"),
+        (Placement(), Resource(4096, 5), "<memory:4096, vCores:5> is larger than every eligible node"),
+        (Placement(hosts=("a",), is_strict=True), Resource(9000, 1), "the largest node has <memory:4096, vCores:4>"),
     ],
 )
 def test_why_no_node_would_ever_do(placement: Placement, capability: Resource, text: str) -> None:
@@ -112,9 +112,9 @@ def test_what_is_in_the_way_of_all_nodes_has_a_name(placement: Placement, capabi
 
 
 def test_cluster_without_nodes_says_so() -> None:
-    assert Places((), lambda _: SIZE).why_never(Placement(), SIZE) == "the cluster has no node that may be used"
+    assert Places((), lambda _: SIZE).why_never(Placement(), SIZE) == "the cluster has no usable node"
     only_labelled = the_places(a_place("g", label="gpu"), are_labels_enabled=True)
-    assert only_labelled.why_never(Placement(), SIZE) == "every node has a label, and none was asked for"
+    assert only_labelled.why_never(Placement(), SIZE) == "every node has a label, and the request names none"
 
 
 def test_nodes_have_several_names() -> None:

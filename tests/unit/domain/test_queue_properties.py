@@ -346,7 +346,7 @@ def test_what_would_come_to_nothing_is_refused_by_its_name(name: str, value: str
     [
         ("root.a.maximum-capacit", "did you mean maximum-capacity?"),
         ("root.a.maximum-aplications", "did you mean maximum-applications?"),
-        ("root.a.colour", "nothing would come of it"),
+        ("root.a.colour", "it has no effect"),
         ("root.beta1.capacity", "did you mean beta?"),
         ("maximum-am-resource-percnt", "did you mean maximum-am-resource-percent?"),
         ("queue-mapings", "did you mean queue-mappings?"),

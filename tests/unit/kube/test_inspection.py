@@ -11,7 +11,7 @@ from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.ports.inspection import ApplicationSummary, PodEvent
 
 ID = ApplicationId(1700000000000, 1)
-EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Granted", message="m" * 5000, at_ms=1767323045000)
+EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Allocated", message="m" * 5000, at_ms=1767323045000)
 SUMMARY = ApplicationSummary(
     id=ID,
     name="Spark Pi",
@@ -33,7 +33,7 @@ async def test_an_event_is_about_its_pod_and_within_the_servers_limits() -> None
     await KubePodEvents(api, "jobs").tell(EVENT)
     (asked,) = api.server.asked
     assert (asked.method, asked.path) == ("POST", "/api/v1/namespaces/jobs/events")
-    assert asked.body["metadata"]["name"] == "p.granted.19b7ca98c88"
+    assert asked.body["metadata"]["name"] == "p.allocated.19b7ca98c88"
     assert asked.body["involvedObject"] == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -41,7 +41,7 @@ async def test_an_event_is_about_its_pod_and_within_the_servers_limits() -> None
         "name": "p",
         "uid": "u",
     }
-    assert (asked.body["type"], asked.body["reason"]) == ("Normal", "Granted")
+    assert (asked.body["type"], asked.body["reason"]) == ("Normal", "Allocated")
     assert len(asked.body["message"]) == 1024
     assert asked.body["firstTimestamp"] == asked.body["lastTimestamp"] == "2026-01-02T03:04:05Z"
 

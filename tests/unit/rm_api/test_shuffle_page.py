@@ -17,7 +17,7 @@ ADDED = Decision(
     queue="root.lent",
     lines=(Line("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
 )
-LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is no Spark application")
+LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is not a Spark application")
 
 
 async def shown(world: RestWorld, decision: Decision | None) -> tuple[Any, str]:
@@ -43,9 +43,9 @@ async def test_every_line_has_its_source(world: RestWorld) -> None:
 
 async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
     app, page = await shown(world, LEFT)
-    assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is no Spark application"
+    assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is not a Spark application"
     assert LEFT.note in page
-    assert "not added: it is no Spark application" in show.shuffle_fact(app)["Remote shuffle"]
+    assert "not added: it is not a Spark application" in show.shuffle_fact(app)["Remote shuffle"]
     assert show.shuffle_rows(app) == []
 
 

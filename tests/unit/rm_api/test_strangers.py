@@ -140,13 +140,13 @@ async def test_a_reason_says_nothing_of_an_application_of_somebody_else(world: R
         placement=Placement(),
         hurdle=Hurdle.HELD,
         free=Resource(0, 0),
-        reason=f"Node node-1 is held for {RUNNING.id} (priority 5, <memory:4, vCores:1>) of queue root.default.",
+        reason=f"Node node-1 is reserved for {RUNNING.id} (priority 5, <memory:4, vCores:1>) of queue root.default.",
     )
     service.keep(asked, Decision(plans=(), take_backs=(), outcomes=(outcome,)), ())
     scheduler = "/ws/v1/cluster/scheduler"
     for path in (f"{scheduler}/activities", f"{scheduler}/app-activities/{OWN.id}?actions=GET"):
         text = (await world.client.get(path, params={"user.name": "bob"})).text
-        assert "Node node-1 is held for another application of queue root.default." in text, path
+        assert "Node node-1 is reserved for another application of queue root.default." in text, path
 
 
 async def test_activities_of_an_application_of_somebody_else_are_refused(world: RestWorld) -> None:

@@ -90,12 +90,12 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
 
     own = [(e.pod_name, e.reason, e.is_warning) for e in events.told]
     assert [line[1:] for line in own if line[0] == dns_name(one)] == [
-        ("Granted", False),
+        ("Allocated", False),
         ("Launched", False),
         ("Completed", False),
     ]
     assert [line[1:] for line in own if line[0] == dns_name(other)] == [
-        ("Granted", False),
+        ("Allocated", False),
         ("LocalizationFailed", True),
     ]
     (failed,) = [event for event in events.told if event.reason == "LocalizationFailed"]
@@ -215,7 +215,7 @@ async def test_ask_that_cannot_be_placed_is_an_event_of_the_masters_pod_and_a_li
     await during(inspection, 3)
 
     told = events.told[-1]
-    assert (told.reason, told.pod_name, told.is_warning) == ("AskCannotBePlaced", dns_name(am.container.id), True)
+    assert (told.reason, told.pod_name, told.is_warning) == ("ContainerUnschedulable", dns_name(am.container.id), True)
     assert told.message.startswith("Cannot be placed: 2 of <memory:1024, vCores:1> (priority 1): locality is strict")
     line = board.lines[am.application_id]
     assert line is not None

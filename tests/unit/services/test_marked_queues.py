@@ -58,7 +58,7 @@ async def test_used_queue_drains_and_goes_with_a_later_version_of_the_same_autho
     assert paths(world) == {"root", "root.default"}
     made = (await history(world))[0]
     assert (made.version, made.author) == (4, "admin")
-    assert made.reason == "marked to go by version 3, and the last application has left"
+    assert made.reason == "marked for removal by version 3, and the last application has left"
     assert service(world).properties() == (await service(world).as_of(1))[1]
 
 

@@ -75,11 +75,11 @@ def test_a_loan_is_cut_to_the_machine_and_by_silence(silence: Silence, expected:
 @pytest.mark.parametrize(
     ("machine_mib", "allocatable_mib", "lent", "why"),
     [
-        (9000, 8000, 8000, "the node has 9000, of which 8000 are allocatable"),
+        (9000, 8000, 8000, "the node has 9000, of which 8000 is allocatable"),
         (9000, 9000, 8500, "the node has 9000"),
         (8200, 9000, 8200, "the node has 8200"),
         (9000, None, 8500, "the node has 9000"),
-        (None, None, 8500, "the API server does not say how large the node is"),
+        (None, None, 8500, "the API server does not report the node's size"),
     ],
 )
 def test_a_loan_is_never_above_allocatable(

@@ -450,7 +450,7 @@ class _Tick:
 
     def _full_node(self, increase: Increase) -> Hindrance:
         free = self._capacity.free_on.get(increase.node_id, NONE)
-        text = f"Node {increase.node_id} has no room: free {free}, asked {increase.extra} more."
+        text = f"Node {increase.node_id} has too little free capacity: free {free}, requested {increase.extra} more."
         return Hindrance(Hurdle.OWN_NODE, increase.extra, said=text)
 
     def _conclude(self, order: Order, spots: Spots) -> None:

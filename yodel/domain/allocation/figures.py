@@ -61,16 +61,16 @@ class Figures:
         of, size = (queue, user, unserved.what, unserved.size), unserved.size
         for hold in self.held:
             if (hold.queue, hold.short.user, hold.short.key, hold.short.size) == of:
-                text = f"Node {hold.node_id.host} is held for it: {hold.free} of {size} is free there."
+                text = f"Node {hold.node_id.host} is reserved for it: {hold.free} of {size} is free there."
                 if hold.container_id is not None:
-                    text = f"Node {hold.node_id.host} is held for it, where its pod has to be placed."
+                    text = f"Node {hold.node_id.host} is reserved for it; its pod is not scheduled there yet."
                 return (Hindrance(Hurdle.HELD, size, said=text),)
         return ()
 
     def _pods(self, size: Resource) -> Hindrance:
-        text = f"As many pods are under way as may be at once: {self.pods} of {self.pods_max} have no node yet."
+        text = f"Limit of unscheduled pods reached: {self.pods} of {self.pods_max} (in_flight_max)."
         if self.pods < self.pods_max:
-            text = f"As many pods were planned as may be in one round; {self.pods} have no node yet."
+            text = f"Limit of pods per scheduling cycle reached; {self.pods} pods are unscheduled."
         return Hindrance(Hurdle.PODS, size, said=text)
 
 
@@ -78,6 +78,6 @@ def _held_for(hold: Hold) -> str:
     short = hold.short
     what = "its ApplicationMaster" if short.key is None else f"priority {short.key.priority}"
     return (
-        f"Node {hold.node_id.host} is held for {short.attempt_id.application_id} ({what}, {short.size}) of queue "
-        f"{short.queue}, which is served before."
+        f"Node {hold.node_id.host} is reserved for {short.attempt_id.application_id} ({what}, {short.size}) of queue "
+        f"{short.queue}, which is served first."
     )

@@ -245,7 +245,7 @@ class Places:
         if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
             return None
         if not self.nodes:
-            nowhere = f"no node lends to pool {self._pool}" if self._pool else _NO_NODE
+            nowhere = f"no node offers capacity in pool {self._pool}" if self._pool else _NO_NODE
             return Never(Hurdle.NODES, nowhere)
         in_partition = self.labelled(placement)
         if not in_partition:
@@ -257,9 +257,9 @@ class Places:
             return Never(Hurdle.PLACES, f"locality is strict and none of {places} is in the cluster")
         allowed = [node for node in named if _is_allowed(node, placement)]
         if not allowed:
-            return Never(Hurdle.BLACKLIST, "every node where it could go is on the blacklist")
+            return Never(Hurdle.BLACKLIST, "every eligible node is on the blacklist")
         largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores)).capability
-        text = f"{capability} is more than any node has that could take it; the largest is {largest}"
+        text = f"{capability} is larger than every eligible node; the largest node has {largest}"
         return Never(Hurdle.SIZE, text)
 
     def is_of_partition(self, node: NodePlace, placement: Placement) -> bool:
@@ -291,14 +291,14 @@ class Places:
             self._on_rack.setdefault(node.rack, Counter()).update(keys)
 
 
-_NO_NODE = "the cluster has no node that may be used"
-_ALL_LABELLED = "every node has a label, and none was asked for"
+_NO_NODE = "the cluster has no usable node"
+_ALL_LABELLED = "every node has a label, and the request names none"
 
 
 def _no_label(text: str) -> str:
     if expression_of(text).is_one_label:
         return f"no node has the label '{text}'"
-    return f"no node has a label that the expression '{text}' admits"
+    return f"no node has a label that matches the expression '{text}'"
 
 
 def _is_allowed(node: NodePlace, placement: Placement) -> bool:

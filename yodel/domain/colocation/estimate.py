@@ -20,7 +20,11 @@ def terms(
     runs there, so it is counted once, whichever of them is more.
     """
     if formula.static_amount is not None:
-        return (Term(name="static", amount=formula.static_amount, why="the policy's amount, whatever is measured"),)
+        return (
+            Term(
+                name="static", amount=formula.static_amount, why="fixed amount of the policy; measurements are not used"
+            ),
+        )
     margin_percent = 100 - formula.share_percent
     taken = max(system if formula.counts_system else 0, formula.reserved, kubelet_reserved or 0)
     found = (
@@ -28,15 +32,15 @@ def terms(
         Term(
             name="margin",
             amount=-_percent_up(margin_percent, capacity),
-            why=f"{margin_percent} % of {capacity} are not lent",
+            why=f"{margin_percent} % of {capacity} is kept free as margin",
         ),
         Term(name="system", amount=-taken, why=_system_why(formula, system, kubelet_reserved or 0)),
         Term(
             name="online",
             amount=-_percent_up(formula.online_percent, online),
-            why=f"{formula.online_percent} % of {online}, the mean of what pods use that are not best-effort",
+            why=f"{formula.online_percent} % of {online}, the mean use of pods that are not best-effort",
         ),
-        Term(name="kept", amount=-formula.kept, why=f"{formula.kept} are kept whatever is free"),
+        Term(name="kept", amount=-formula.kept, why=f"{formula.kept} is always kept free"),
     )
     free = sum(term.amount for term in found)
     untouched = free - free * formula.part_percent // 100
@@ -47,7 +51,7 @@ def terms(
 
 
 def _part_why(part_percent: int, free: int) -> str:
-    return f"{part_percent} % of the {free} that are left may be lent" if free > 0 else "nothing is left"
+    return f"{part_percent} % of the remaining {free} can be lent" if free > 0 else "nothing remains"
 
 
 def estimate(formula: Formula, *, capacity: int, online: int, system: int, kubelet_reserved: int | None = None) -> int:
@@ -61,8 +65,8 @@ def _system_why(formula: Formula, system: int, kubelet_reserved: int) -> str:
     if kubelet_reserved > reserved:
         reserved, whose = kubelet_reserved, "reserved by the kubelet"
     if formula.counts_system:
-        return f"the larger of {system}, the mean of what runs outside of pods, and {reserved}, {whose}"
-    return f"{reserved} are {whose}; the {system} that run outside of pods are not counted"
+        return f"the larger of {system} (mean use outside of pods) and {reserved} ({whose})"
+    return f"{reserved} is {whose}; the {system} used outside of pods is not counted"
 
 
 def _percent_up(percent: int, amount: int) -> int:

@@ -63,12 +63,12 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
     for name in sorted(said):
         if name not in NAMES:
             known = ", ".join(sorted(one.removeprefix(PREFIX) for one in NAMES))
-            hint = did_you_mean(name.removeprefix(PREFIX), known.split(", ")) or "nothing would come of it;"
+            hint = did_you_mean(name.removeprefix(PREFIX), known.split(", ")) or "it has no effect;"
             raise Refused(f"Property {name} is not supported: {hint} below {PREFIX} are {known}")
     is_on = _flag(said, ENABLED, default=False)
     dialect = said.get(DIALECT, "")
     if dialect == "native":
-        raise _refused(DIALECT, dialect, "a dialect other than native: cpu and memory are the kubelet's to publish")
+        raise _refused(DIALECT, dialect, "a dialect other than native: the kubelet publishes cpu and memory")
     policy = _policy(said)
     notice_s = _numbers(said, {"notice_s": NOTICE}, {"notice_s": NOTICE_RANGE}).get("notice_s", OFF.notice_s)
     return Colocation(dialect=dialect, policy=policy if is_on else None, is_bounding=policy.bounds, notice_s=notice_s)

@@ -102,8 +102,8 @@ def _down_at_once(numbers: Numbers, window: Window, before: Before, amount: int)
         for use in recent
     )
     if least < amount:
-        return least, f"one of the last {len(recent)} readings left no more: online pods used {online}"
-    return amount, f"none of the last {len(recent)} readings left less"
+        return least, f"lowest of the last {len(recent)} readings, when online pods used {online}"
+    return amount, f"none of the last {len(recent)} readings is lower"
 
 
 def _clamp(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
@@ -114,34 +114,34 @@ def _clamp(numbers: Numbers, window: Window, before: Before, amount: int) -> Fou
 def _agent_most(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
     if before.agent_most is None:
         return None
-    return min(amount, before.agent_most), f"the agent of this node may lend {before.agent_most}"
+    return min(amount, before.agent_most), f"this node agent's own maximum is {before.agent_most}"
 
 
 def _largest_step_up(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
     """At least what the last step rounds to, or a small node would never grow."""
     if before.last is None:
-        return amount, "the first loan"
+        return amount, "first value"
     step = max(numbers.round_to, window.capacity * numbers.step_up_percent // 100)
-    return min(amount, before.last + step), f"{before.last} are lent, and at most {step} more at a time"
+    return min(amount, before.last + step), f"at most {step} above the current {before.last}"
 
 
 def _dead_band(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
     """Refuses to hold a loan above what may be lent at most, and what would keep the rest of a band lent for ever."""
     if before.last is None:
-        return amount, "the first loan"
+        return amount, "first value"
     if amount == 0:
-        return amount, "a loan of nothing is never put off"
+        return amount, "a change to 0 is applied at once"
     percent = 0 if before.climbing and amount > before.last else numbers.dead_band_percent
     band = max(numbers.dead_band, window.capacity * percent // 100)
     if abs(amount - before.last) >= band:
-        return amount, f"{before.last} are lent: a change of {band} or more is made"
+        return amount, f"changes by {band} or more are applied (current value {before.last})"
     if before.last > min(most for most in (_most(numbers, window), before.agent_most) if most is not None):
-        return amount, f"{before.last} are lent, more than may be"
-    return before.last, f"{before.last} are lent: a change of less than {band} is not made"
+        return amount, f"the current {before.last} is above the maximum: decrease applied at once"
+    return before.last, f"changes by less than {band} are not applied (current value {before.last})"
 
 
 def _round_down(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
-    return amount - amount % numbers.round_to, f"down to a multiple of {numbers.round_to}"
+    return amount - amount % numbers.round_to, f"rounded down to a multiple of {numbers.round_to}"
 
 
 def _most(numbers: Numbers, window: Window) -> int:

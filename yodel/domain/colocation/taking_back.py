@@ -56,11 +56,11 @@ class Holding:
         """Why it is where it is in the order, in words."""
         side = "above" if self.over_milli >= 0 else "below"
         words = [
-            f"its queue holds {abs(self.over_milli) / 10:.1f} % of the pool {side} its guarantee",
+            f"its queue uses {abs(self.over_milli) / 10:.1f} % of the pool {side} its guarantee",
             f"its application's priority is {self.priority}",
-            f"its own is {self.request_priority}",
+            f"its request's priority is {self.request_priority}",
         ]
-        return ", ".join([*words, "an ApplicationMaster: after all others"] if self.is_master else words)
+        return ", ".join([*words, "it is an ApplicationMaster: last of all"] if self.is_master else words)
 
 
 def in_order(holdings: Iterable[Holding]) -> list[Holding]:

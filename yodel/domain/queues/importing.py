@@ -45,35 +45,37 @@ _LEAF_DEFAULTS: Mapping[str, str] = {
 }
 """Of the whole scheduler there, of each leaf that says nothing itself here."""
 _LEFT_OUT: Mapping[str, str] = {
-    "node-locality-delay": "how long a request waits for its hosts is a setting, node_locality_delay_s",
-    "rack-locality-additional-delay": "how long a request waits for its racks is a setting, rack_locality_delay_s",
-    "rack-locality-full-reset": "patience with hosts and racks is counted in seconds, not in offers that were missed",
-    "per-node-heartbeat.": "containers are not given out at heartbeats",
-    "application.fail-fast": "a queue stays as long as an application is under way in it",
-    "user-metrics.enable": "what users hold is told with their queue, and JMX has no beans of users",
-    "reservations-continue-look-all-nodes": "a node that is held for one wish keeps nobody from the others",
-    "skip-allocate-on-nodes-with-reserved-containers": "what a held node has free is for whom it is held",
-    "schedule-asynchronously.": "decisions are made when something changed",
-    "lazy-preemption-enabled": "a container on notice ends at its deadline while its room is wanted (preemption)",
-    "multi-node-sorting.": "Kubernetes chooses among nodes, or with placement bind what is free on them",
-    "queue.auto.refresh.": "no file is watched",
-    "workflow-priority-mappings-override.enable": "there are no such mappings",
+    "node-locality-delay": "use the setting node_locality_delay_s",
+    "rack-locality-additional-delay": "use the setting rack_locality_delay_s",
+    "rack-locality-full-reset": "locality delays are in seconds, not in missed scheduling opportunities",
+    "per-node-heartbeat.": "containers are not allocated on node heartbeats",
+    "application.fail-fast": "a queue is kept as long as it has running applications",
+    "user-metrics.enable": "usage by user is shown with each queue; JMX has no user beans",
+    "reservations-continue-look-all-nodes": "a reserved node does not block other requests",
+    "skip-allocate-on-nodes-with-reserved-containers": "free capacity of a reserved node goes to the reservation only",
+    "schedule-asynchronously.": "scheduling runs when something has changed",
+    "lazy-preemption-enabled": (
+        "a container with a preemption notice is stopped at its deadline if its capacity is still needed (preemption)"
+    ),
+    "multi-node-sorting.": "Kubernetes chooses the node, or with placement bind the ResourceManager by free capacity",
+    "queue.auto.refresh.": "configuration files are not watched",
+    "workflow-priority-mappings-override.enable": "workflow priority mappings are not supported",
 }
 """Of the whole scheduler; a name with a dot at its end stands for all that begin so."""
 _MISSING: Mapping[str, str] = {
-    "mapping-rule-json-file": "a file of mapping rules beside this one; mapping-rule-json has them",
+    "mapping-rule-json-file": "a separate file of mapping rules; put the rules into mapping-rule-json",
     "workflow-priority-mappings": "priorities by workflow",
     "ordering-policy.": "preemption by priority of queues",
     "user.": "limits of parallel applications by user",
 }
 """Of the whole scheduler: what does not exist here."""
 _MISSING_OF_QUEUES: Mapping[str, str] = {
-    "accessible-node-labels": "which node labels a queue may use",
+    "accessible-node-labels": "node labels by queue",
     "accessible-node-labels.": "shares by node label",
     "default-node-label-expression": "a default node label by queue",
-    "auto-create-child-queue.": "queues that are made by themselves",
-    "auto-queue-creation-v2.": "queues that are made by themselves",
-    "leaf-queue-template.": "queues that are made by themselves",
+    "auto-create-child-queue.": "automatic creation of queues",
+    "auto-queue-creation-v2.": "automatic creation of queues",
+    "leaf-queue-template.": "automatic creation of queues",
     "default-application-priority": "a default priority of applications by queue",
     "acl_application_max_priority": "a largest priority of applications by user",
     "ordering-policy.": "further settings of an ordering policy",
@@ -91,10 +93,10 @@ _ORDERS: Mapping[bool, frozenset[str]] = {
 _IGNORED = "is left out, Hadoop ignores this"
 _TEMPLATE = "capacity-scheduler"
 _IGNORED_OF_QUEUES: Mapping[str, str] = {
-    "acl_administer_jobs": "it is of MapReduce 1",
+    "acl_administer_jobs": "it belongs to MapReduce 1",
 }
 _IGNORED_OF_ALL: Mapping[str, str] = {
-    "default.minimum-user-limit-percent": "it is of no queue, as paths begin with root",
+    "default.minimum-user-limit-percent": "it names no queue, because paths begin with root",
 }
 """That Ambari's own template writes."""
 
@@ -193,7 +195,7 @@ def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
             continue
         value = entry.value if entry.value.isprintable() else " ".join(entry.value.split())
         if (first := once.get(entry.name)) is not None:
-            found.refusals.append(Said(entry.line, f"{entry.name} is said twice, in line {first.line} too"))
+            found.refusals.append(Said(entry.line, f"{entry.name} is set twice, also in line {first.line}"))
         else:
             once[entry.name] = Entry(entry.name, value, entry.line)
     return once
@@ -205,9 +207,9 @@ def _verdict(entry: Entry, paths: Set[str], parents: Set[str]) -> _Verdict:
     if entry.name.startswith(COLOCATION):
         return _Verdict(entry.value)
     if not entry.name.startswith(PREFIX):
-        return _Verdict(refusal="is no property of the CapacityScheduler")
+        return _Verdict(refusal="is not a property of the CapacityScheduler")
     if "${" in entry.value:
-        return _Verdict(refusal=f"has a variable, and none is read: {entry.value[:80]!r}")
+        return _Verdict(refusal=f"contains a variable, which is not expanded: {entry.value[:80]!r}")
     short = entry.name.removeprefix(PREFIX)
     path, own = owner(short, paths) if short.startswith(f"{ROOT}.") else ("", short)
     if not entry.value.strip() and own not in _ACLS:
@@ -227,34 +229,36 @@ def _of_all(name: str, value: str) -> _Verdict:
         return _Verdict(value)
     if name in _LEAF_DEFAULTS:
         own = _LEAF_DEFAULTS[name]
-        return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
+        return _Verdict(note=f"became {own} of each leaf queue that does not set it", of_leaves=own)
     if name == "ordering-policy.priority-utilization.underutilized-preemption.enabled" and text.lower() == "false":
-        return _Verdict(note="is left out: nothing is preempted for the priority of a queue")
+        return _Verdict(note="is left out: preemption by queue priority is not supported")
     if name in _IGNORED_OF_ALL:
         return _ignored(_IGNORED_OF_ALL[name])
     if what := _listed(_MISSING, name):
         return _missing(what)
     if why := _listed(_LEFT_OUT, name):
         return _Verdict(note=f"is left out: {why}")
-    return _Verdict(refusal="is not known, or cannot be set")
+    return _Verdict(refusal="is unknown or cannot be set")
 
 
 def _of_queue(path: str, own: str, value: str, paths: Set[str], parents: Set[str]) -> _Verdict:
     text = value.strip()
     if own == APPLICATIONS and path in parents:
-        return _ignored(f"{path} has queues below it, and leaves have their own")
+        return _ignored(f"{path} is a parent queue, and leaf queues have their own value")
     if own == "ordering-policy" and text.lower() in _ORDERS[path not in parents]:
-        whose = "queues, and it is a leaf" if path not in parents else "applications, and it has queues below it"
-        return _Verdict(note=f"is left out: {text} is an order of {whose}; Hadoop's ResourceManager stops at it")
+        whose = (
+            "queues, and this is a leaf queue" if path not in parents else "applications, and this is a parent queue"
+        )
+        return _Verdict(note=f"is left out: {text} orders {whose}; Hadoop's ResourceManager does not start with it")
     if own in _IGNORED_OF_QUEUES:
         return _ignored(_IGNORED_OF_QUEUES[own])
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
     if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_shuffle_word(own) or is_usual:
         return _Verdict(value)
     if own == "acl_application_max_priority" and text == "*":
-        return _Verdict(note="is left out: all may use all priorities")
+        return _Verdict(note="is left out: all users may use all priorities")
     if own == "ordering-policy.fair.enable-size-based-weight" and text.lower() == "false":
-        return _Verdict(note="is left out: sizes have no weight")
+        return _Verdict(note="is left out: size-based weight is off")
     if what := _listed(_MISSING_OF_QUEUES, own):
         return _missing(what)
     name, dot, rest = own.partition(".")
@@ -262,8 +266,8 @@ def _of_queue(path: str, own: str, value: str, paths: Set[str], parents: Set[str
         if _is_of_queue(rest):
             nearest = next(iter(get_close_matches(f"{path}.{name}", paths, n=1)), path)
             return _ignored(f"no queues property names {path}.{name}; the nearest queue is {nearest}")
-        return _Verdict(refusal=f"is of no queue: {path} has none of the name {name}, and no property that begins so")
-    return _Verdict(refusal="is not known")
+        return _Verdict(refusal=f"names no queue: {path} has no child queue {name} and no property with that prefix")
+    return _Verdict(refusal="is unknown")
 
 
 def _is_of_queue(own: str) -> bool:

@@ -405,7 +405,10 @@ class Ledger:
 
 def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
     assert hold.near is not None
-    text = f"Window {hold.near.name} of queue {path} begins at {hold.begins}: nothing starts in {path} before that."
+    text = (
+        f"Window {hold.near.name} of queue {path} begins at {hold.begins}: no new containers start in {path} before "
+        "that."
+    )
     return Hindrance(Hurdle.WINDOW, capability, path=path, said=text)
 
 

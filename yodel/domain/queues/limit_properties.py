@@ -104,7 +104,7 @@ def limits(
         (APPLICATIONS, own + APPLICATIONS not in properties),
     ):
         if not is_leaf and not is_plain:
-            raise Refused(f"Property {own}{name} is not supported: nothing would come of it, {path} is no leaf queue")
+            raise Refused(f"Property {own}{name} is not supported: it has no effect, {path} is not a leaf queue")
     return found
 
 

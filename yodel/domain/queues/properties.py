@@ -381,10 +381,10 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
         if allowed is None or not name.startswith(PREFIX):
             hint = _hint(short, path, own, paths) if name.startswith(PREFIX) else ""
-            raise Refused(f"Property {name} is not supported: {hint or 'nothing would come of it'}")
+            raise Refused(f"Property {name} is not supported: {hint or 'it has no effect'}")
         if value.strip().lower() not in {one.lower() for one in allowed}:
             raise Refused(
-                f"Property {name} cannot be {value}: nothing would come of it, it is {' or '.join(sorted(allowed))}"
+                f"Property {name} cannot be {value}: it has no effect, expected {' or '.join(sorted(allowed))}"
             )
 
 

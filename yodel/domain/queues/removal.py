@@ -64,20 +64,23 @@ def require_marks(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]
         above = marks.get(queue.parent_path or "")
         if text is None:
             if above is not None:
-                raise _refused(queue.parent_path or "", above, f"{queue.path} below it would go with it")
+                raise _refused(queue.parent_path or "", above, f"{queue.path} below it would be removed too")
             continue
         mark = marks[queue.path] = read(f"{PREFIX}{queue.path}.{MARK}", text)
         if queue.state is QueueState.RUNNING:
             raise _refused(queue.path, mark, "it cannot be RUNNING")
         if queue.capacity_percent or queue.weight or any(part.value for part in queue.capacity_amounts):
-            raise _refused(queue.path, mark, "it has no share")
+            raise _refused(queue.path, mark, "its capacity must be 0")
 
 
 def require_not_made(before: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Raises Refused: a mark that is not there yet, which only ``with_used`` makes."""
     for name, text in wanted.items():
         if name.endswith(f".{MARK}") and before.get(name) != text:
-            raise Refused(f"Property {name} cannot be set: revert and import mark a queue; without a value it goes")
+            raise Refused(
+                f"Property {name} cannot be set: only revert and import mark a queue for removal; an empty value "
+                "removes the mark"
+            )
 
 
 def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[str], mark: Mark) -> dict[str, str]:
@@ -99,7 +102,7 @@ def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[st
     for path in stay:  # each after its parent
         parent = path.rpartition(".")[0]
         if below_wanted.get(parent) == []:
-            raise Refused(f"{parent} cannot be a leaf queue yet: applications are under way in {path}")
+            raise Refused(f"{parent} cannot be a leaf queue yet: {path} has running applications")
         zeros[path] = _share_below(zeros[parent]) if parent in zeros else _share_of(named, parent, below_wanted[parent])
         said = {name: text for name, text in words[path].items() if name not in ("queues", "state", "capacity")}
         own = {"state": QueueState.STOPPED.name, "capacity": zeros[path], MARK: said.get(MARK, str(mark))}
@@ -156,6 +159,6 @@ def _share_below(of_parent: str) -> str:
 
 def _refused(path: str, mark: Mark, why: str) -> Refused:
     return Refused(
-        f"{path} is marked to go by version {mark.version} of {mark.author}: {why}; "
-        f"without a value of {PREFIX}{path}.{MARK} it stays"
+        f"{path} is marked for removal by version {mark.version} of {mark.author}: {why}; "
+        f"remove {PREFIX}{path}.{MARK} to keep it"
     )

@@ -27,6 +27,6 @@ def by_settings(
         version=conf.version + 1,
         author=SETTINGS,
         time_ms=now_ms,
-        reason="the settings name other queues than before",
+        reason="the settings name different queues",
     )
     return (conf.next({}), change) if change.names else None

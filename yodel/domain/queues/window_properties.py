@@ -97,7 +97,7 @@ def _window(path: str, name: str, said: Mapping[str, str]) -> Window:
     own = f"{PREFIX}{path}.{_MARKER}{name}."
     for kind, example in ((CRON, "0 8 * * 1-5"), (DURATION, "36000"), (MAXIMUM, "40")):
         if not said.get(kind):
-            raise Refused(f"Invalid {own}{kind}: nothing is said; a window has to say it, as {example}")
+            raise Refused(f"Invalid {own}{kind}: it is required, e.g. {example}")
     where = said.get(ZONE) or "UTC"
     try:
         crontab(said[CRON])

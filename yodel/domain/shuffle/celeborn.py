@@ -19,27 +19,27 @@ CELEBORN = Service(
     name="celeborn",
     settings=(
         Setting(key="spark.shuffle.manager", value=MANAGER, why="shuffle data go to Celeborn's workers"),
-        Setting(key="spark.celeborn.master.endpoints", value="{endpoints}", why="where Celeborn's masters are"),
+        Setting(key="spark.celeborn.master.endpoints", value="{endpoints}", why="addresses of Celeborn's masters"),
         Setting(
             key="spark.serializer",
             value="org.apache.spark.serializer.KryoSerializer",
-            why="records of Java's serializer cannot be put elsewhere one by one",
+            why="records of Java's serializer cannot be relocated one by one",
         ),
         Setting(
             key="spark.sql.adaptive.localShuffleReader.enabled",
             value="false",
-            why="no shuffle data are local to an executor",
+            why="shuffle data is never local to an executor",
         ),
         Setting(
             key=f"{_CLIENT}spark.shuffle.fallback.policy",
             value="AUTO",
-            why="without workers or quota a shuffle is Spark's own",
+            why="without workers or quota, Spark's own shuffle is used",
             when_away="spark",
         ),
         Setting(
             key=f"{_CLIENT}spark.shuffle.fallback.policy",
             value="NEVER",
-            why="without workers or quota the application fails",
+            why="without workers or quota, the application fails",
             when_away="refuse",
         ),
         Setting(
@@ -52,7 +52,7 @@ CELEBORN = Service(
         Setting(
             key="spark.dynamicAllocation.shuffleTracking.enabled",
             value="false",
-            why="an executor need not be kept for what it has shuffled",
+            why="executors need not be kept for their shuffle data",
             when_away="refuse",
             is_for_dynamic_allocation=True,
         ),
@@ -60,24 +60,24 @@ CELEBORN = Service(
         *(Setting(key=f"{keys}userName", value="{user}", why="quotas of the user") for keys in _IDENTITIES),
     ),
     options={
-        f"{_CLIENT}push.replicate.enabled": switch("two workers have each piece of data"),
+        f"{_CLIENT}push.replicate.enabled": switch("each piece of data is stored on two workers"),
         f"{_CLIENT}spark.shuffle.writer": one_of(("HASH", "SORT"), "SORT needs less memory with many partitions"),
         f"{_CLIENT}spark.shuffle.fallback.numPartitionsThreshold": count(
-            1, 999_999_999, "a shuffle of as many partitions is Spark's own"
+            1, 999_999_999, "shuffles with at least this many partitions use Spark's own shuffle"
         ),
-        f"{_CLIENT}shuffle.compression.codec": one_of(("LZ4", "ZSTD", "NONE"), "how data are compressed"),
+        f"{_CLIENT}shuffle.compression.codec": one_of(("LZ4", "ZSTD", "NONE"), "compression of shuffle data"),
         f"{_CLIENT}shuffle.partitionSplit.threshold": size("a partition that is larger is split"),
-        f"{_CLIENT}slot.assign.maxWorkers": count(1, 1_000_000, "workers of one shuffle"),
-        f"{_CLIENT}push.buffer.max.size": size("of one partition in a task"),
+        f"{_CLIENT}slot.assign.maxWorkers": count(1, 1_000_000, "workers per shuffle"),
+        f"{_CLIENT}push.buffer.max.size": size("buffer per partition in a task"),
         f"{_CLIENT}push.timeout": duration("for one push"),
         f"{_CLIENT}fetch.timeout": duration("for one fetch"),
-        f"{_CLIENT}fetch.maxRetriesForEachReplica": count(0, 1000, "tries to fetch from one worker"),
-        f"{_CLIENT}push.revive.maxRetries": count(0, 1000, "tries to push elsewhere"),
-        f"{_CLIENT}spark.fetch.throwsFetchFailure": switch("data that are lost are computed again, in the 0.5 line"),
-        f"{_CLIENT}spark.stageRerun.enabled": switch("data that are lost are computed again, in the 0.6 line"),
-        "spark.celeborn.storage.availableTypes": names("storage that the workers have, as HDD,SSD"),
-        "spark.celeborn.auth.enabled": switch("the service asks applications who they are"),
-        "spark.celeborn.masterClient.maxRetries": count(1, 1000, "tries to reach a master"),
+        f"{_CLIENT}fetch.maxRetriesForEachReplica": count(0, 1000, "attempts to fetch from one worker"),
+        f"{_CLIENT}push.revive.maxRetries": count(0, 1000, "attempts to push to another worker"),
+        f"{_CLIENT}spark.fetch.throwsFetchFailure": switch("lost data is recomputed (Celeborn 0.5)"),
+        f"{_CLIENT}spark.stageRerun.enabled": switch("lost data is recomputed (Celeborn 0.6)"),
+        "spark.celeborn.storage.availableTypes": names("storage types of the workers, e.g. HDD,SSD"),
+        "spark.celeborn.auth.enabled": switch("the service authenticates applications"),
+        "spark.celeborn.masterClient.maxRetries": count(1, 1000, "attempts to reach a master"),
         "spark.celeborn.masterClient.rpc.askTimeout": duration("for the answer of a master"),
     },
     client=Client(

@@ -82,12 +82,12 @@ class Decision:
     def note(self) -> str:
         """A line of the application's diagnostics; empty when all was done that the queue says."""
         is_noted = self.reason and not self.is_refused
-        return f"Without {self.service}, which {self.queue} says: {self.reason}." if is_noted else ""
+        return f"Without {self.service}, which {self.queue} requires: {self.reason}." if is_noted else ""
 
     @property
     def refusal(self) -> str:
         """Why the attempt fails; empty: it does not."""
-        return f"{self.service}, which {self.queue} says, cannot be had: {self.reason}." if self.is_refused else ""
+        return f"{self.service}, required by {self.queue}, is not available: {self.reason}." if self.is_refused else ""
 
 
 def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str = "") -> Decision | None:
@@ -112,7 +112,7 @@ def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str 
     told = _told(wanted, lines)
     if sum(len(name.encode()) + len(value.encode()) for name, value in told) > TOLD_BYTES_MAX - 16 * len(told):
         return Decision(
-            service=service, queue=queue, reason=f"what its containers have to know exceeds {TOLD_BYTES_MAX} bytes"
+            service=service, queue=queue, reason=f"the settings for its containers exceed {TOLD_BYTES_MAX} bytes"
         )
     return Decision(service=service, queue=queue, lines=lines, told=told)
 
@@ -146,7 +146,7 @@ def _class_path(wanted: Wanted) -> Iterator[Line]:
     jar = wanted.text(JAR)
     path = jar_path(jar)
     if jar.startswith("hdfs:"):
-        why = f"{jar} has to be copied to the driver's machine, and its place there said without the # before it"
+        why = f"copy {jar} to the driver's machine, and uncomment this line with its path there"
         yield Line("# spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
     elif path:
         why = "has to be there on the driver's machine too"
@@ -179,17 +179,21 @@ def _lack(wanted: Wanted, launch: Launch) -> str:
 
 def _hindrance(wanted: Wanted, queue: str, launch: Launch) -> str:
     if OPT_OUT_TAG in launch.tags:
-        return f"it is tagged {OPT_OUT_TAG}"
+        return f"the application is tagged {OPT_OUT_TAG}"
     if launch.is_unmanaged:
         return "its ApplicationMaster is not launched by the cluster"
     if CLIENT_MODE_CLASS in launch.command:
         return (
-            "Spark's client mode cannot be completed, for its driver runs outside of the cluster; "
-            "yodel client-config --queue writes the lines for the submitter's own properties"
+            "settings cannot be added in Spark's client mode, because the driver runs outside the cluster; "
+            "yodel client-config --queue writes them for the submitter's own properties"
         )
     if launch.command.count(MASTER_CLASS) != 1:
         is_named = any(MASTER_CLASS in item for item in launch.command)
-        return f"{MASTER_CLASS} is not once an item of its command" if is_named else "it is no Spark application"
+        return (
+            f"{MASTER_CLASS} does not occur exactly once in its command"
+            if is_named
+            else "it is not a Spark application"
+        )
     texts = [
         *(word.text for word in wanted.options.values()),
         *(one.value for one in wanted.service.settings if one.when_away in ("", wanted.when_away)),

@@ -32,9 +32,9 @@ SPARK_DECOMMISSION = Service(
         Setting(
             key="spark.decommission.enabled",
             value="true",
-            why="executors on a node that leaves take no more tasks and hand on what they have",
+            why="executors on a draining node take no more tasks and migrate their blocks",
         ),
-        Setting(key="spark.storage.decommission.enabled", value="true", why="what they have are blocks"),
+        Setting(key="spark.storage.decommission.enabled", value="true", why="blocks are migrated"),
         Setting(key=f"{_BLOCKS}enabled", value="true", why="shuffle blocks go to other executors"),
         Setting(
             key="spark.storage.decommission.rddBlocks.enabled",
@@ -44,38 +44,40 @@ SPARK_DECOMMISSION = Service(
         Setting(
             key=_INTERVAL,
             value="1s",
-            why="an executor ends soon after its last block has moved; Spark's 30s are longer than a notice",
+            why="an executor exits soon after its last block has moved; Spark's 30s can exceed the notice",
         ),
         Setting(
             key=_CLEAN_UP,
             value="true",
-            why="what the application left in the fallback storage goes with its end",
+            why="the application's files in the fallback storage are deleted when it ends",
             needs=FALLBACK_PATH,
         ),
     ),
     options={
         FALLBACK_PATH: Option(
             accepts=is_fallback_path,
-            expected="hdfs:, an absolute path with {user} in it and / at its end, as hdfs:///spark-fallback/{user}/",
-            why="takes the shuffle blocks that no other executor takes",
+            expected="hdfs:, an absolute path that contains {user} and ends with /, e.g. hdfs:///spark-fallback/{user}/",
+            why="stores shuffle blocks that no other executor accepts",
         ),
-        _CLEAN_UP: switch("whether what the application left there goes with its end", FALLBACK_PATH),
+        _CLEAN_UP: switch("whether the application's files there are deleted when it ends", FALLBACK_PATH),
         "spark.storage.decommission.enabled": switch("whether blocks go to other executors"),
         f"{_BLOCKS}enabled": switch("whether shuffle blocks go to other executors"),
         "spark.storage.decommission.rddBlocks.enabled": switch("whether cached blocks go to other executors"),
-        f"{_BLOCKS}maxThreads": count(1, 1000, "shuffle blocks that one executor sends at once"),
-        f"{_BLOCKS}maxDiskSize": size("shuffle blocks that an executor may hold"),
-        f"{_BLOCKS}bufferRacingMigrations": switch("blocks that come while their map output is not known yet wait"),
-        "spark.storage.decommission.maxReplicationFailuresPerBlock": count(1, 1000, "tries for a cached block"),
-        _INTERVAL: duration("between two looks whether all blocks have moved"),
-        "spark.executor.decommission.killInterval": duration("an executor that decommissions longer is ended"),
-        "spark.executor.decommission.forceKillTimeout": duration("the same, whatever it still does"),
-        "spark.stage.ignoreDecommissionFetchFailure": switch("fetches that fail by it do not count for the stage"),
+        f"{_BLOCKS}maxThreads": count(1, 1000, "shuffle blocks that one executor sends in parallel"),
+        f"{_BLOCKS}maxDiskSize": size("shuffle data that an executor may store"),
+        f"{_BLOCKS}bufferRacingMigrations": switch("buffer blocks that arrive before their map output is known"),
+        "spark.storage.decommission.maxReplicationFailuresPerBlock": count(1, 1000, "attempts per cached block"),
+        _INTERVAL: duration("between two checks that all blocks have moved"),
+        "spark.executor.decommission.killInterval": duration("an executor that decommissions for longer is killed"),
+        "spark.executor.decommission.forceKillTimeout": duration("the same, even if it is still migrating blocks"),
+        "spark.stage.ignoreDecommissionFetchFailure": switch(
+            "fetch failures caused by decommissioning do not count as stage failures"
+        ),
         "spark.scheduler.maxRetainedRemovedDecommissionExecutors": count(
-            0, 100_000, "decommissioned executors whose lost fetches are known as such"
+            0, 100_000, "decommissioned executors whose fetch failures are still recognized"
         ),
         "spark.scheduler.maxRetainedUnknownDecommissionExecutors": count(
-            0, 100_000, "executors that decommissioned before they were known"
+            0, 100_000, "executors that were decommissioned before they registered"
         ),
     },
     told={"decommission": "spark.decommission.enabled", "fallback": FALLBACK_PATH, "clean-up": _CLEAN_UP},

@@ -45,15 +45,15 @@ def as_said(text: str) -> SparkRelease | None:
 def lack(client: Client, jar: str, release: SparkRelease | None) -> str:
     """Why the client cannot be in its JVMs; empty: it can.  A jar that names its Scala is for that one."""
     if release is None:
-        return "which Spark it has is not known: yodel.remote-shuffle.spark-version of the queue says it"
+        return "its Spark version is unknown: set yodel.remote-shuffle.spark-version of the queue"
     if (release.major, release.minor) not in client.sparks:
         least, most = (".".join(map(str, one)) for one in (min(client.sparks), max(client.sparks)))
         return (
-            f"it has Spark {release}, and there are clients for {least} to {most} "
-            "(yodel.remote-shuffle.spark-version of the queue counts where its jars do not say)"
+            f"it has Spark {release}; clients exist for {least} to {most} "
+            "(yodel.remote-shuffle.spark-version of the queue is used if its jars do not name a version)"
         )
     named = _SCALA_OF_JAR.search(jar.rpartition("/")[2])
     scala = named[1] if named is not None else client.scala
     if release.scala not in ("", scala):
-        return f"it has Spark {release}, and yodel.remote-shuffle.jar of the queue is for Scala {scala}"
+        return f"it has Spark {release}, but yodel.remote-shuffle.jar of the queue is for Scala {scala}"
     return ""

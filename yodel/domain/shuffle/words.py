@@ -164,9 +164,9 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
     elif name not in (WHEN_AWAY, *OF_CLIENTS) and not name.startswith(OPTION):
         known = f"{SERVICE}, {WHEN_AWAY}, {', '.join(OF_CLIENTS)} and {OPTION}KEY"
         hint = did_you_mean(name[:200], (SERVICE, WHEN_AWAY, *OF_CLIENTS))
-        raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}there are {known}")
+        raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}supported: {known}")
     elif not service:
-        raise Refused(f"Property {own}{name[:200]} is not supported: nothing would come of it without {own}{SERVICE}")
+        raise Refused(f"Property {own}{name[:200]} is not supported: it has no effect without {own}{SERVICE}")
     elif name == WHEN_AWAY:
         if text not in (SPARK, REFUSE):
             raise _refused(own + name, text, f"{SPARK} or {REFUSE}")
@@ -178,14 +178,14 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
 
 def _require_of_client(own: str, name: str, text: str, service: str) -> None:
     if service != NONE and SERVICES[service].client is None:
-        raise Refused(f"Property {own}{name} is not supported: {service} needs nothing of the kind")
+        raise Refused(f"Property {own}{name} is not supported: {service} does not use it")
     if name == ENDPOINTS and not _are_endpoints(text):
         raise _refused(own + name, text, f"host:port, at most {ENDPOINTS_MAX} of them with commas between")
     if name == JAR and (len(text) > JAR_LENGTH_MAX or ".." in text or not jar_path(text)):
         expected = f"local:, file: or hdfs:, an absolute path and .jar, at most {JAR_LENGTH_MAX} characters"
         raise _refused(own + name, text, expected)
     if name == DIGEST and re.fullmatch(r"[0-9a-f]{64}", text) is None:
-        raise _refused(own + name, text, "the 64 hexadecimal digits of the jar's SHA-256, in small letters")
+        raise _refused(own + name, text, "the 64 hexadecimal digits of the jar's SHA-256, in lower case")
     if name == SPARK_VERSION and as_said(text) is None:
         raise _refused(own + name, text, EXPECTED)
 
@@ -206,11 +206,11 @@ def _require_whole(own: str, words: Mapping[str, ShuffleWord]) -> None:
             raise Refused(f"Missing {own}{name}: {service.name} cannot be used without it")
     jar = words[JAR].text
     if jar.startswith(IN_IMAGE) and DIGEST in words:
-        raise Refused(f"Property {own}{DIGEST} is not supported: nothing is fetched of {jar[:80]!r}")
+        raise Refused(f"Property {own}{DIGEST} has no effect with {jar[:80]!r}")
     if not jar.startswith(IN_IMAGE) and DIGEST not in words:
         raise Refused(
-            f"Missing {own}{DIGEST}: the jar is code in every JVM of the queue, and is taken for what it was when it "
-            f"was chosen (yodel queue set QUEUE {MARKER}{JAR}=@FILE finds it out)"
+            f"Missing {own}{DIGEST}: the jar is code in every JVM of the queue, so its content is checked "
+            f"(yodel queue set QUEUE {MARKER}{JAR}=@FILE computes it)"
         )
 
 
@@ -232,7 +232,7 @@ def _require_option(own: str, name: str, text: str, services: list[Service], wor
         raise _refused(own + name, text, options[0].expected)
     if all(option.needs and OPTION + option.needs not in words for option in options):
         missing = f"{own}{OPTION}{options[0].needs}"
-        raise Refused(f"Property {own}{name} is not supported: nothing would come of it without {missing}")
+        raise Refused(f"Property {own}{name} is not supported: it has no effect without {missing}")
 
 
 def _refused(name: str, value: str, expected: str) -> Refused:

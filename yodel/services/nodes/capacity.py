@@ -23,13 +23,15 @@ from yodel.translator.publishing import last_steps
 from yodel.translator.quantities import quantity
 
 _WHY: Mapping[CapacityState, str] = {
-    CapacityState.OFF: "nothing is lent: colocation is off, and nothing of it is left here",
-    CapacityState.LENDING: "its agent reports, and what it lends is published",
-    CapacityState.FULL: "its agent reports, and of cores or of memory nothing is left to lend",
-    CapacityState.CLOSED: "it lends less than its pods ask for: published is what they ask for, and nothing new starts",
-    CapacityState.STALE: "its agent is silent: what it lends does not grow",
-    CapacityState.GOING: "it lends nothing new: what is published follows its pods down, and goes with the last",
-    CapacityState.WAITING: "nothing is granted here before its agent has reported and its pods were listed",
+    CapacityState.OFF: "colocation is off, and nothing of it remains on the node",
+    CapacityState.LENDING: "the node agent is reporting, and its lent capacity is published",
+    CapacityState.FULL: "the node agent is reporting, and no CPU or no memory can be lent",
+    CapacityState.CLOSED: "overcommitted: published value kept at what running pods request; closed to new pods",
+    CapacityState.STALE: "no recent report from the node agent: lent capacity does not grow",
+    CapacityState.GOING: (
+        "closed to new pods: the published value follows what its pods request, and is removed with the last"
+    ),
+    CapacityState.WAITING: "no containers start before the node agent has reported and the node's pods are listed",
 }
 
 
@@ -166,9 +168,13 @@ class Capacities:
         why = (_short(emergency) if emergency is not None and state is CapacityState.CLOSED else "") or (
             _WHY.get(state)
             or {
-                CapacityState.OTHER: f"{node.other} publishes these names here: they are read, and never written",
-                CapacityState.YIELDED: f"{node.other} changed what was published again and again: it is left to it",
-                CapacityState.FAILED: f"publishing fails: {node.problem}",
+                CapacityState.OTHER: (
+                    f"{node.other} publishes these resource names on the node: they are read, never written"
+                ),
+                CapacityState.YIELDED: (
+                    f"{node.other} overwrote the published values repeatedly: the node is left to it"
+                ),
+                CapacityState.FAILED: f"the node status cannot be written: {node.problem}",
             }[state]
         )
         return NodeCapacity(
@@ -214,4 +220,4 @@ class Capacities:
 
 
 def _short(emergency: Emergency) -> str:
-    return f"its memory runs short: {emergency.reason}; nothing new starts for {emergency.cool_down_s} s"
+    return f"memory is short: {emergency.reason}; closed to new pods for {emergency.cool_down_s} s"

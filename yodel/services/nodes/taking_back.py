@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import structlog
 
 from yodel.domain.colocation.emergency import COOL_DOWN_MS
-from yodel.domain.colocation.report import RESOURCES
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.taking_back import (
     CPU_VICTIMS_MAX,
     CPU_VICTIMS_WITHIN_S,
@@ -195,9 +195,12 @@ class TakingBack:
         return sum(now_s - given_s < CPU_VICTIMS_WITHIN_S for given_s in self._given_for_cpu.get(name, ()))
 
     def _why(self, name: str, held: Amounts, lent: Amounts) -> str:
-        short = ", ".join(f"{lent[kind]} of {held[kind]} {kind}" for kind in RESOURCES if held[kind] > lent[kind])
-        ordered = ", as an administrator ordered" if self._publishing.nodes[name].ordered is not None else ""
-        return f"node {name} lends less than is held there ({short}){ordered}"
+        cpu = f"{lent[CPU_MILLI] / 1000:g} of the {held[CPU_MILLI] / 1000:g} cores"
+        memory = f"{lent[MEMORY_MIB]} of the {held[MEMORY_MIB]} MiB of memory"
+        texts = {CPU_MILLI: cpu, MEMORY_MIB: memory}
+        short = [texts[kind] for kind in RESOURCES if held[kind] > lent[kind]]
+        ordered = " (ordered by an administrator)" if self._publishing.nodes[name].ordered is not None else ""
+        return f"{name} offers {' and '.join(short)} in use by batch{ordered}"
 
     def _tell_of_emergencies(self) -> None:
         """What agents ended of which the row does not know yet."""

@@ -49,11 +49,11 @@ class LimitsState(StrEnum):
 
 
 _WHY: Mapping[LimitsState, str] = {
-    LimitsState.HELD: "its agent holds batch pods to their limits",
-    LimitsState.UNDOING: "its agent has not confirmed yet that everything is undone",
-    LimitsState.UNDONE: "its agent has confirmed that nothing that it wrote is left",
-    LimitsState.SILENT: "its agent is silent: limits may still stand there",
-    LimitsState.UNKNOWN: "its agent has said nothing of limits since the ResourceManager started: they may stand there",
+    LimitsState.HELD: "enforced by the node agent",
+    LimitsState.UNDOING: "cleanup not confirmed by the node agent yet",
+    LimitsState.UNDONE: "cleaned up",
+    LimitsState.SILENT: "no report from the node agent: cgroup limits may remain",
+    LimitsState.UNKNOWN: "unknown: no report since the ResourceManager restarted; cgroup limits may remain",
 }
 
 

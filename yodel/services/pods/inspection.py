@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import structlog
 
@@ -22,6 +23,7 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.notices import Notice
 from yodel.domain.pod import PodObservation
+from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
@@ -35,7 +37,7 @@ TEXT_MAX = 512
 log = structlog.get_logger("yodel.inspection")
 
 _REASONS = {
-    ContainerState.ALLOCATED: ("Granted", "Container {id} was granted to its ApplicationMaster: {capability}"),
+    ContainerState.ALLOCATED: ("Allocated", "Container {id} was allocated: {amount}"),
     ContainerState.RUNNING: ("Launched", "Container {id} was launched"),
 }
 _NOT_FOR_EVENTS = (ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, ContainerExitStatus.KILLED_BY_APPMASTER)
@@ -97,12 +99,14 @@ class Inspection:
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
             if pod is not None:
-                text = f"Container {container_id} is to go ({notice.reason}): {notice.why}"
+                left_s = max(0.0, notice.deadline_s - self._clock.monotonic_s())
+                when = f" in {left_s:.0f} s" if left_s < inf else ""
+                text = f"Container {container_id} will be stopped{when}: {notice.why}"
                 self._put(
                     PodEvent(
                         pod_name=pod.name,
                         pod_uid=pod.uid,
-                        reason="OnNotice",
+                        reason="Preempting",
                         message=text[:TEXT_MAX],
                         at_ms=self._clock.now_ms(),
                         is_warning=True,
@@ -121,7 +125,7 @@ class Inspection:
             PodEvent(
                 pod_name=pod.name,
                 pod_uid=pod.uid,
-                reason="AskCannotBePlaced",
+                reason="ContainerUnschedulable",
                 message=str(misfit)[:TEXT_MAX],
                 at_ms=self._clock.now_ms(),
                 is_warning=True,
@@ -229,13 +233,24 @@ class Inspection:
         return True
 
 
+def _amount(size: Resource) -> str:
+    """Memory, vcores and other resources with their units."""
+    memory = f"{size.memory_mib / 1024:g} GiB" if size.memory_mib % 1024 == 0 else f"{size.memory_mib} MiB"
+    vcores = f"{size.vcores} vcore{'s' * (size.vcores != 1)}"
+    return ", ".join([memory, vcores, *(f"{name}: {value}" for name, value in size.extras)])
+
+
 def _event(container: Container, pod_uid: str, before: ContainerState | None, at_ms: int) -> PodEvent | None:
     """What the pod's event says of a container's new state; None for states nobody asks about."""
     if container.is_live:
         found = _REASONS.get(container.state)
         if found is None:
             return None
-        reason, text, is_warning = found[0], found[1].format(id=container.id, capability=container.capability), False
+        reason, text, is_warning = (
+            found[0],
+            found[1].format(id=container.id, amount=_amount(container.capability)),
+            False,
+        )
     else:
         if container.exit_status in _NOT_FOR_EVENTS:
             return None

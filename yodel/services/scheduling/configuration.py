@@ -323,7 +323,7 @@ class SchedulerConfService:
         """
         for mark, paths in list(empty(self._queues, in_use(self._engine.state.queue_use.live_by_queue))):
             removal = _removing(mark, paths)
-            reason = f"marked to go by version {mark.version}, and the last application has left"
+            reason = f"marked for removal by version {mark.version}, and the last application has left"
             await self._change(mark.author, removal, whose=lambda: None, reason=reason)
             log.info("marked queues removed", queues=paths, user=mark.author, version=self.version, marked=mark.version)
 

@@ -3,7 +3,7 @@ import pytest
 from yodel.domain.colocation.estimate import estimate, terms
 from yodel.domain.colocation.policy import Formula
 
-OUTSIDE, NOT = "the mean of what runs outside of pods", "that run outside of pods are not counted"
+OUTSIDE, NOT = "(mean use outside of pods)", "used outside of pods is not counted"
 COUNTED, NOT_COUNTED = (Formula(counts_system=counts, reserved=2000) for counts in (True, False))
 
 
@@ -22,9 +22,9 @@ def test_the_terms_are_the_formula_in_its_order() -> None:
 
 def test_a_term_says_which_figures_it_is_made_of() -> None:
     whys = {term.name: term.why for term in terms(Formula(share_percent=60), capacity=64_000, online=18_000, system=7)}
-    assert whys["margin"] == "40 % of 64000 are not lent"
-    assert whys["system"] == "the larger of 7, the mean of what runs outside of pods, and 0, reserved"
-    assert whys["online"] == "100 % of 18000, the mean of what pods use that are not best-effort"
+    assert whys["margin"] == "40 % of 64000 is kept free as margin"
+    assert whys["system"] == "the larger of 7 (mean use outside of pods) and 0 (reserved)"
+    assert whys["online"] == "100 % of 18000, the mean use of pods that are not best-effort"
 
 
 def test_a_system_that_is_not_counted_takes_only_what_is_reserved() -> None:
@@ -34,12 +34,12 @@ def test_a_system_that_is_not_counted_takes_only_what_is_reserved() -> None:
 @pytest.mark.parametrize(
     ("formula", "system", "kubelet_reserved", "taken", "why"),
     [
-        (COUNTED, 1500, 2500, 2500, f"the larger of 1500, {OUTSIDE}, and 2500, reserved by the kubelet"),
-        (COUNTED, 3000, 2500, 3000, f"the larger of 3000, {OUTSIDE}, and 2500, reserved by the kubelet"),
-        (COUNTED, 1500, 2000, 2000, f"the larger of 1500, {OUTSIDE}, and 2000, reserved"),
-        (COUNTED, 1500, None, 2000, f"the larger of 1500, {OUTSIDE}, and 2000, reserved"),
-        (NOT_COUNTED, 3000, 2500, 2500, f"2500 are reserved by the kubelet; the 3000 {NOT}"),
-        (NOT_COUNTED, 3000, None, 2000, f"2000 are reserved; the 3000 {NOT}"),
+        (COUNTED, 1500, 2500, 2500, f"the larger of 1500 {OUTSIDE} and 2500 (reserved by the kubelet)"),
+        (COUNTED, 3000, 2500, 3000, f"the larger of 3000 {OUTSIDE} and 2500 (reserved by the kubelet)"),
+        (COUNTED, 1500, 2000, 2000, f"the larger of 1500 {OUTSIDE} and 2000 (reserved)"),
+        (COUNTED, 1500, None, 2000, f"the larger of 1500 {OUTSIDE} and 2000 (reserved)"),
+        (NOT_COUNTED, 3000, 2500, 2500, f"2500 is reserved by the kubelet; the 3000 {NOT}"),
+        (NOT_COUNTED, 3000, None, 2000, f"2000 is reserved; the 3000 {NOT}"),
     ],
 )
 def test_what_the_kubelet_keeps_from_pods_is_the_least_that_is_reserved(
@@ -65,4 +65,4 @@ def test_a_static_amount_is_the_only_term() -> None:
 def test_of_less_than_nothing_no_percent_is_told() -> None:
     """It said "100 % of the -801 that are left may be lent"."""
     part = terms(Formula(share_percent=60), capacity=1_000, online=1_401, system=0)[-1]
-    assert (part.name, part.why) == ("part", "nothing is left")
+    assert (part.name, part.why) == ("part", "nothing remains")

@@ -65,7 +65,7 @@ def test_shaping_likewise(number: str) -> None:
     ("name", "text", "words"),
     [
         ("enable", "true", f"Property {PREFIX}enable is not supported: did you mean enabled\\? below {PREFIX} are "),
-        ("colour", "red", f"Property {PREFIX}colour is not supported: nothing would come of it; below {PREFIX} are "),
+        ("colour", "red", f"Property {PREFIX}colour is not supported: it has no effect; below {PREFIX} are "),
         ("enabled", "yes", "expected true or false"),
         ("cpu.counts-system", "1", "expected true or false"),
         (

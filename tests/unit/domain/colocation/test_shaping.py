@@ -39,7 +39,7 @@ def test_growth_takes_the_largest_step_at_a_time() -> None:
     loan = _loan([0], Before(last=3000))
     assert loan.amount == 4000
     assert is_climbing(loan)
-    assert _step(loan, "largest-step-up") == (10_000, 4000, "3000 are lent, and at most 1000 more at a time")
+    assert _step(loan, "largest-step-up") == (10_000, 4000, "at most 1000 above the current 3000")
 
 
 def test_a_small_node_grows_though_its_step_is_less_than_what_is_rounded_to() -> None:
@@ -82,7 +82,7 @@ def test_the_dead_band_never_holds_a_loan_above_the_most() -> None:
 
 def test_the_agents_own_most_is_a_step_with_its_reason() -> None:
     loan = _loan([0], Before(agent_most=2550))
-    assert _step(loan, "agent-most") == (10_000, 2550, "the agent of this node may lend 2550")
+    assert _step(loan, "agent-most") == (10_000, 2550, "this node agent's own maximum is 2550")
     assert loan.amount == 2500
 
 

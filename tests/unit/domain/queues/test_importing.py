@@ -188,7 +188,7 @@ def test_mapping_rule_that_is_wrong_is_refused_with_its_line() -> None:
     expected = f"Invalid {PREFIX}queue-mappings, rule 2: queue 'nowhere' does not exist; expected a leaf queue"
     assert (refusal.line, refusal.text) == (2 + len(FLAT), expected)
     (refusal,) = read({**FLAT, "mapping-rule-json-file": "/etc/rules.json"}).refusals
-    assert "a file of mapping rules beside this one" in refusal.text
+    assert "a separate file of mapping rules" in refusal.text
 
 
 MALFORMED = {
@@ -217,15 +217,15 @@ MALFORMED = {
         3,
         "The parent queue:root.a cannot be STOPPED as the child queue:root.a.x is in RUNNING state.",
     ),
-    "unknown property": ({"root.a.capcity": "1"}, 6, "root.a.capcity is not known"),
-    "unknown of all": ({"maximum-aplications": "1"}, 6, "maximum-aplications is not known"),
+    "unknown property": ({"root.a.capcity": "1"}, 6, "root.a.capcity is unknown"),
+    "unknown of all": ({"maximum-aplications": "1"}, 6, "maximum-aplications is unknown"),
     "limit of applications": ({"maximum-applications": "0"}, 6, "maximum-applications: '0'; expected a number from 1"),
     "root's capacity": ({"root.capacity": "50"}, 6, "Illegal capacity of 0.5 for queue root. Must be 100.0"),
     "user's weight": ({"root.a.user-settings.x.weight": "2"}, 3, 'Weight (2.0) for user "x" must be between 0 and 100'),
     "factor of a parent": (
         {"root.a.queues": "x", "root.a.x.capacity": "100", "root.a.user-limit-factor": "2"},
         8,
-        "root.a is no leaf queue",
+        "root.a is not a leaf queue",
     ),
     "lifetimes": (
         {"root.a.maximum-application-lifetime": "5", "root.a.default-application-lifetime": "6"},
@@ -246,7 +246,7 @@ MALFORMED = {
     "order of a parent": ({"root.ordering-policy": "random"}, 6, "expected priority-utilization or utilization"),
     "ordering": ({"root.a.ordering-policy": "random"}, 6, "root.a.ordering-policy: 'random'; expected fair or fifo"),
     "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
-    "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
+    "variable": ({"root.a.state": "${state}"}, 6, "contains a variable, which is not expanded"),
     "mode": ({"legacy-queue-mode.enabled": "maybe"}, 6, "legacy-queue-mode.enabled: 'maybe'; expected true or false"),
     "amount and percent": ({"root.a.capacity": "[memory=1024,vcores=1]"}, 3, "{Queue=root.a, label= uses absolute"),
     "amount of nothing known": ({"root.a.capacity": "[memory]"}, 3, "root.a.capacity: '[memory]'; expected as [memory"),
@@ -289,7 +289,7 @@ MALFORMED = {
         "user.alice.max-parallel-apps is not supported here yet: limits of parallel applications by user",
     ),
     "parallel": ({"root.a.max-parallel-apps": "-1"}, 6, "root.a.max-parallel-apps: '-1'; expected a number from 0"),
-    "made by themselves": ({"root.a.auto-queue-creation-v2.enabled": "true"}, 6, "queues that are made by themselves"),
+    "made by themselves": ({"root.a.auto-queue-creation-v2.enabled": "true"}, 6, "automatic creation of queues"),
     "share of masters": (
         {"maximum-am-resource-percent": "10"},
         6,
@@ -309,12 +309,12 @@ def test_malformed_file_is_refused_with_its_line(changes: dict[str, str], line: 
 @pytest.mark.parametrize(
     ("path", "order", "why"),
     [
-        ("root", "fair", "applications, and it has queues below it"),
-        ("root", " FIFO ", "applications, and it has queues below it"),
-        ("root.a", "fifo", "applications, and it has queues below it"),
-        ("root.a", "fifo-with-partitions", "applications, and it has queues below it"),
-        ("root.b", "utilization", "queues, and it is a leaf"),
-        ("root.a.x", "priority-utilization", "queues, and it is a leaf"),
+        ("root", "fair", "applications, and this is a parent queue"),
+        ("root", " FIFO ", "applications, and this is a parent queue"),
+        ("root.a", "fifo", "applications, and this is a parent queue"),
+        ("root.a", "fifo-with-partitions", "applications, and this is a parent queue"),
+        ("root.b", "utilization", "queues, and this is a leaf queue"),
+        ("root.a.x", "priority-utilization", "queues, and this is a leaf queue"),
     ],
 )
 def test_an_order_of_the_other_kind_of_queue_is_left_out(path: str, order: str, why: str) -> None:
@@ -324,8 +324,8 @@ def test_an_order_of_the_other_kind_of_queue_is_left_out(path: str, order: str, 
     assert found.refusals == []
     (note,) = [note for note in found.notes if "ordering-policy" in note.text]
     assert note.text == (
-        f"{PREFIX}{path}.ordering-policy is left out: {order.strip()} is an order of {why}; Hadoop's ResourceManager "
-        "stops at it"
+        f"{PREFIX}{path}.ordering-policy is left out: {order.strip()} orders {why}; Hadoop's ResourceManager "
+        "does not start with it"
     )
     assert f"{PREFIX}{path}.ordering-policy" not in found.properties
     assert read({**said, f"{path}.ordering-policy": "random"}).refusals
@@ -359,12 +359,12 @@ def test_several_faults_are_told_at_once() -> None:
 def test_property_that_is_said_twice_is_refused() -> None:
     twice = file_of(FLAT).replace(b"</configuration>", file_of({"root.a.capacity": "1"})[16:])
     (refusal,) = understood(entries(twice)).refusals
-    assert str(refusal) == f"line 6: {PREFIX}root.a.capacity is said twice, in line 3 too"
+    assert str(refusal) == f"line 6: {PREFIX}root.a.capacity is set twice, also in line 3"
 
 
 def test_property_of_something_else_is_refused() -> None:
     data = file_of(FLAT).replace(b"yarn.scheduler.capacity.root.b", b"yarn.scheduler.fair.root.b")
-    assert "is no property of the CapacityScheduler" in str(understood(entries(data)).refusals[0])
+    assert "is not a property of the CapacityScheduler" in str(understood(entries(data)).refusals[0])
 
 
 def test_values_over_several_lines_are_one() -> None:

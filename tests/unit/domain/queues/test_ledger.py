@@ -63,7 +63,7 @@ def test_no_container_passes_the_maximum_of_its_queue_or_of_one_above() -> None:
     assert hindrance is not None
     assert hindrance.hurdle is Hurdle.QUEUE_LIMIT
     assert hindrance.reason == (
-        "Queue root.a is at its maximum capacity: <memory:61440, vCores:60>, used <memory:51200, vCores:50>, asked "
+        "Queue root.a is at its maximum capacity: <memory:61440, vCores:60>, used <memory:51200, vCores:50>, requested "
         "<memory:11264, vCores:11>."
     )
 

@@ -64,8 +64,8 @@ def test_administrators_of_what_is_above_may_change_them() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"cron": ""}, "window.day.cron: nothing is said"),
-        ({"maximum-capacity": " "}, "window.day.maximum-capacity: nothing is said"),
+        ({"cron": ""}, "window.day.cron: it is required"),
+        ({"maximum-capacity": " "}, "window.day.maximum-capacity: it is required"),
         ({"cron": "61 * * * *"}, "minute of 0 to 59, not '61' (in window day of root.a)"),
         ({"time-zone": "Mars/Phobos"}, "Invalid time zone: 'Mars/Phobos'"),
         ({"duration-s": "59"}, f"expected seconds, a whole number from 60 to {DURATION_S_MAX}"),
@@ -76,7 +76,7 @@ def test_administrators_of_what_is_above_may_change_them() -> None:
         ({"maximum-capacity": "[memory=1]"}, "expected a percent of the parent's maximum, 0 to 100"),
         ({"stop-new-before-s": "86401"}, "expected seconds, a whole number from 0 to 86400"),
         ({"give-back-stages": "-1"}, "expected stages, a whole number from 0 to 100"),
-        ({"colour": "red"}, "window.day.colour is not supported: nothing would come of it"),
+        ({"colour": "red"}, "window.day.colour is not supported: it has no effect"),
     ],
 )
 def test_what_is_wrong_is_refused_by_its_name(words: dict[str, str], text: str) -> None:
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_refused_by_its_name(words: dict[str, str], text: str) 
 def test_windows_of_root_bad_names_and_too_many_are_refused() -> None:
     with pytest.raises(Refused, match="a window is of a queue below root"):
         described(said(DAY, path="root"))
-    with pytest.raises(Refused, match="nothing would come of it"):
+    with pytest.raises(Refused, match="it has no effect"):
         described(said(DAY, name="a b"))
     many: dict[str, str] = {}
     for number in range(WINDOWS_OF_QUEUE_MAX + 1):

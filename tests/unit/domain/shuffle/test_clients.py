@@ -69,9 +69,9 @@ def test_another_service_has_nothing_of_the_one_above_and_another_jar_not_its_di
         ({"service": "celeborn"}, "Missing"),
         ({name: text for name, text in CELEBORN.items() if name != "jar"}, "remote-shuffle.jar: celeborn cannot be"),
         ({name: text for name, text in CELEBORN.items() if name != "jar-sha256"}, "Missing"),
-        (UNIFFLE | {"jar-sha256": DIGEST}, "nothing is fetched"),
-        ({"service": "spark-decommission", "endpoints": "a:1"}, "spark-decommission needs nothing of the kind"),
-        ({"endpoints": "a:1"}, "nothing would come of it without"),
+        (UNIFFLE | {"jar-sha256": DIGEST}, "has no effect with"),
+        ({"service": "spark-decommission", "endpoints": "a:1"}, "spark-decommission does not use it"),
+        ({"endpoints": "a:1"}, "it has no effect without"),
         (CELEBORN | {"jar-sha256": DIGEST.upper()}, "64 hexadecimal digits"),
         (CELEBORN | {"jar-sha256": DIGEST[1:]}, "64 hexadecimal digits"),
         (CELEBORN | {"spark-version": "newest"}, "a release of Spark"),
@@ -175,9 +175,9 @@ CORE = "__spark_libs__/spark-core_2.12-{}.jar"
     [
         ((CORE.format("3.5.9"),), "4.0", ""),
         ((CORE.format("3.0.0"),), None, ""),
-        ((CORE.format("4.0.5"),), "3.5.9", "it has Spark 4.0 with Scala 2.12, and there are clients for 3.0 to 3.5"),
+        ((CORE.format("4.0.5"),), "3.5.9", "it has Spark 4.0 with Scala 2.12; clients exist for 3.0 to 3.5"),
         (("/x/spark-core_2.13-3.5.9.jar",), None, "yodel.remote-shuffle.jar of the queue is for Scala 2.12"),
-        ((), None, "yodel.remote-shuffle.spark-version of the queue says it"),
+        ((), None, "set yodel.remote-shuffle.spark-version of the queue"),
         ((), "4.3.0", "it has Spark 4.3"),
         ((), "2.4.8", "it has Spark 2.4"),
         ((), "3.5.9_2.13", "for Scala 2.12"),
@@ -207,10 +207,10 @@ def test_scala_of_the_jars_own_name_counts() -> None:
 def test_what_is_away_is_gone_without_or_refused() -> None:
     found = decision(CELEBORN, "nobody answers")
     assert (found.lines, found.is_refused) == ((), False)
-    assert found.note == f"Without celeborn, which {QUEUE} says: nobody answers."
+    assert found.note == f"Without celeborn, which {QUEUE} requires: nobody answers."
     assert ("lines", "none") in found.told, "a submitter who says it himself has the jar all the same"
     found = decision(CELEBORN | {"when-away": "refuse"}, "nobody answers")
-    assert (found.note, found.refusal) == ("", f"celeborn, which {QUEUE} says, cannot be had: nobody answers.")
+    assert (found.note, found.refusal) == ("", f"celeborn, required by {QUEUE}, is not available: nobody answers.")
 
 
 def test_client_mode_is_never_refused_and_its_executors_have_the_jar() -> None:

@@ -73,13 +73,13 @@ def test_queue_that_says_nothing_or_none_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("launch", "reason"),
     [
-        (replace(LAUNCH, tags=(OPT_OUT_TAG,)), f"it is tagged {OPT_OUT_TAG}"),
+        (replace(LAUNCH, tags=(OPT_OUT_TAG,)), f"the application is tagged {OPT_OUT_TAG}"),
         (replace(LAUNCH, command=("java", CLIENT_MODE_CLASS, "--arg")), "yodel client-config --queue"),
-        (replace(LAUNCH, command=("java", "org.example.Main")), "it is no Spark application"),
-        (replace(LAUNCH, command=()), "it is no Spark application"),
+        (replace(LAUNCH, command=("java", "org.example.Main")), "it is not a Spark application"),
+        (replace(LAUNCH, command=()), "it is not a Spark application"),
         (replace(LAUNCH, command=(), is_unmanaged=True), "its ApplicationMaster is not launched by the cluster"),
-        (replace(LAUNCH, command=(*COMMAND, MASTER_CLASS)), "is not once an item"),
-        (replace(LAUNCH, command=(f"java -server {MASTER_CLASS} --class X",)), "is not once an item"),
+        (replace(LAUNCH, command=(*COMMAND, MASTER_CLASS)), "does not occur exactly once"),
+        (replace(LAUNCH, command=(f"java -server {MASTER_CLASS} --class X",)), "does not occur exactly once"),
     ],
 )
 def test_what_cannot_be_completed_is_left_alone_with_the_reason(launch: Launch, reason: str) -> None:
@@ -87,7 +87,7 @@ def test_what_cannot_be_completed_is_left_alone_with_the_reason(launch: Launch, 
         found = decision(words, launch)
         assert reason in found.reason
         assert (found.lines, found.told) == ((), ())
-        assert found.note == f"Without spark-decommission, which {QUEUE} says: {found.reason}."
+        assert found.note == f"Without spark-decommission, which {QUEUE} requires: {found.reason}."
 
 
 @pytest.mark.parametrize("user", ["al ice", "al'ice", "../root", "..", "a/b", ".", "", "$(id)", "b\nob", "al{{}}"])
@@ -115,5 +115,5 @@ def test_what_the_submitters_own_jvm_options_say_is_not_said_again() -> None:
 
 def test_token_does_not_grow_beyond_its_limit() -> None:
     found = decision(with_path("hdfs:///" + "a" * (TOLD_BYTES_MAX - 100) + "/{user}/"))
-    assert "exceeds 1024 bytes" in found.reason
+    assert "exceed 1024 bytes" in found.reason
     assert found.told == ()

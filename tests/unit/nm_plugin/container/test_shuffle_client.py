@@ -143,7 +143,7 @@ async def test_executor_of_a_master_without_it_has_no_jar(rig: Rig, jar: Path) -
 async def test_jar_that_not_all_may_read_is_none(rig: Rig, closed: Path, container: ContainerId) -> None:
     one = Spoken(rig, container)
     text = await one.start(told(closed, "refuse"))
-    assert "yodel.remote-shuffle.jar of the queue cannot be had" in text
+    assert "yodel.remote-shuffle.jar of the queue is not available" in text
     assert "is not publicly accessible" in text
     assert one.status.exit_status == ContainerExitStatus.INVALID
 
@@ -166,7 +166,7 @@ async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said
     text = await master.start(told(jar))
     assert master.status.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
     assert said.rpartition("\n")[0].rpartition("\n")[2] in text
-    assert "cannot go with celeborn" in text
+    assert "cannot be combined with celeborn" in text
 
 
 async def test_tracking_may_be_off_where_the_queue_has_a_plug_in(rig: Rig, jar: Path) -> None:
@@ -180,10 +180,10 @@ async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_serv
     assert CONTENT.decode() in await Spoken(rig, container_id(5)).start(told(jar, lines="none"))
     gone = told(jar, lines="none", jar="file:/nowhere/x.jar")
     assert LINK not in await Spoken(rig, container_id(3)).start(gone)
-    assert "remote-shuffle.jar of the queue cannot" in await Spoken(rig, container_id(4), manager).start(gone)
+    assert "remote-shuffle.jar of the queue is not available" in await Spoken(rig, container_id(4), manager).start(gone)
     master = Spoken(rig, MASTER, manager)
     assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
-    assert "cannot be had" not in master.status.diagnostics
+    assert "is not available" not in master.status.diagnostics
 
 
 async def test_jar_in_the_image_is_named_and_not_fetched(rig: Rig) -> None:

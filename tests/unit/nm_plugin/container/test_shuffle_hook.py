@@ -40,7 +40,7 @@ async def test_conflict_ends_it_before_it_starts(rig: Rig) -> None:
     await rig.start(MASTER, made, container_type=ContainerType.APPLICATION_MASTER, shuffle=TERMS)
     status = await rig.tracker.until_complete(MASTER)
     assert status.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
-    assert "spark.shuffle.service.enabled=true cannot go with spark-decommission" in status.diagnostics
+    assert "spark.shuffle.service.enabled=true cannot be combined with spark-decommission" in status.diagnostics
     assert not (rig.root / "open" / "ran").exists()
 
 
@@ -76,7 +76,7 @@ async def test_master_that_is_reinitialized_with_a_conflict_runs_on(rig: Rig) ->
 
     def said() -> bool:
         status = rig.tracker.last_status(MASTER)
-        return status is not None and "cannot go with spark-decommission" in status.diagnostics
+        return status is not None and "cannot be combined with spark-decommission" in status.diagnostics
 
     await rig.tracker.until(said)
     status = rig.tracker.last_status(MASTER)
@@ -169,7 +169,7 @@ async def test_directory_that_is_not_to_be_had_ends_it_where_the_queue_says_so(r
     await rig.start(MASTER, with_options(rig), container_type=ContainerType.APPLICATION_MASTER, shuffle=terms)
     status = await rig.tracker.until_complete(MASTER)
     assert status.exit_status == ContainerExitStatus.INVALID, "another attempt may find it"
-    assert "The fallback storage of the queue cannot be had: FileNotFoundError" in status.diagnostics
+    assert "The fallback storage of the queue is not available: FileNotFoundError" in status.diagnostics
 
 
 async def test_directory_of_the_submitters_own_is_his_business(rig: Rig) -> None:

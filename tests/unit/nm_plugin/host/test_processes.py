@@ -13,8 +13,26 @@ from nm_plugin.host.processes import ProcessTable
 from tests.support.made_proc import make_process
 
 
-def stat(pid: int, state: str, *, threads: int = 1, vmem: int = 1 << 20) -> str:
-    words = [state, "1", str(pid), str(pid), *["0"] * 7, "3", "4", "5", "6", "0", "0", str(threads), "0", "9"]
+def stat(pid: int, state: str, *, threads: int = 1, vmem: int = 1 << 20, flags: int = 0x400000) -> str:
+    words = [
+        state,
+        "1",
+        str(pid),
+        str(pid),
+        "0",
+        "0",
+        str(flags),
+        *["0"] * 4,
+        "3",
+        "4",
+        "5",
+        "6",
+        "0",
+        "0",
+        str(threads),
+        "0",
+        "9",
+    ]
     return f"{pid} (a (b) c) {' '.join(words)} {vmem} 7 0\n"
 
 
@@ -32,7 +50,11 @@ def test_a_line_of_stat_is_taken_apart_whatever_the_name_is(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("line", "has_ended", "is_kernels"),
-    [(stat(12, "Z", vmem=0), True, False), (stat(12, "S", vmem=0), False, True), (stat(12, "S"), False, False)],
+    [
+        (stat(12, "Z", vmem=0), True, False),
+        (stat(12, "S", vmem=0, flags=0x208040), False, True),
+        (stat(12, "R", vmem=0), False, False),
+    ],
 )
 def test_what_has_ended_and_what_is_the_kernel_s(tmp_path: Path, line: str, has_ended: bool, is_kernels: bool) -> None:
     (tmp_path / "12").mkdir()

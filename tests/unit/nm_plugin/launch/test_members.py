@@ -43,6 +43,7 @@ def test_all_of_a_pod_are_its_container_s_whatever_they_say(tmp_path: Path) -> N
     found = look(tmp_path)
     assert pids(found) == [12, 10, 11]
     assert found.is_proved
+    assert pids(look(tmp_path, seen=frozenset({(30, 30), (20, 21)}))) == [12, 10, 11, 30], "on its way out"
 
 
 def test_where_the_pod_has_no_group_those_in_other_pods_are_not_looked_at(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_a_chain_of_forks_is_walked_once() -> None:
 
     class Chain(ProcessTable):
         def processes(self) -> Iterator[Process]:
-            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
+            yield from (Counted(pid, "x", "S", 0, 0, pid, 0, 0, 0, 0, pid, 1, 0) for pid in range(9_000_010, 9_005_010))
 
         def environ(self, process: Process) -> bytes:
             return b"\0" + MARKS if process.pid == 9_000_010 else b"\0"

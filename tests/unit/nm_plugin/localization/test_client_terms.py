@@ -63,7 +63,7 @@ def test_what_is_for_dynamic_allocation(service: str, when_away: str, release: S
         ("celeborn", "refuse", OLD, (), ""),
         ("uniffle", "spark", NEW, ("spark_shuffle",), ""),
         ("uniffle", "spark", NEW, ("mapreduce_shuffle",), "needs the auxiliary service spark_shuffle"),
-        ("uniffle", "spark", OLD, ("spark_shuffle",), "needs Spark 3.5 with uniffle, and it has Spark 3.4"),
+        ("uniffle", "spark", OLD, ("spark_shuffle",), "needs Spark 3.5 with uniffle; it has Spark 3.4"),
         ("uniffle", "refuse", NEW, (), ""),
         ("uniffle", "refuse", OLD, (), "needs Spark 3.5 with uniffle"),
     ],

@@ -24,7 +24,7 @@ def test_both_sides_use_the_same_names() -> None:
 
 def test_conflict_names_key_value_and_what_to_change() -> None:
     reason = shuffle_terms.conflict(TERMS, properties(BESIDE))
-    assert reason.startswith("spark.shuffle.service.enabled=true cannot go with spark-decommission")
+    assert reason.startswith("spark.shuffle.service.enabled=true cannot be combined with spark-decommission")
     assert "spark.decommission.enabled=false" in reason
     assert "yodel-no-remote-shuffle" in reason
 

@@ -35,7 +35,7 @@ SHELLS = f"A=1\0YODEL_CONTAINER_ID={container_id(2)}\0".encode()
 
 
 def process(pid: int, pages: int = 0, vmem: int = 0) -> Process:
-    return Process(pid, "java", "S", 1, pid, pid, 1, 2, 0, pid, vmem, pages)
+    return Process(pid, "java", "S", 1, pid, pid, 0, 1, 2, 0, pid, vmem, pages)
 
 
 def sample(*processes: Process, held: int | None = None) -> Sample:

@@ -134,7 +134,7 @@ async def test_change_may_be_written_in_many_ways(world: RestWorld, body: Any) -
         (
             {"global-updates": {"entry": {"key": f"{PREFIX}root.maximum-applications", "value": "5"}}},
             "Failed to re-init queues : Property yarn.scheduler.capacity.root.maximum-applications is not supported: "
-            "nothing would come of it, root is no leaf queue",
+            "it has no effect, root is not a leaf queue",
         ),
     ],
 )

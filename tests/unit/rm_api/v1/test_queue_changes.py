@@ -198,7 +198,7 @@ async def test_of_those_whom_the_asker_may_not_view_only_the_number_is_told(acls
         ("DELETE", "/queues/nope", None, 404, "Queue 'nope' doesn't exist."),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": "60"}}, 400, "Illegal capacity sum of 1.1"),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": "1_0"}}, 400, "expected a number"),
-        ("PATCH", "/queues/root.a", {"properties": {"no-such": "1"}}, 400, "nothing would come of it"),
+        ("PATCH", "/queues/root.a", {"properties": {"no-such": "1"}}, 400, "it has no effect"),
         ("PATCH", "/queues/root.a", {"properties": {"capacity": 60}}, 400, "valid string"),
         ("PATCH", "/queues/root.a", {"properties": {}, "reason": "a\nb"}, 400, "Invalid reason"),
         ("PATCH", "/queues/root.a", {"properties": {}, "x": 1}, 400, "Extra inputs are not permitted"),
@@ -278,7 +278,7 @@ async def test_a_used_queue_is_marked_to_go_and_shown_as_draining(world: RestWor
     await world.rm.marked_queues.look()
     assert paths(world) == {"root", "root.default"}
     (last, *_) = (await call(world, "GET", "/queue-history")).json()["items"]
-    assert (last["version"], last["author"], "marked to go by version 3" in last["reason"]) == (4, "admin", True)
+    assert (last["version"], last["author"], "marked for removal by version 3" in last["reason"]) == (4, "admin", True)
 
 
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:

@@ -36,19 +36,23 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     assert ask["size"] == SMALL
     (link,) = ask["chain"]
     assert link["what"] == "POOL_FULL"
-    assert link["text"] == "The cluster has no room: free <memory:0, vCores:0> of <memory:4096, vCores:4>, asked " + (
-        "<memory:1024, vCores:1>."
+    assert (
+        link["text"]
+        == "The cluster has too little free capacity: free <memory:0, vCores:0> of <memory:4096, vCores:4>, requested "
+        + ("<memory:1024, vCores:1>.")
     )
     assert link["limit"] == link["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
     assert [(one["kind"], one["name"]) for one in link["held_by"]] == [("queue", "root.default")]
-    assert link["until"].startswith("containers end")
+    assert link["until"].startswith("containers finish")
 
     page = await world.client.get(f"/cluster/app/{waiting}")
     assert "Why it is pending" in page.text
     assert "POOL_FULL" in page.text
-    assert "The cluster has no room: free &lt;memory:0, vCores:0&gt;" in page.text
+    assert "The cluster has too little free capacity: free &lt;memory:0, vCores:0&gt;" in page.text
     rest = (await world.json(f"/apps/{waiting}"))["app"]
-    assert "waiting for resources to be assigned for AM. The cluster has no room: " in rest["diagnostics"]
+    assert (
+        "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in rest["diagnostics"]
+    )
 
 
 async def test_ended_one_waits_for_nothing_and_its_page_says_nothing(filled: RestWorld) -> None:
