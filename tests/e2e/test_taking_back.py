@@ -103,7 +103,7 @@ def test_spark_loses_half_of_a_loan_with_notice_and_no_task_fails(lender: KubeCl
         application_id = job.application_id()
         began_s = time.monotonic()
         lend(lender, FULL_MILLI // 2)
-        wait_for("the reason", lambda: "(lent capacity): node " in lender.yodel("app", "why", application_id))
+        wait_for("the reason", lambda: "(lent capacity): " in lender.yodel("app", "why", application_id))
         names = lender.node_names()
         wait_for("it to fit", lambda: all(published(lender, one) == FULL_MILLI // 2 for one in names))
         print(f"from shrink to fit {time.monotonic() - began_s:.1f} s")
