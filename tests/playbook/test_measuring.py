@@ -113,8 +113,8 @@ async def test_what_the_kubelet_keeps_is_not_lent_as_the_agent_sees_it_or_is_tol
     assert await node.seconds_until(4600) <= DOWN_S, "9.6 less 3 and 2"
     assert (node.allocatable, node.told) == ({CPU_MILLI: 13_000, MEMORY_MIB: 9 * 1024}, 2)
     whys = node.explained()
-    assert any(why.endswith(" and 3000, reserved by the kubelet") for why in whys[CPU_MILLI])
-    assert any(why.endswith(" and 4096, reserved by the kubelet") for why in whys[MEMORY_MIB])
+    assert any(why.endswith(" and 3000 (reserved by the kubelet)") for why in whys[CPU_MILLI])
+    assert any(why.endswith(" and 4096 (reserved by the kubelet)") for why in whys[MEMORY_MIB])
     node.pods_mib = None
     for _ in range(UP_S):
         await node.second()

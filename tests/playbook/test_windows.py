@@ -131,7 +131,8 @@ async def test_no_container_starts_just_before_it_and_nobody_gives_for_one() -> 
         link = world.rm.queries.why.of(world.application(am.application_id)).asks[0].chain[0]
         assert (link.what, link.text) == (
             What.WINDOW,
-            "Window day of queue root.a begins at 2023-11-14T22:15+00:00: nothing starts in root.a before that.",
+            "Window day of queue root.a begins at 2023-11-14T22:15+00:00: "
+            "no new containers start in root.a before that.",
         )
         assert world.rm.quotas.headroom("root.a", "alice") == NONE
         await go_on(world, 57)

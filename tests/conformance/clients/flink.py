@@ -32,18 +32,18 @@ OPENS = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in (*OPENED, 
 
 def application_mode(target: Target) -> Outcome:
     """The job's main method runs in the cluster."""
-    return _application(target, jars("flink", VERSION))
+    return _application(target, jars("flink", VERSION), "run")
 
 
 def application_mode_of_flink_1(target: Target) -> Outcome:
     """The same job, with the last release of the line before."""
-    return _application(target, jars("flink", VERSION_1))
+    return _application(target, jars("flink", VERSION_1), "run-application")
 
 
-def _application(target: Target, flink: Path) -> Outcome:
+def _application(target: Target, flink: Path, action: str) -> Outcome:
     with _home(target) as home:
         options = settings({"yarn.application.name": "flink application"})
-        words = ("run", "-t", "yarn-application", *options, "-c", MAIN, _job(home, flink))
+        words = (action, "-t", "yarn-application", *options, "-c", MAIN, _job(home, flink))
         result = _start(target, flink, home, FRONTEND, *words).result(TIMEOUT_S)
     if not result.application_id:
         return Outcome(exit_code=result.returncode, output=masked(result.text)[-3000:])

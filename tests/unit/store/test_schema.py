@@ -85,7 +85,7 @@ async def test_tables_that_are_newer_are_not_migrated(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("found", "said"),
-    [(Unavailable("nobody listens"), "nobody listens"), (Schema(None, None), "schema is at no revision, not yet")],
+    [(Unavailable("nobody listens"), "nobody listens"), (Schema(None, None), "its tables are at nothing, not yet")],
 )
 async def test_the_last_look_is_told_when_time_is_up(
     monkeypatch: pytest.MonkeyPatch, found: Unavailable | Schema, said: str

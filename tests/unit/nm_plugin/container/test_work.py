@@ -292,7 +292,7 @@ async def test_more_files_by_a_wildcard_take_no_name_that_is_there(world: World)
     await world.work.localize_more(CONTAINER, asked)
     ((_, state, text),) = world.work.localization_of(world.notes.container)
     assert state is Localization.FAILED
-    assert "'one.jar' of libs is in use" in text
+    assert "'one.jar' of libs is taken" in text
     assert (world.work_dir / "one.jar").read_text() == "its own"
     (world.work_dir / "one.jar").unlink()
     await world.work.localize_more(CONTAINER, asked)
