@@ -159,7 +159,7 @@ class Capacities:
             "colocation_nodes_others": counts[CapacityState.OTHER] + counts[CapacityState.YIELDED],
             "colocation_reports_refused": len(publishing.refused),
             "colocation_patches_total": publishing.patches,
-            "colocation_put_backs_total": publishing.put_backs,
+            "colocation_overwrites_total": publishing.put_backs,
         }
 
     def _capacity(self, name: str, node: PublishedNode) -> NodeCapacity:
