@@ -72,7 +72,7 @@ def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> str:
     if _MANAGER in said and not names_the_manager(terms, said):
         return f"the application sets {_shown(_MANAGER, said)}"
     if said.get(_SERIALIZER, _KRYO) != _KRYO:
-        return f"the application sets {_shown(_SERIALIZER, said)}, whose records cannot be put elsewhere one by one"
+        return f"the application sets {_shown(_SERIALIZER, said)}, whose records cannot be relocated one by one"
     return ""
 
 
@@ -82,7 +82,7 @@ def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -
     for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
         if _is_on(key, said):
             why = (
-                "that service serves shuffle data on the nodes, and there is none"
+                "that service serves shuffle data on the nodes, where there is none"
                 if key == _EXTERNAL_SERVICE
                 else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
             )

@@ -242,9 +242,7 @@ async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
 async def test_change_is_judged_by_pool() -> None:
     async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
         whole = {path: QueueChange(path=path, properties={"capacity": "100"}) for path in ("root.day", "root.batch")}
-        with pytest.raises(
-            InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which draw on one pool"
-        ):
+        with pytest.raises(InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which share one pool"):
             await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=[whole["root.day"]])))
         await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=list(whole.values()))))
         assert [world.rm.state.queues[path].capacity_percent for path in whole] == [100.0, 100.0]

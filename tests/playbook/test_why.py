@@ -299,7 +299,7 @@ async def test_pod_that_a_limit_range_keeps_out_names_it_and_what_would_help() -
         await am.beat(ask(1))
         await world.settle()
         (found,) = why(world, am.application_id).asks
-        assert found.chain[0].text == f"A LimitRange of the namespace does not let the pod in: {words}"
+        assert found.chain[0].text == f"A LimitRange of the namespace does not allow the pod: {words}"
         assert "the LimitRange is changed" in found.chain[0].change
 
 
@@ -408,6 +408,6 @@ async def test_a_priority_above_the_clusters_is_told() -> None:
     async with World(replace(options(A, B), submission=SubmissionLimits(max_priority=3))) as world:
         application_id = await world.submit(queue="a", priority=7, context=context.SerializeToString())
         assert world.application(application_id).submission.priority == 3
-        said = "Priority 7 was asked for, and it has 3: no application has more than max_priority"
+        said = "Priority 7 was requested and reduced to 3, the highest allowed: max_priority"
         assert said in why(world, application_id).summary
         assert world.rm.queries.application(application_id).application.diagnostics.startswith(said)

@@ -343,7 +343,7 @@ def _require_sums(parent: Queue, families: Sequence[Sequence[Queue]], *, is_any_
         error = _wrong_sum(parent, _sum(family))
         if error is not None:
             if len(families) > 1:
-                error.add_note(f"of {', '.join(child.path for child in family)}, which draw on one pool")
+                error.add_note(f"of {', '.join(child.path for child in family)}, which share one pool")
             raise error
 
 
@@ -413,7 +413,7 @@ def _float(name: str, text: str) -> float:
     try:
         value = float(plain(text))
     except ValueError as error:
-        raise _refused(name, text, "a number, or by resource as [memory=10240,vcores=12]") from error
+        raise _refused(name, text, "a number, or by resource such as [memory=10240,vcores=12]") from error
     if not math.isfinite(value):
         raise _refused(name, text, "a number")
     return value

@@ -115,7 +115,7 @@ async def test_what_is_for_dynamic_allocation_is_there_where_that_is_on(rig: Rig
         ("", {"spark_version": ""}, "", "yodel.remote-shuffle.spark-version"),
         ("", {}, "spark-core_2.13-4.0.5.jar", "it has Spark 4.0"),
         (DYNAMIC, {"service": "uniffle"}, "", "needs the auxiliary service spark_shuffle"),
-        ("", {"jar_sha256": "0" * 64}, "", "is not what was chosen - expected SHA-256: 000"),
+        ("", {"jar_sha256": "0" * 64}, "", "has another digest - expected SHA-256: 000"),
         ("", {"jar": "file:/nowhere/x.jar"}, "", "File file:/nowhere/x.jar does not exist"),
     ],
 )
