@@ -232,7 +232,7 @@ class Settings(BaseSettings):
     web_proxy_warning: bool = False
     """Ask before showing another user's pages, as Hadoop with Kerberos does."""
     proxy_users: Mapping[str, str] = Field(default_factory=dict)
-    """hadoop.proxyuser.* properties: who may act for whom, and from where."""
+    """hadoop.proxyuser.* properties: which users may act for which others, and from which hosts."""
     delegation_key_update_interval_s: float = Field(default=86_400.0, gt=0)
     """How often a new key for delegation tokens is made (yarn.resourcemanager.delegation.key.update-interval)."""
     delegation_token_max_lifetime_s: float = Field(default=604_800.0, gt=0)
