@@ -156,6 +156,10 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
         (link,) = found.chain
         assert (link.user, link.queue, link.limit, link.used) == ("alice", "root.p.a", SMALL * 4, SMALL * 4)
         assert [(one.kind, one.name) for one in link.held_by] == [("application", str(first.application_id))]
+        assert link.text == (
+            "User alice is at the user limit of queue root.p.a: used 4 GiB, 4 vcores of 4 GiB, 4 vcores; requested "
+            "1 GiB, 1 vcore."
+        )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,11 @@ async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str,
         waiting = await world.submit(queue="b")
         await world.settle()
         found = why(world, waiting)
-        assert found.summary.startswith("Waiting for its ApplicationMaster: Application is added to the scheduler and ")
+        whose = "ApplicationMasters of user alice" if what is What.USER_AM_LIMIT else "ApplicationMasters"
+        assert found.summary == (
+            f"Waiting for its ApplicationMaster: {whose} in queue root.b are at their limit: used 1 GiB, 1 vcore of "
+            "1 GiB, 1 vcore; requested 1 GiB, 1 vcore."
+        )
         link = only(found).chain[0]
         assert (only(found).name, link.what) == ("the ApplicationMaster", what)
         assert [one.name for one in link.held_by] == [str(first.application_id)]

@@ -46,8 +46,20 @@ class Hindrance(NamedTuple):
     said: str = ""
 
     @property
+    def text(self) -> str:
+        """Name what is in the way, with its figures, for pages and commands of our own."""
+        match self.hurdle:
+            case Hurdle.USER_LIMIT:
+                return f"User {self.user} is at the user limit of queue {self.path}: {self._used_and_requested}"
+            case Hurdle.AM_SHARE:
+                whose = f" of user {self.user}" if self.user else ""
+                return f"ApplicationMasters{whose} in queue {self.path} are at their limit: {self._used_and_requested}"
+            case _:
+                return self.reason
+
+    @property
     def reason(self) -> str:
-        """With its figures, in the CapacityScheduler's words where it has some."""
+        """The same for Hadoop's clients, in the CapacityScheduler's words where it has some."""
         match self.hurdle:
             case Hurdle.QUEUE_LIMIT:
                 return f"Queue {self.path} is at its maximum capacity: {self._used_and_requested}"
