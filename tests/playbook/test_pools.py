@@ -82,9 +82,8 @@ async def test_less_is_lent_than_is_held_and_nothing_starts_and_nothing_ends(wor
     assert (await day.beat(ask(1))).headroom == SMALL * 15
     text = world.rm.queries.application(am.application_id).application.diagnostics
     assert text == (
-        f"Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0> of <memory:6144, "
-        "vCores:6>, requested "
-        "<memory:1024, vCores:1>."
+        f"Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free 0 MiB, 0 vcores of 6 GiB, 6 vcores; "
+        "requested 1 GiB, 1 vcore."
     )
     assert world.rm.state.reasons.misfits == {}, "a dip is no misfit"
 
@@ -114,7 +113,7 @@ async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: Worl
     found = world.rm.queries.application(application_id).application
     assert found.state is ApplicationState.ACCEPTED
     assert (
-        f"AM. Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0>"
+        f"AM. Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free 0 MiB, 0 vcores of "
         in found.diagnostics
     )
     assert world.rm.state.reasons.misfits == {}

@@ -98,7 +98,7 @@ async def shown(world: RestWorld, path: str) -> tuple[int, str]:
 
 async def test_stranger_sees_that_an_application_exists_and_no_more(guarded: RestWorld) -> None:
     path = f"/cluster/app/{ROW.id}"
-    hidden = ("reason", "1970-01-01", "In use", "Pending", str(an_attempt(1).id))
+    hidden = ("reason", "1970-01-01", "GiB", str(an_attempt(1).id))
     status, strangers = await shown(guarded, path + STRANGER)
     assert (status, [word for word in hidden if word in strangers]) == (200, [])
     assert "FINISHED" in strangers
