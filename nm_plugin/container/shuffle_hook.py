@@ -131,13 +131,13 @@ class ShuffleHook:
         reason = lack(terms.client, terms.jar, release)
         if reason or release is None:
             return _away(context, terms, reason)
-        reason = client_terms.conflict(terms, said, release)
+        kept = client_terms.conditions_met(context, terms, said, release)
+        reason = client_terms.conflict(terms, said, kept)
         if reason:
             raise UnfitForQueue(reason)
         reason = client_terms.hindrance(terms, said, release, self._aux_services)
         if reason:
             return _away(context, terms, reason)
-        kept = {one.key for one in client_terms.kept_for_dynamic_allocation(terms, said, release)}
         whole = client_terms.with_client(context, terms, kept)
         try:
             await self.jar_link(container, whole)

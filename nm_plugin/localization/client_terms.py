@@ -76,8 +76,8 @@ def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> str:
     return ""
 
 
-def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> str:
-    """Key, value and what to change; empty when there is none."""
+def conflict(terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
+    """Key, value and what to change; empty when there is none.  ``kept`` are the keys of ``conditions_met``."""
     name = terms.service.name
     for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
         if _is_on(key, said):
@@ -87,9 +87,8 @@ def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -
                 else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
             )
             return _refusal(_shown(key, said), name, why)
-    added = {setting.key for setting in kept_for_dynamic_allocation(terms, said, release)}
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
-    if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in added:
+    if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in kept:
         why = (
             "shuffle data that falls back to Spark's own shuffle would be lost with the executors that dynamic "
             "allocation removes"
@@ -126,19 +125,24 @@ def hindrance(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, 
     return ""
 
 
-def kept_for_dynamic_allocation(
-    terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease
-) -> tuple[Setting, ...]:
-    """Settings that are for dynamic allocation only, where it is on and its Spark knows them."""
-    if not _is_on(_DYNAMIC, said) or (release.major, release.minor) < _PLUGIN_FROM:
-        return ()
-    return tuple(one for one in _for_dynamic_allocation(terms) if one.when_away in ("", terms.when_away))
+def conditions_met(context: bytes, terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> frozenset[str]:
+    """Keys of the settings that have conditions, where these are so and its Spark knows them."""
+    if (release.major, release.minor) < _PLUGIN_FROM:
+        return frozenset()
+    is_dynamic, can_fall_back = _is_on(_DYNAMIC, said), terms.client.can_fall_back(_in_force(context, said))
+    return frozenset(
+        one.key
+        for one in _conditional(terms)
+        if one.when_away in ("", terms.when_away)
+        and (is_dynamic or not one.is_for_dynamic_allocation)
+        and not (can_fall_back and one.is_never_fallback)
+    )
 
 
 def with_client(context: bytes, terms: Terms, kept: Collection[str]) -> bytes:
-    """The launch context with the jar on its class path, and with ``kept`` alone of what is for dynamic allocation."""
+    """The launch context with the jar on its class path, and with ``kept`` alone of what has conditions."""
     message = pb.ContainerLaunchContextProto.FromString(context)
-    _remove_options(message, {one.key for one in _for_dynamic_allocation(terms)}.difference(kept))
+    _remove_options(message, {one.key for one in _conditional(terms)}.difference(kept))
     return with_jar(message.SerializeToString(), terms)
 
 
@@ -185,8 +189,16 @@ def jar_resource(terms: Terms) -> Wanted | None:
     return Wanted(link=LINK, key=key, visibility=Visibility.PUBLIC)
 
 
-def _for_dynamic_allocation(terms: Terms) -> tuple[Setting, ...]:
-    return tuple(one for one in terms.service.settings if one.is_for_dynamic_allocation)
+def _conditional(terms: Terms) -> tuple[Setting, ...]:
+    return tuple(one for one in terms.service.settings if one.is_for_dynamic_allocation or one.is_never_fallback)
+
+
+def _in_force(context: bytes, said: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The driver's settings: options of its command, and what its submitter set, which wins."""
+    command = pb.ContainerLaunchContextProto.FromString(context).command
+    options = (item.removeprefix("'-D").removesuffix("'").partition("=") for item in command if item.startswith("'-D"))
+    own = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in said.items()}
+    return {key: value for key, _, value in options} | own
 
 
 def _remove_options(message: pb.ContainerLaunchContextProto, keys: Collection[str]) -> None:

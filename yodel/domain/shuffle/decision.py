@@ -130,6 +130,10 @@ def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[
     known_settings = tuple(one for one in settings if not any(name in one.value for name in unknown))
     service = replace(wanted.service, settings=known_settings)
     lines = list(_lines(replace(wanted, service=service, options=known), queue, launch))
+    client, said = wanted.service.client, {line.key: line.value for line in lines}
+    if client is not None and client.can_fall_back(said):
+        unclaimed = {one.key for one in settings if one.is_never_fallback}
+        lines = [line for line in lines if line.key not in unclaimed]
     others = [line for line in lines if not line.key.startswith("spark.")]
     return (*(line for line in lines if line not in others), *_of_the_jvm(others), *_class_path(wanted))
 
@@ -229,7 +233,12 @@ def _filled(text: str, names: Mapping[str, str]) -> str:
 
 
 def _why(setting: Setting) -> str:
-    return setting.why + (", where dynamic allocation is on" if setting.is_for_dynamic_allocation else "")
+    conditions = (
+        (setting.is_never_fallback, "no shuffle can fall back to Spark's own"),
+        (setting.is_for_dynamic_allocation, "dynamic allocation is on"),
+    )
+    named = " and ".join(text for is_meant, text in conditions if is_meant)
+    return f"{setting.why}, where {named}" if named else setting.why
 
 
 def _source(word: ShuffleWord) -> str:

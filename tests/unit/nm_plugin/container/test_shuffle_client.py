@@ -13,15 +13,20 @@ from nm_plugin.localization.client_terms import LINK, WITHOUT
 from nm_plugin.localization.spark_conf import FILE
 from nm_plugin.localization.spark_conf import LINK as SETTINGS
 from tests.support.node_agent import Rig, add_resource, container_id
-from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.ids import ContainerId
 from yodel.domain.shuffle.spark_release import LIBRARIES
 from yodel.domain.states import ContainerExitStatus, ContainerType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MASTER, EXECUTOR = container_id(1), container_id(2)
-SECOND = ApplicationAttemptId(MASTER.application_id, 2)
 PLUGIN = "'-Dspark.shuffle.sort.io.plugin.class=x'"
-OPTIONS = ("'-Dspark.shuffle.manager=x'", PLUGIN, "'-Dspark.dynamicAllocation.shuffleTracking.enabled=false'")
+POLICY = "spark.celeborn.client.spark.shuffle.fallback.policy"
+OPTIONS = (
+    "'-Dspark.shuffle.manager=x'",
+    PLUGIN,
+    "'-Dspark.dynamicAllocation.shuffleTracking.enabled=false'",
+    f"'-D{POLICY}=NEVER'",
+)
 DYNAMIC = "spark.dynamicAllocation.enabled=true\n"
 CONTENT = b"PK jar of a client"
 Told = tuple[tuple[str, str], ...]
@@ -98,13 +103,17 @@ async def test_jar_is_last_on_the_class_path_of_both(rig: Rig, jar: Path) -> Non
     assert len(list(rig.root.rglob("filecache/*/client.jar"))) == 1
 
 
-async def test_what_is_for_dynamic_allocation_is_there_where_that_is_on(rig: Rig, jar: Path) -> None:
-    said = await Spoken(rig, MASTER).start(told(jar, "refuse"))
+@pytest.mark.parametrize(
+    ("own", "has_plugin", "has_tracking_off"),
+    [("", True, False), (DYNAMIC, True, True), (f"{POLICY}=AUTO\n", False, False)],
+)
+async def test_plug_in_is_there_where_nothing_falls_back(
+    rig: Rig, jar: Path, own: str, has_plugin: bool, has_tracking_off: bool
+) -> None:
+    said = await Spoken(rig, MASTER, own).start(told(jar, "refuse"))
     assert "spark.shuffle.manager=x" in said
-    assert "plugin" not in said
-    assert "shuffleTracking" not in said
-    said = await Spoken(rig, container_id(1, SECOND), DYNAMIC).start(told(jar, "refuse"))
-    assert "plugin" in said
+    assert ("plugin" in said) == has_plugin
+    assert ("shuffleTracking" in said) == has_tracking_off
 
 
 @pytest.mark.parametrize(
@@ -126,7 +135,8 @@ async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
     text = await master.start(told(jar, **others))
     assert "Starts without" in master.status.diagnostics
     assert reason in master.status.diagnostics
-    assert "-D" not in text
+    assert "-Dspark.shuffle" not in text
+    assert "-Dspark.dynamicAllocation" not in text
     assert LINK not in text
     assert text.rstrip().endswith("none")
 
@@ -158,7 +168,7 @@ async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
     [
         "spark.shuffle.service.enabled=true\n",
         "spark.executor.userClassPathFirst=true\n",
-        DYNAMIC + "spark.dynamicAllocation.shuffleTracking.enabled=false\n",
+        f"{POLICY}=AUTO\n{DYNAMIC}spark.dynamicAllocation.shuffleTracking.enabled=false\n",
     ],
 )
 async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said: str) -> None:

@@ -8,21 +8,24 @@ import pytest
 
 from nm_plugin.localization.client_terms import (
     Terms,
+    conditions_met,
     conflict,
     hindrance,
     jar_resource,
-    kept_for_dynamic_allocation,
     left_by,
     names_the_manager,
     terms_of,
 )
 from nm_plugin.localization.plan import Visibility
 from yodel.domain.shuffle.spark_release import SparkRelease
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 NEW, OLD = SparkRelease(major=3, minor=5), SparkRelease(major=3, minor=4)
 DYNAMIC = {b"spark.dynamicAllocation.enabled": b"true"}
 TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
 PLUGIN = b"spark.shuffle.sort.io.plugin.class"
+POLICY = b"spark.celeborn.client.spark.shuffle.fallback.policy"
+FORCED = b"spark.celeborn.client.spark.shuffle.forceFallback.enabled"
 
 
 def terms(service: str, when_away: str = "spark", jar: str = "local:/x.jar") -> Terms:
@@ -40,20 +43,45 @@ def test_tokens_of_others_say_nothing_of_a_client() -> None:
     )
 
 
+def launched(service: str, when_away: str) -> bytes:
+    """As the ResourceManager wrote its command."""
+    policy = "AUTO" if when_away == "spark" else "NEVER"
+    options = [f"'-D{POLICY.decode()}={policy}'"] if service == "celeborn" else []
+    return pb.ContainerLaunchContextProto(command=["java", *options, "x.Main"]).SerializeToString()
+
+
+def met(
+    service: str, when_away: str, said: dict[bytes, bytes], release: SparkRelease = NEW, context: bytes | None = None
+) -> set[bytes]:
+    context = launched(service, when_away) if context is None else context
+    return {key.encode() for key in conditions_met(context, terms(service, when_away), said, release)}
+
+
 @pytest.mark.parametrize(
-    ("service", "when_away", "release", "keys"),
+    ("service", "when_away", "release", "static", "dynamic"),
     [
-        ("celeborn", "spark", NEW, set()),
-        ("celeborn", "refuse", NEW, {PLUGIN, TRACKING}),
-        ("celeborn", "refuse", OLD, set()),
-        ("uniffle", "spark", NEW, {PLUGIN}),
-        ("uniffle", "refuse", NEW, {PLUGIN, TRACKING}),
+        ("celeborn", "spark", NEW, set(), set()),
+        ("celeborn", "refuse", NEW, {PLUGIN}, {PLUGIN, TRACKING}),
+        ("celeborn", "refuse", OLD, set(), set()),
+        ("uniffle", "spark", NEW, set(), {PLUGIN}),
+        ("uniffle", "refuse", NEW, set(), {PLUGIN, TRACKING}),
     ],
 )
-def test_what_is_for_dynamic_allocation(service: str, when_away: str, release: SparkRelease, keys: set[bytes]) -> None:
-    kept = kept_for_dynamic_allocation(terms(service, when_away), DYNAMIC, release)
-    assert {one.key.encode() for one in kept} == keys
-    assert kept_for_dynamic_allocation(terms(service, when_away), {}, release) == ()
+def test_what_has_conditions(
+    service: str, when_away: str, release: SparkRelease, static: set[bytes], dynamic: set[bytes]
+) -> None:
+    assert met(service, when_away, {}, release) == static
+    assert met(service, when_away, DYNAMIC, release) == dynamic
+
+
+def test_submitters_own_policy_says_whether_anything_can_fall_back() -> None:
+    """And what nobody is sure of can: a plug-in that claims too much loses what fell back."""
+    assert met("celeborn", "refuse", {POLICY: b"AUTO"}) == set()
+    assert met("celeborn", "refuse", {POLICY: b"always"} | DYNAMIC) == set()
+    assert met("celeborn", "refuse", {FORCED: b"TRUE"}) == set()
+    assert met("celeborn", "spark", {POLICY: b"never"}) == {PLUGIN}
+    assert met("celeborn", "spark", {POLICY: b"NEVER"} | DYNAMIC) == {PLUGIN, TRACKING}
+    assert met("celeborn", "refuse", {}, context=b"") == set()
 
 
 @pytest.mark.parametrize(
@@ -82,6 +110,8 @@ def test_dynamic_allocation_that_cannot_be(
     [
         ("spark", NEW, {}, True),
         ("spark", NEW, {PLUGIN: b"own"}, False),
+        ("spark", NEW, {POLICY: b"NEVER"}, False),
+        ("refuse", NEW, {POLICY: b"AUTO"}, True),
         ("refuse", NEW, {}, False),
         ("refuse", OLD, {}, True),
     ],
@@ -90,16 +120,17 @@ def test_tracking_off_without_a_plug_in(
     when_away: str, release: SparkRelease, more: dict[bytes, bytes], has_conflict: bool
 ) -> None:
     said = DYNAMIC | {TRACKING: b"FALSE"} | more
-    assert ("without spark.shuffle.sort.io" in conflict(terms("celeborn", when_away), said, release)) == has_conflict
-    assert conflict(terms("celeborn"), {TRACKING: b"false"}, release) == ""
+    kept = {key.decode() for key in met("celeborn", when_away, said, release)}
+    assert ("without spark.shuffle.sort.io" in conflict(terms("celeborn", when_away), said, kept)) == has_conflict
+    assert conflict(terms("celeborn"), {TRACKING: b"false"}, ()) == ""
 
 
 @pytest.mark.parametrize("key", ["shuffle.service.enabled", "executor.userClassPathFirst", "driver.userClassPathFirst"])
 def test_what_cannot_go_with_it_says_key_value_and_every_way_out(key: str) -> None:
-    text = conflict(terms("uniffle"), {f"spark.{key}".encode(): b"true"}, NEW)
+    text = conflict(terms("uniffle"), {f"spark.{key}".encode(): b"true"}, ())
     for part in (f"spark.{key}=true", "uniffle", "spark.shuffle.manager=sort", "yodel-no-remote-shuffle"):
         assert part in text
-    assert conflict(terms("uniffle"), {f"spark.{key}".encode(): b"false"}, NEW) == ""
+    assert conflict(terms("uniffle"), {f"spark.{key}".encode(): b"false"}, ()) == ""
 
 
 def test_who_names_the_service_himself_stays() -> None:
