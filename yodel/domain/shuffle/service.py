@@ -29,6 +29,10 @@ class Setting:
     is_never_fallback: bool = False
     outside: str = ""
 
+    @property
+    def has_conditions(self) -> bool:
+        return self.is_for_dynamic_allocation or self.is_never_fallback
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
