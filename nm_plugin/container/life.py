@@ -19,6 +19,7 @@ from nm_plugin.launch.members import Owner
 from yodel.domain.ids import ContainerId
 from yodel.domain.machine import Cell, Go, Ignore, Machine, Step, every_state
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus, ExecutionType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
@@ -76,6 +77,8 @@ class Container:
     is_master: bool = False
     shuffle: tuple[tuple[str, str], ...] = ()
     """What its queue says of shuffle, as the container token told it (``nm_plugin.localization.shuffle_terms``)."""
+    shuffle_report: Report | None = None
+    """Of an ApplicationMaster: what came of that."""
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""

@@ -24,6 +24,7 @@ from yodel.domain.events import (
     AttemptRegistered,
     AttemptUnregistered,
     FailureExcused,
+    ShuffleReported,
     TrackingUrlChanged,
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
@@ -98,6 +99,13 @@ def _registered(attempt: Attempt, event: AmRegistered) -> Step[Attempt]:
         tracking_url=event.tracking_url,
     )
     return Step(running, (Tell(attempt.id.application_id, AttemptRegistered()),))
+
+
+def _shuffle_reported(attempt: Attempt, event: ShuffleReported) -> Step[Attempt]:
+    """In every state: an agent may report late what it did, and an end is shown with it."""
+    if attempt.shuffle is None:
+        return Step(attempt)
+    return Step(replace(attempt, shuffle=attempt.shuffle.reported(event.report)))
 
 
 def _url_changed(attempt: Attempt, event: TrackingUrlChanged) -> Step[Attempt]:
@@ -236,6 +244,7 @@ _EVENTS = (
     AmUnregistered,
     AmExpired,
     AttemptKillRequested,
+    ShuffleReported,
 )
 
 ATTEMPT_MACHINE: Machine[Attempt] = Machine(
@@ -271,5 +280,6 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         (_S.FINISHING, AttemptKillRequested): Ignore("it is finishing; the status that it reported stays"),
         **{(state, event): _OVER for state in _FINAL for event in _EVENTS},
         (_S.FAILED, AmContainerCompleted): Go(_explained, (_S.FAILED,)),
+        **{(state, ShuffleReported): Go(_shuffle_reported, (state,)) for state in _S},
     },
 )

@@ -42,6 +42,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.ports.clock import Clock
+from yodel.services.nodes import shuffle_reports
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
@@ -119,6 +120,8 @@ class Heartbeat:
     """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
+    shuffle: shuffle_reports.Reports = field(default_factory=dict)
+    """By ApplicationMasters' containers, those that were not answered yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +296,8 @@ class NodeService:
             return None
         if self._engine.state.container_index.awaiting(node.id):
             return None
+        if shuffle_reports.has_news(self._engine.state, node.id, beat.shuffle):
+            return None
         return self._answer(runtime, node, beat)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
@@ -304,6 +309,7 @@ class NodeService:
         if _health_changed(node, beat):
             report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
+        await shuffle_reports.take(self._engine, beat.node_id, beat.shuffle)
         unexplained = self._not_to_be_explained(runtime, beat)
         await self._take_reports(beat.node_id, beat.containers)
         if unexplained:
