@@ -1,19 +1,25 @@
-"""A world in which one node's agent may lend: what tests of lending have in common."""
+"""A world in which one node's agent may lend: what tests of lending have in common, and where they look at it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from tests.support.fakes import NODE
 from tests.support.loans import POLICY, report
 from tests.support.playbook import World
 from tests.support.rm_options import Options
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
+from yodel.ports.kube_nodes import NodeSink
+from yodel.services.nodes.published_node import CapacityState, PublishedNode
+from yodel.services.nodes.publishing import AT_ONCE, GROWTH_WAITS_S, PAUSE_S, Publishing
+
+__all__ = ["AT_ONCE", "GROWTH_WAITS_S", "PAUSE_S", "CapacityState"]
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 QUEUES = (
@@ -68,3 +74,38 @@ def held(world: World) -> int:
 
 def words(**said: str | None) -> ConfUpdate:
     return ConfUpdate(overall={f"{PREFIX}{name.replace('_', '-')}": text for name, text in said.items()})
+
+
+# --- where the ResourceManager keeps it -------------------------------------------------------------------------------
+
+
+def colocation(world: World) -> Colocation:
+    return world.rm.publishing.colocation
+
+
+def refused(world: World) -> Mapping[NodeId, str]:
+    return world.rm.publishing.refused
+
+
+def lent_node(world: World, name: str) -> PublishedNode:
+    return world.rm.publishing.nodes[name]
+
+
+def publisher(world: World) -> Publishing:
+    return world.rm.publishing
+
+
+def put_backs(world: World) -> int:
+    return world.rm.publishing.put_backs
+
+
+def emergency_on(world: World, name: str) -> Emergency | None:
+    return world.rm.publishing.emergency_on(name)
+
+
+def node_watch(world: World) -> NodeSink:
+    return world.rm.node_sinks
+
+
+def known_node(world: World, name: str) -> PublishedNode | None:
+    return world.rm.publishing.nodes.get(name)
