@@ -101,7 +101,7 @@ async def test_the_switch_is_a_property_of_the_scheduler(world: World) -> None:
     ("said", "missing", "text"),
     [
         ({"enabled": "true"}, ["rbac.nodeStatus (patch)", "rbac.allPods (list)"], "rbac.nodeStatus .* rbac.allPods"),
-        ({"enabled": "true", "dialect": "katalyst"}, [], "expected one of those that queues draw on: koordinator"),
+        ({"enabled": "true", "dialect": "katalyst"}, [], "expected a dialect that queues use: koordinator"),
         ({"enabled": "true", "cpu.share-percent": "101"}, [], "cpu.share-percent: '101'"),
     ],
 )
@@ -151,7 +151,7 @@ async def test_what_cannot_be_told_of_pods_is_a_warning(world: World) -> None:
     change = world.rm.scheduler_conf.change("admin", assembling(words(enabled="true", preset="baidu")))
     plan = await world.run(change)
     assert plan.warnings == (
-        "whether batch pods can be made, and give way to services, is not known: exceeded quota: all",
+        "cannot determine whether batch pods can be created and are evicted before services: exceeded quota: all",
     )
     assert colocation(world).is_on
 
@@ -219,7 +219,7 @@ async def test_a_node_that_left_lends_nothing_and_the_names_go(world: World) -> 
 async def test_who_does_not_prove_its_node_lends_nothing(world: World) -> None:
     await say(world, 4, proved_name="")
     assert published(world) is None
-    assert refused(world)[NODE] == "its node token is of no node, and it says that it is on node-1"
+    assert refused(world)[NODE] == "its node token belongs to no node, but it reports from node-1"
     await say(world, 4)
     assert (published(world), refused(world)) == ((4, 4), {})
 

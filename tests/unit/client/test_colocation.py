@@ -113,8 +113,8 @@ def test_what_could_not_be_told_of_pods_is_a_warning(served: Served, monkeypatch
     monkeypatch.setattr(FakePods, "priority_of", full)
     done = served.invoke("colocation", "on")
     assert done.exit_code == 0, done.output
-    warning = "warning: whether batch pods can be made, and give way to services, is not known: exceeded quota: all"
-    assert warning in done.stderr
+    assert "warning: cannot determine whether batch pods can be created and are evicted before" in done.stderr
+    assert "services: exceeded quota: all" in done.stderr
     assert served.world.rm.publishing.colocation.is_on
     assert "warning" not in served.invoke("colocation", "on", "window-s=20").output, "it is on"
 
@@ -291,7 +291,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
         (("colour=red",), "yodel.colocation.colour is not supported"),
         (("enabled=true",), "an option of the policy as NAME=VALUE"),
         (("--dialect", "native"), "the kubelet publishes cpu and memory"),
-        (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
+        (("--dialect", "katalyst"), "expected a dialect that queues use: koordinator"),
     ):
         refused = served.invoke("colocation", "on", *words)
         assert (refused.exit_code, text in refused.stderr) == (2, True), refused.output

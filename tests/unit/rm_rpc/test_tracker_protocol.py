@@ -381,7 +381,7 @@ async def test_agent_registers_as_the_node_that_its_token_names(world: World, pr
         )
         assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
         assert answer.diagnostics_message == (
-            f"Disallowed NodeManager node-1:8041: its node token is of {name.decode()}, and it says that it is on "
+            f"Disallowed NodeManager node-1:8041: its node token belongs to {name.decode()}, but it registers as "
             f"{said or 'node-1'}, Sending SHUTDOWN signal to the NodeManager."
         )
         assert not answer.HasField("nm_token_master_key")
@@ -395,7 +395,7 @@ async def test_agent_of_another_node_has_no_say_over_a_node_id(world: World, pro
     (one,) = await am.obtain(1)
     mallory, before = node_context(b"node-9"), world.rm.state.nodes[NODE]
     answer = await call(protocol, "registerNodeManager", mallory, registration(kubernetes_node_name="node-9"))
-    reason = "its node token is of node-9, and this node id is registered for node-1"
+    reason = "its node token belongs to node-9, but this id is registered for node-1"
     text = f"Disallowed NodeManager node-1:8041: {reason}, Sending SHUTDOWN signal to the NodeManager."
     assert (answer.nodeAction, answer.diagnostics_message) == (common.NODE_ACTION_SHUTDOWN, text)
     assert not answer.HasField("nm_token_master_key")

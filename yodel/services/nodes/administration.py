@@ -117,7 +117,7 @@ class AdminService:
 
         def work(tx: Transaction) -> None:
             if are_said(self._engine.state.queues.values()):
-                log.warning("queues are not those of the settings: they were changed through the ResourceManager")
+                log.warning("queue settings ignored: the queues were changed through the ResourceManager")
                 return
             present = self._engine.state.queues
             changed = differing(present.values(), with_enforcement(settings.queues, present, None))

@@ -331,7 +331,7 @@ class NodeService:
         node = self._engine.state.nodes.get(node_id)
         if not proved_name or node is None or node.kubernetes_node_name == proved_name or not node.is_registered:
             return ""
-        return f"its node token is of {proved_name}, and this node id is registered for {node.kubernetes_node_name}"
+        return f"its node token belongs to {proved_name}, but this id is registered for {node.kubernetes_node_name}"
 
     def order_shutdown(self, node_id: NodeId, reason: str) -> None:
         """Its next heartbeat is answered with SHUTDOWN, once its row says that it is out."""
@@ -373,7 +373,7 @@ class NodeService:
         """Why the node is not the one that the agent's token names; empty: it is."""
         proved, said = registration.proved_name, registration.kubernetes_node_name
         if proved and proved != said:
-            return f"its node token is of {proved}, and it says that it is on {said}"
+            return f"its node token belongs to {proved}, but it registers as {said}"
         node = self._engine.state.nodes.get(registration.node_id)
         if node is not None and self._place_of(said) and not self._place_of(node.kubernetes_node_name):
             return ""  # Kubernetes' nodes were listed, and the other one is gone: its address is free

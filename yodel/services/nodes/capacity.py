@@ -172,7 +172,7 @@ class Capacities:
                     f"{node.other} publishes these resource names on the node: they are read, never written"
                 ),
                 CapacityState.YIELDED: (
-                    f"{node.other} overwrote the published values repeatedly: the node is left to it"
+                    f"{node.other} overwrote the published values repeatedly: they are no longer restored on this node"
                 ),
                 CapacityState.FAILED: f"the node status cannot be written: {node.problem}",
             }[state]

@@ -91,7 +91,7 @@ class Decommission:
                     continue  # only the end of its cordon brings it back
                 event = _event(tx.node(node.id), lists, is_graceful, patience_s, tx.now_ms)
                 if event is not None:
-                    log.info("node told by the lists", node_id=str(node.id), order=type(event).__name__)
+                    log.info("node state set by include/exclude file", node_id=str(node.id), order=type(event).__name__)
                     tx.tell(node.id, event)
 
         await self._engine.do(work)

@@ -144,7 +144,9 @@ class Publishing:
             declared = Declared(node_id=node_id, emergency=emergency, until_s=now_s + emergency.cool_down_s)
         self._state.loans.declare(name, declared)
         if (before is None) is not (declared is None):
-            log.warning("node in emergency" if emergency else "emergency over", node=name, reason=_reason(emergency))
+            log.warning(
+                "node in emergency" if emergency else "node emergency ended", node=name, reason=_reason(emergency)
+            )
             self._judge_by_name(name)
 
     def refuse(self, node_id: NodeId, proved_name: str, reason: str) -> None:
@@ -254,7 +256,7 @@ class Publishing:
             try:
                 await self.round()
             except Exception as error:  # a bug in a round: what is published stays, and all that runs goes on
-                log.error("round failed by a bug, again soon", exc_info=error)
+                log.error("publishing failed unexpectedly, will retry", exc_info=error)
                 await asyncio.sleep(LOOK_S)
 
     async def round(self) -> None:
@@ -319,9 +321,14 @@ class Publishing:
         known.see(node, self.names, self._clock.monotonic_s())
         if len(known.put_back_s) > count:
             self.put_backs += 1
-            log.warning("published amounts were changed", node=node.name, by=node.capacity_managers)
+            log.warning("published amounts were overwritten", node=node.name, by=node.capacity_managers)
         if known.other != before:
-            log.warning("somebody else publishes", node=node.name, who=known.other, has_yielded=known.has_yielded)
+            log.warning(
+                "another program publishes these resource names",
+                node=node.name,
+                who=known.other,
+                has_yielded=known.has_yielded,
+            )
         if known.ours and not self.names:
             self._see_holdings()  # of an earlier life: they go with their pods
         self._judge(node.name, known, is_told=True)

@@ -51,7 +51,7 @@ NODES_SLICE = 50
 """Nodes looked at in one turn of the loop."""
 SLICE = 500
 """Containers looked at in one turn of the loop, and ended in one transaction."""
-SWITCHED_OFF = "what its node lends was switched off"
+SWITCHED_OFF = "colocation was switched off"
 log = structlog.get_logger("yodel.colocation")
 
 
@@ -107,9 +107,9 @@ class TakingBack:
             try:
                 await self.look()
             except Unavailable as error:
-                log.warning("containers not taken back, again soon", error=str(error))
+                log.warning("containers not preempted, will retry", error=str(error))
             except Exception as error:  # a bug in a look: nothing is taken back, and all that runs goes on
-                log.error("taking back failed by a bug, again soon", exc_info=error)
+                log.error("preemption failed unexpectedly, will retry", exc_info=error)
 
     async def look(self) -> None:
         """Who is on notice from now on, and the end of those whose time is over.  Raises Unavailable."""
@@ -142,7 +142,9 @@ class TakingBack:
             tell_masters(state, fresh)
             self._noticed(fresh)
             for container_id, notice in fresh.items():
-                log.info("container on notice", container_id=str(container_id), reason=notice.reason, why=notice.why)
+                log.info(
+                    "container will be preempted", container_id=str(container_id), reason=notice.reason, why=notice.why
+                )
         if due:
             await self._end({one: notices[one].why for one in due if one in notices})
 
@@ -230,15 +232,15 @@ class TakingBack:
             Refused: the node lends nothing.
             Unavailable: some may have been ended.
         """
-        self._require_admin(user, "nothing is taken back")
+        self._require_admin(user, "nothing is preempted")
         row = self._engine.state.nodes.get(node_id)
         name = row.kubernetes_node_name if row is not None else ""
         node = self._publishing.nodes.get(name)
         if node is None or node.lent is None or self._publishing.measures is None:
-            raise Refused(f"Node {node_id} lends nothing: there is nothing to take back")
+            raise Refused(f"Node {node_id} lends no capacity: there is nothing to reclaim")
         found = self._eviction(name, node, node_id, left)
         if not is_dry_run:
-            log.info("node ordered to lend less", user=user, node=name, **left.by_type, victims=len(found.victims))
+            log.info("lent capacity of node limited", user=user, node=name, **left.by_type, victims=len(found.victims))
             self._fits_since_s[name] = None
             self._publishing.order(name, left)
             await self.look()
@@ -289,9 +291,9 @@ class TakingBack:
             Refused: colocation is on.
             Unavailable: some may have been ended.
         """
-        self._require_admin(user, "containers on lent capacity are not ended")
+        self._require_admin(user, "containers on lent capacity are not stopped")
         if self._publishing.colocation.is_on:
-            raise Refused("Colocation is on: switch it off first, or what ends would start again")
+            raise Refused("Colocation is on: switch it off first, or stopped containers would start again")
         wanted: list[ContainerId] = []
         for number, container in enumerate(list(self._engine.state.live_containers())):
             if number % SLICE == SLICE - 1:
@@ -299,7 +301,7 @@ class TakingBack:
             if self._is_on_loan(container):
                 wanted.append(container.id)
         await self._end(dict.fromkeys(wanted, SWITCHED_OFF))
-        log.info("containers on lent capacity ended", user=user, containers=len(wanted))
+        log.info("containers on lent capacity stopped", user=user, containers=len(wanted))
         return len(wanted)
 
     def _is_on_loan(self, container: Container) -> bool:
@@ -313,7 +315,7 @@ class TakingBack:
 
     def _require_admin(self, user: str, outcome: str) -> None:
         if not self._rights.is_admin(user):
-            raise AccessDenied(f"User {user} is no administrator: {outcome}")
+            raise AccessDenied(f"User {user} is not an administrator: {outcome}")
 
     async def _end(self, why_of: Mapping[ContainerId, str]) -> None:
         """In this order, with exit status PREEMPTED."""
@@ -322,7 +324,7 @@ class TakingBack:
             some = wanted[first : first + SLICE]
             self.ended_count += await self._engine.do(lambda tx, some=some: _end_some(tx, some))  # type: ignore[misc]
         for container_id, why in wanted[:SLICE]:
-            log.info("container taken back", container_id=str(container_id), why=why)
+            log.info("container preempted", container_id=str(container_id), why=why)
 
 
 def _end_some(tx: Transaction, some: Sequence[tuple[ContainerId, str]]) -> int:

@@ -88,7 +88,7 @@ class Topology:
     def _follow(self, row: Node) -> None:
         place = self.place_of(row.kubernetes_node_name)
         if place is not None and (row.rack, row.labels) != (place.rack, place.labels):
-            log.info("node placed", node_id=str(row.id), rack=place.rack, labels=place.labels)
+            log.info("rack or labels of node changed", node_id=str(row.id), rack=place.rack, labels=place.labels)
             self._engine.tell_later(row.id, place)
 
     def _place(self, node: NodeObservation) -> NodePlaced:

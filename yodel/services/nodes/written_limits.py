@@ -124,7 +124,7 @@ class WrittenLimits:
         elif confirmed_ms is None and not _bounds(colocation) and report.policy_version == version:
             confirmed_ms = self._clock.now_ms()
             if name in self._was_written:
-                log.info("limits undone", node=name, node_id=str(node_id))
+                log.info("limits removed", node=name, node_id=str(node_id))
         self._said[name] = _Said(
             node_id=node_id,
             groups=groups,

@@ -134,7 +134,7 @@ class Preemption:
             except Unavailable as error:
                 log.warning("round failed, again soon", error=str(error))
             except Exception as error:  # a bug in a round: nobody gives back, and all that runs goes on
-                log.error("round failed by a bug, again soon", exc_info=error)
+                log.error("preemption failed unexpectedly, will retry", exc_info=error)
 
     async def look(self) -> None:
         """One round.  None where nobody waits and nothing has changed."""
@@ -376,7 +376,7 @@ class Preemption:
     def _note(self, victims: Sequence[Victim]) -> None:
         for victim in victims:
             self.given_count += 1
-            log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
+            log.info("container will be preempted", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
         told = {victim.candidate.id: self.notices[victim.candidate.id] for victim in victims}
         tell_masters(self._engine.state, told)
         self._noticed(told)

@@ -113,7 +113,7 @@ async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
     assert node["held"] == node["requested"]
     assert found["put_backs"] == found["overwrites"] == 0
     (agent,) = found["refused_agents"]
-    assert (agent["id"], "token is of another" in agent["why"]) == (str(NODE.id), True)
+    assert (agent["id"], "token belongs to another" in agent["why"]) == (str(NODE.id), True)
 
 
 async def test_containers_are_ended_by_administrators_once_it_is_off(lending: RestWorld) -> None:
