@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import NODE
-from tests.support.lending import colocation, known_node, node_watch, publisher
+from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.colocation.properties import PREFIX
@@ -173,7 +173,7 @@ class ColocationCluster(Cluster):
             node = known_node(self, agent.node_id.host)
             own = [c for c in live if c.queue == "root.batch" and c.node_id == agent.node_id]
             going = [c for c in own if c.id in noted]
-            if node is None or node.lent is None or not publisher(self).measures:
+            if node is None or node.lent is None or not lends_as(self):
                 assert not going, "nobody knows what the node lends"
                 continue
             over_mib = sum(c.reserved.memory_mib for c in own) - node.lent.memory_mib

@@ -154,9 +154,9 @@ class World:
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
         self.statuses.events.clear()
         if self.statuses.nodes:
-            self.rm.node_sinks.nodes_listed(list(self.statuses.nodes.values()))
+            self.rm.facts.nodes_listed(list(self.statuses.nodes.values()))
         else:
-            self.rm.binder.nodes_listed(self.kube_nodes)
+            self.rm.facts.nodes_listed(self.kube_nodes)
         self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
@@ -199,9 +199,9 @@ class World:
         if self.pods.events:
             self.deliver_one_event()
         elif self.statuses.events:
-            self.rm.node_sinks.node_seen(self.statuses.events.pop(0))
-        elif rm.publishing.is_due:
-            await self.run(rm.publishing.round())
+            self.rm.facts.node_seen(self.statuses.events.pop(0))
+        elif rm.publisher.is_due:
+            await self.run(rm.publisher.round())
         elif rm.launches.is_ready:
             await self.run(rm.launches.round())
         elif rm.reconciles.is_ready:
@@ -251,7 +251,7 @@ class World:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()
-        self.rm.publishing.look()
+        self.rm.publisher.look()
         self.rm.window_edges.look()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())

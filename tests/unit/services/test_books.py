@@ -139,10 +139,10 @@ BOOKS = [
         owners=frozenset({"state"}),
     ),
     Book(
-        "loans",
-        "LoanBook",
-        "writer/loan_book.py",
-        {"nodes/publishing.py": "hear forget declare lend judge drop"},
+        "intakes",
+        "IntakeBook",
+        "writer/intake_book.py",
+        {"nodes/publisher.py": "lend judge drop"},
         owners=frozenset({"state"}),
     ),
     Book(

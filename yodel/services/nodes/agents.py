@@ -42,7 +42,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.ports.clock import Clock
-from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.facts import Facts
 from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
@@ -189,7 +189,7 @@ class NodeService:
         engine: Engine,
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
-        publishing: Publishing,
+        facts: Facts,
         written_limits: WrittenLimits,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
         pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
@@ -198,7 +198,7 @@ class NodeService:
         """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows.
         ``ranks_of`` lists the containers of a node that run on lent capacity, the first to go first."""
         self._engine, self._clock = engine, clock
-        self._publishing, self._written_limits = publishing, written_limits
+        self._facts, self._written_limits = facts, written_limits
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self._ranks_of = ranks_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
@@ -282,13 +282,13 @@ class NodeService:
             runtime.load = beat.load
         if beat.capacity is not None:
             self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
-            self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
+            self._facts.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
-            self._publishing.refuse(beat.node_id, beat.proved_name, beat.capacity_problem)
+            self._facts.refuse(beat.node_id, beat.proved_name, beat.capacity_problem)
         if beat.emergency_problem:
-            self._publishing.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
+            self._facts.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
         else:
-            self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
+            self._facts.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
         if self._engine.state.container_index.awaiting(node.id):
@@ -313,7 +313,7 @@ class NodeService:
     def give_up(self, node_id: NodeId) -> None:
         """An agent that is not heard of any more: it has to register again."""
         self.runtimes.pop(node_id, None)
-        self._publishing.left(node_id)
+        self._facts.left(node_id)
 
     async def unregister(self, node_id: NodeId, proved_name: str = "") -> None:
         """unRegisterNodeManager: an orderly shutdown of the agent.
@@ -514,7 +514,9 @@ class NodeService:
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
-        is_policy_news, policy = self._publishing.policy_for(runtime.policy_version if runtime.can_measure else None)
+        policy = self._facts.terms.colocation.policy
+        version = policy.version if policy is not None else ""
+        is_policy_news = runtime.can_measure and runtime.policy_version != version
         if is_policy_news:
             runtime.named_pods = {}  # agents of earlier releases forget them where nothing is bounded
         answer = HeartbeatAnswer(
@@ -561,14 +563,14 @@ class NodeService:
 
     def _new_ranks(self, runtime: NodeRuntime, node: Node) -> tuple[ContainerId, ...]:
         """Who would go first in an emergency, where that is not what the agent was told."""
-        ranks = self._ranks_of(node.id) if self._publishing.colocation.policy is not None else ()
+        ranks = self._ranks_of(node.id) if self._facts.terms.colocation.policy is not None else ()
         is_told = ranks == runtime.told_ranks
         runtime.told_ranks = ranks
         return () if is_told else ranks
 
     def _new_allocatable(self, runtime: NodeRuntime, node: Node) -> Lent | None:
         """What pods may use of the node, where that is not what the agent was told."""
-        found = self._publishing.allocatable(node.kubernetes_node_name)
+        found = self._facts.allocatable(node.kubernetes_node_name)
         is_told = found == runtime.told_allocatable
         runtime.told_allocatable = found
         return None if is_told else found
