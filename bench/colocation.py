@@ -162,7 +162,13 @@ async def prepared(world: World, count: int, swing: float) -> Bench:
     rm.use_colocation(colocation)
     agents = [Agent(number, count, swing, colocation.policy) for number in range(count)]
     protocol = TrackerProtocol(
-        rm.nodes, rm.tokens, 1000, "bench", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        1000,
+        "bench",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     ).protocol()
     machine = {"cpu": str(CORES), "memory": f"{GIB}Gi"}
     for agent in agents:

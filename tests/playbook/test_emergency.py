@@ -89,7 +89,7 @@ async def test_what_an_agent_ends_is_nobodys_failure_and_counted_apart(world: Wo
     await world.beat(complete(task, ContainerExitStatus.PREEMPTED, text))
     await world.beat(complete(am.container.id, ContainerExitStatus.PREEMPTED, text))
     await world.settle()
-    assert world.rm.nodes.preempted_count == 2
+    assert world.rm.reports.preempted_count == 2
     assert world.application(am.application_id).failure_times_ms == ()
 
 

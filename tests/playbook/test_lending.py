@@ -211,7 +211,7 @@ async def test_a_silent_node_does_not_grow_and_then_lends_nothing_new(world: Wor
 
 async def test_a_node_that_left_lends_nothing_and_the_names_go(world: World) -> None:
     await say(world, 4)
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await quiet(world)
     assert published(world) is None
 

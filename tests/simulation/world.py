@@ -25,7 +25,8 @@ from yodel.errors import Unavailable
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
-from yodel.services.nodes.agents import ContainerReport, HeartbeatAnswer
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import HeartbeatAnswer
 from yodel.translator.node_fit import is_selected
 
 CORES = 4

@@ -34,7 +34,9 @@ from yodel.ports.store import Store
 from yodel.services import recovery
 from yodel.services.core import Core, Ports
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
-from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer
+from yodel.services.nodes.registration import NodeRegistration
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.node_fit import requests_of
@@ -298,7 +300,7 @@ class World:
             containers=containers,
             can_measure=True,
         )
-        await self.run(self.rm.nodes.register(registration))
+        await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0
 
     async def beat(
@@ -307,7 +309,7 @@ class World:
         """One heartbeat with the last response id that its node agent has heard, or with a given one."""
         last_id = self.response_ids.get(node_id, 0) if response_id is None else response_id
         beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
-        answer = self.rm.nodes.heartbeat(beat) or await self.run(self.rm.nodes.heartbeat_slow(beat))
+        answer = self.rm.heartbeats.take(beat) or await self.run(self.rm.heartbeats.slow(beat))
         self.response_ids[node_id] = answer.response_id
         return answer
 

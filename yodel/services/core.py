@@ -44,15 +44,18 @@ from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.capacity import Capacities
+from yodel.services.nodes.container_reports import ContainerReports
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.facts import Change, Facts
+from yodel.services.nodes.heartbeat import Heartbeats
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import Lending
 from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
 from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
 from yodel.services.nodes.publisher import Publisher
+from yodel.services.nodes.registration import Registration
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
 from yodel.services.nodes.written_limits import WrittenLimits
@@ -246,13 +249,16 @@ class Core:
             if are_watched:
                 facts.follow(change, follower)
         facts.follow(Change.COUNTED, lambda changes: self.binder.nodes_changed(changes, facts.counted))
-        self.nodes = NodeService(
+        self.nodes = Agents(self.state, clock, facts)
+        self.reports = ContainerReports(self.engine, self.reconciler.end_from_outside)
+        self.registration = Registration(self.engine, clock, self.nodes, self.reports, self.topology.place_of)
+        self.heartbeats = Heartbeats(
             self.engine,
             clock,
-            self.reconciler.end_from_outside,
+            self.nodes,
+            self.reports,
             facts,
             self.written_limits,
-            self.topology.place_of,
             self.reconciler.observed,
             lambda node_id: self.holdings.ranks(node_id),
         )

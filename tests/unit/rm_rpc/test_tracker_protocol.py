@@ -36,7 +36,7 @@ from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.nodes.agents import ALL_PODS_EVERY
+from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -45,7 +45,13 @@ from yodel.translator.pools import rules_of
 def protocol(world: World) -> RpcProtocol:
     rm = world.rm
     return TrackerProtocol(
-        rm.nodes, rm.tokens, 250, "yodel-test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        250,
+        "yodel-test",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     ).protocol()
 
 
@@ -476,7 +482,7 @@ async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bou
     world.rm.reconciler.pod_seen(replace(observed, uid="another"))
     news = [await named(one, version=POLICY.version) for _ in range(ALL_PODS_EVERY)]
     assert [told for told in news if told] == [[(one, "another")]], "its kubelet refused the first one"
-    assert list(world.rm.nodes.runtimes[NODE].named_pods) == [one], "what has ended is forgotten"
+    assert list(world.rm.nodes.runtimes[NODE].told.pods) == [one], "what has ended is forgotten"
     await call(protocol, "registerNodeManager", context(), able)
     assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))

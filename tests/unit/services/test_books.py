@@ -84,7 +84,7 @@ BOOKS = [
         {
             STATE: "changed heard stirred wished queue_changed node_changed address_changed",
             "masters/service.py": "heard",
-            "nodes/agents.py": "heard",
+            "nodes/heartbeat.py": "heard",
             "scheduling/window_edges.py": "changed stirred",
             "scheduling/holder.py": "changed",
             "views/queries.py": "heard",

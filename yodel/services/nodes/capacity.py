@@ -15,7 +15,7 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.facts import Facts, NodeFacts
 from yodel.services.nodes.published import Published
 from yodel.services.nodes.publisher import Publisher
@@ -87,7 +87,7 @@ class Capacities:
         facts: Facts,
         publisher: Publisher,
         written_limits: WrittenLimits,
-        nodes: NodeService,
+        nodes: Agents,
         held_on: Callable[[str], Mapping[str, int] | None],
     ) -> None:
         """``held_on`` tells what the pods of a node ask for, thousandths by resource name; None: not known."""
