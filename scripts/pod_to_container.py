@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from yodel.services.nodes.agents import LISTED_MAX_S
+from yodel.services.nodes.heartbeat import LISTED_MAX_S
 from yodel.services.pods.reconciler import AGENT_REPORT_WAIT_S
 from yodel.translator import node_events, pod_events, refusals
 

@@ -29,7 +29,7 @@ def kube_node(name: str, labels: Mapping[str, str]) -> NodeObservation:
 
 
 async def two_nodes(world: World, second: Mapping[str, str], first: Mapping[str, str] | None = None) -> Am:
-    world.rm.topology.nodes_listed([kube_node(NODE.host, first or {}), kube_node(HOST_2.host, second)])
+    world.rm.facts.nodes_listed([kube_node(NODE.host, first or {}), kube_node(HOST_2.host, second)])
     am = await world.running_am()
     await world.register_node(HOST_2)
     await world.settle()
@@ -105,7 +105,7 @@ async def test_strict_rack_that_appears_later_is_served_then(world: World) -> No
     await am.beat(ask(1, "/r7"), ask(1, relax_locality=False))
     await world.settle()
     assert world.live_tasks() == []
-    world.rm.topology.node_seen(kube_node(HOST_2.host, {RACK: "r7"}))
+    world.rm.facts.node_seen(kube_node(HOST_2.host, {RACK: "r7"}))
     await world.settle()
     assert [task.placement.racks for task in world.live_tasks()] == [("/r7",)]
 

@@ -40,7 +40,7 @@ def publish(world: World, small: int | None, node: str = NODE.host) -> None:
     batch = {CPU: str(small * 1000), MEMORY: str(small << 30)} if small is not None else {}
     allocatable = {"cpu": "16", "memory": "16Gi", **batch}
     seen = NodeObservation(name=node, uid=node, resource_version="1", ready=True, allocatable=allocatable)
-    world.rm.node_sinks.node_seen(seen)
+    world.rm.facts.node_seen(seen)
 
 
 def held(world: World, path: str) -> int:
@@ -167,7 +167,7 @@ async def test_what_was_published_before_the_agent_came_counts(world: World) -> 
     publish(world, 5)
     await world.register_node()
     assert world.rm.state.pools.of_queue("root.batch").size == SMALL * 5
-    world.rm.node_sinks.nodes_listed([])
+    world.rm.facts.nodes_listed([])
     assert world.rm.state.pools.of_queue("root.batch").size == NONE
     assert world.rm.state.pools.of_queue("root.day").size == SMALL * 16
 

@@ -30,7 +30,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         "pods_lost_total": core.reconciler.lost_count,
         "pods_refused_by_nodes_total": core.reconciler.refused_count,
         "colocation_preemption_notices_total": core.taking_back.given_count,
-        "emergency_containers_total": core.nodes.preempted_count,
+        "emergency_containers_total": core.reports.preempted_count,
         "colocation_preempted_containers_total": core.taking_back.ended_count,
         "withdrawn_pods_total": core.preemption.withdrawn_count,
     }

@@ -15,8 +15,8 @@ from yodel.kube.nodes import watched_nodes
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch, watched_pods
 from yodel.ports.clock import Clock
+from yodel.ports.kube_nodes import NodeSink
 from yodel.ports.pods import PodSink
-from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.pods.binder import Binder
 from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
@@ -61,13 +61,13 @@ class KubeSide:
                 health=self._pods,
             )
 
-    async def watch_nodes(self, sinks: NodeSinks, binder: Binder) -> None:
-        """Where nobody may list nodes unless this RM chooses among them, ``sinks`` do not hear of them."""
+    async def watch_nodes(self, sink: NodeSink) -> None:
+        """Where nobody may list nodes unless this RM chooses among them, it begins when it does."""
         if not self._settings.watch_nodes:
             await self._is_binding.wait()
         await watch(
             self.api,
-            watched_nodes("", sinks if self._settings.watch_nodes else NodeSinks(binder)),
+            watched_nodes("", sink),
             clock=self._clock.monotonic_s,
             random=random.random,
             health=self._nodes,

@@ -125,7 +125,7 @@ class Rm:
             loops = {
                 **core.loops(),
                 "pod watch": kube.watch_pods(core.reconciler, self._require_groups),
-                "node watch": kube.watch_nodes(core.node_sinks, core.binder),
+                "node watch": kube.watch_nodes(core.facts),
                 "watch of bound pods": kube.watch_holdings(core.binder),
                 "group sweep": self._sweep_groups(),
                 "garbage": garbage.run(),

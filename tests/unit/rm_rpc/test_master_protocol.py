@@ -104,7 +104,7 @@ async def test_releases_and_nodes_that_come_and_go(world: World, protocol: RpcPr
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
     caller = context(attempt_id=am.attempt_id, world=world)
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
 
     request = allocate(am.response_id, release=[ids.container_id_pb(container_id)])

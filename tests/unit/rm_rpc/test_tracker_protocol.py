@@ -40,7 +40,7 @@ from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.nodes.agents import ALL_PODS_EVERY
+from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -49,7 +49,13 @@ from yodel.translator.pools import rules_of
 def protocol(world: World) -> RpcProtocol:
     rm = world.rm
     return TrackerProtocol(
-        rm.nodes, rm.tokens, 250, "yodel-test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        250,
+        "yodel-test",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     ).protocol()
 
 
@@ -328,7 +334,8 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
         beat.capacity.CopyFrom(capacity_report_pb(said))
         answer = await call(protocol, "nodeHeartbeat", node_context(name), beat)
         assert not answer.HasField("colocation_policy")
-        heard = world.rm.state.loans.of("k8s-1")
+        facts = world.rm.facts.of("k8s-1")
+        heard = facts.said if facts is not None else None
         assert (heard.report if heard is not None else None) == expected
 
     world.rm.use_colocation(OFF)
@@ -434,11 +441,11 @@ async def test_node_id_is_free_once_its_kubernetes_node_is_gone(world: World, pr
     """Addresses are given anew when machines are replaced."""
     am = await world.running_am()
     new, request = node_context(b"node-9"), registration(kubernetes_node_name="node-9")
-    topology = world.rm.topology
+    facts = world.rm.facts
     there, fresh = (NodeObservation(name=name, uid=name, resource_version="1") for name in ("node-1", "node-9"))
-    topology.nodes_listed([there, fresh])
+    facts.nodes_listed([there, fresh])
     assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_SHUTDOWN
-    topology.nodes_listed([fresh])
+    facts.nodes_listed([fresh])
     assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_NORMAL
     await world.settle()
     assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-9"
@@ -479,7 +486,7 @@ async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bou
     world.rm.reconciler.pod_seen(replace(observed, uid="another"))
     news = [await named(one, version=POLICY.version) for _ in range(ALL_PODS_EVERY)]
     assert [told for told in news if told] == [[(one, "another")]], "its kubelet refused the first one"
-    assert list(world.rm.nodes.runtimes[NODE].named_pods) == [one], "what has ended is forgotten"
+    assert list(world.rm.nodes.runtimes[NODE].told.pods) == [one], "what has ended is forgotten"
     await call(protocol, "registerNodeManager", context(), able)
     assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))
@@ -510,8 +517,8 @@ async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
     await world.settle()
     assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
-    assert world.rm.state.loans.said == {}
-    assert "capacity.loans" in world.rm.publishing.refused[NODE]
+    assert [one for one in world.rm.facts.all() if one.said] == []
+    assert "capacity.loans" in world.rm.facts.refused[NODE]
 
 
 async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, protocol: RpcProtocol) -> None:
@@ -524,10 +531,10 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
         beat.emergency.cool_down_s = seconds
         answer = await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
         assert answer.response_id == number + 1
-    declared = world.rm.publishing.emergency_on(NODE.host)
+    declared = world.rm.facts.emergency_on(NODE.host)
     assert declared is not None
     assert (declared.reason, declared.cool_down_s) == ("node memory", 60)
-    assert "emergency.cool_down_s" in world.rm.publishing.refused[NODE]
+    assert "emergency.cool_down_s" in world.rm.facts.refused[NODE]
 
 
 async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_heartbeat(

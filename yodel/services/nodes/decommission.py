@@ -27,7 +27,7 @@ from yodel.domain.node import Node
 from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
@@ -44,7 +44,7 @@ class Decommission:
     def __init__(
         self,
         engine: Engine,
-        nodes: NodeService,
+        nodes: Agents,
         clock: Clock,
         default_timeout_s: int = 3600,
         cordoned: Callable[[], Collection[str]] = frozenset,
