@@ -75,8 +75,8 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
-mutants: setup ## small faults put into the code, one at a time: says which the tests do not find (ten minutes)
-	@$(VENV)/python -m tests.mutants $(ONLY)
+mutants: setup ## small faults put into the code, one at a time, that tests have to find: what is kept, then changes since the last release (SINCE=commit: changes since then alone, 20 minutes at most)
+	@$(VENV)/python -m tests.mutants $(if $(SINCE),--since "$(SINCE)") $(ONLY)
 
 soak: setup ## a job of a million containers, and twice a thousand of the greatest submissions: what stays (hours)
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
