@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import structlog
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
@@ -18,6 +21,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
+from yodel.pb_convert.shuffle_reports import reports_of
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
@@ -27,9 +31,12 @@ from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer, Heartbeats
+from yodel.services.nodes.registration import NodeRegistration, Registration
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
+log = structlog.get_logger("yodel.nodes")
 LOG_REPORTS_MAX = 1_000
 """Of one heartbeat; an agent repeats what was not taken."""
 
@@ -39,7 +46,8 @@ class TrackerProtocol:
 
     def __init__(
         self,
-        nodes: NodeService,
+        registration: Registration,
+        heartbeats: Heartbeats,
         tokens: TokenIssuer,
         heartbeat_interval_ms: int,
         rm_version: str,
@@ -47,7 +55,7 @@ class TrackerProtocol:
         master_keys: MasterKeys,
         log_aggregation: LogAggregation,
     ) -> None:
-        self._nodes, self._tokens = nodes, tokens
+        self._registration, self._heartbeats, self._tokens = registration, heartbeats, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
 
@@ -75,7 +83,7 @@ class TrackerProtocol:
             can_measure=set(RESOURCES).issubset(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
-        registered = await self._nodes.register(registration)
+        registered = await self._registration.register(registration)
         if registered.refusal:
             return msg.RegisterNodeManagerResponseProto(
                 nodeAction=common.NODE_ACTION_SHUTDOWN, diagnostics_message=registered.refusal
@@ -103,12 +111,12 @@ class TrackerProtocol:
         statuses = request.node_status.containersStatuses
         if len(statuses) > PIECE:
             return self._heartbeat_large(context, request)
-        return self._heartbeat(context, request, _reports(statuses, self._nodes.grown))
+        return self._heartbeat(context, request, _reports(statuses, self._heartbeats.grown))
 
     async def _heartbeat_large(
         self, context: CallContext, request: msg.NodeHeartbeatRequestProto
     ) -> msg.NodeHeartbeatResponseProto:
-        statuses, grown = request.node_status.containersStatuses, self._nodes.grown
+        statuses, grown = request.node_status.containersStatuses, self._heartbeats.grown
         reports = await in_pieces(lambda status: _reports([status], grown)[0], statuses)
         answer = self._heartbeat(context, request, reports)
         return answer if isinstance(answer, msg.NodeHeartbeatResponseProto) else await answer
@@ -133,24 +141,24 @@ class TrackerProtocol:
             emergency=said_emergency,
             emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
+            shuffle=_shuffle(request),
         )
         reports_of_logs = request.log_aggregation_reports_for_apps
-        is_own = beat.node_id in self._nodes.runtimes and not self._nodes.is_for_another(beat.node_id, beat.proved_name)
-        if reports_of_logs and is_own:
+        if reports_of_logs and self._heartbeats.is_own(beat):
             self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))
-        answer = self._nodes.heartbeat(beat)
+        answer = self._heartbeats.take(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
     async def unregister(
         self, context: CallContext, request: msg.UnRegisterNodeManagerRequestProto
     ) -> msg.UnRegisterNodeManagerResponseProto:
-        await self._nodes.unregister(ids.node_id(request.node_id), _proved_name(context))
+        await self._registration.unregister(ids.node_id(request.node_id), _proved_name(context))
         return msg.UnRegisterNodeManagerResponseProto()
 
     async def _heartbeat_slow(
         self, request: msg.NodeHeartbeatRequestProto, beat: Heartbeat
     ) -> msg.NodeHeartbeatResponseProto:
-        return self._response(request, await self._nodes.heartbeat_slow(beat))
+        return self._response(request, await self._heartbeats.slow(beat))
 
     def _response(
         self, request: msg.NodeHeartbeatRequestProto, answer: HeartbeatAnswer
@@ -232,6 +240,15 @@ def _emergency(request: msg.NodeHeartbeatRequestProto) -> tuple[Emergency | None
         return emergency(request.emergency), ""
     except InvalidValue as error:
         return None, str(error)
+
+
+def _shuffle(request: msg.NodeHeartbeatRequestProto) -> Mapping[ContainerId, Report]:
+    """None of them, if one is malformed."""
+    try:
+        return reports_of(request.shuffle)
+    except InvalidValue as error:
+        log.warning("report of remote shuffle refused", reason=str(error))
+        return {}
 
 
 def _proved_name(context: CallContext) -> str:

@@ -18,7 +18,7 @@ from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.writer.engine import Engine
 
 LOOK_INTERVAL_S = 1.0
@@ -41,7 +41,7 @@ class LivenessSettings:
 
 
 class Liveness:
-    def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, settings: LivenessSettings) -> None:
+    def __init__(self, engine: Engine, nodes: Agents, clock: Clock, settings: LivenessSettings) -> None:
         self._engine, self._nodes, self._clock, self._settings = engine, nodes, clock, settings
         self._unstarted_since_s: dict[ContainerId, float] = {}
         self._grown_since_s: dict[ContainerId, tuple[int, float]] = {}
@@ -118,7 +118,7 @@ class Liveness:
                 since_s = now_s
             self._grown_since_s[container_id] = (version, since_s)
             if now_s - since_s > self._settings.container_expiry_s:
-                log.info("increase taken back: it was not passed on", container_id=str(container_id))
+                log.info("increase expired: it was not passed to the node", container_id=str(container_id))
                 self._engine.tell_later(container_id, IncreaseExpired())
 
     def _look_at_lifetimes(self, now_ms: int) -> None:

@@ -245,7 +245,7 @@ OF_KUBERNETES = (
         calls=_SCHEDULER,
         place=r"body\..*\.userLimitFactor",
         hadoop="10, as that cluster is configured",
-        yodel="1, as nothing is said here",
+        yodel="1, as it is not set here",
         reason="`user-limit-factor` is the same property in both",
     ),
     Allowed(

@@ -157,7 +157,7 @@ def test_percents_of_roots_children_are_of_their_own_pool(capacities: tuple[str,
         return
     with pytest.raises(Refused, match=says) as refused:
         described(conf(**said), BATCH)
-    assert "which draw on one pool" in refused.value.__notes__[0]
+    assert "which share one pool" in refused.value.__notes__[0]
 
 
 def test_weights_of_roots_children_are_among_those_of_their_pool() -> None:

@@ -223,7 +223,7 @@ def _require_sums(parent: Queue, families: Sequence[Sequence[Queue]], *, is_any_
         error = _wrong_sum(parent, _sum(family))
         if error is not None:
             if len(families) > 1:
-                error.add_note(f"of {', '.join(child.path for child in family)}, which draw on one pool")
+                error.add_note(f"of {', '.join(child.path for child in family)}, which share one pool")
             raise error
 
 

@@ -43,7 +43,7 @@ from yodel.errors import Refused, did_you_mean
 FACTOR_MAX = 1_000_000.0
 INTEGER_MAX = 2**31 - 1
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
-_SHARE = "a number, or by resource as [memory=10240,vcores=12]"
+_SHARE = "a number, or by resource such as [memory=10240,vcores=12]"
 _LARGEST_FIELDS = {
     "memory-mb": "maximum_allocation_mib",
     "memory": "maximum_allocation_mib",

@@ -193,7 +193,7 @@ def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -
     words |= {name: ShuffleWord(name, text, path) for name, text in said.items()}
     if sum(name.startswith(OPTION) for name in words) > OPTIONS_MAX:
         raise Refused(f"Too many {own}{OPTION}KEY: at most {OPTIONS_MAX} of a queue")
-    for name, text in said.items():
+    for name, text in sorted(said.items(), key=lambda pair: pair[0] != SERVICE):  # the others are judged by it
         _require(own, name, text, words[SERVICE].text if SERVICE in words else "", words)
     _require_whole(own, words)
     return tuple(sorted(words.values(), key=lambda word: word.name))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.policy import AMOUNT_MAX
 from yodel.rm_api.v1.models import DEPRECATED, Amount, Model
-from yodel.services.nodes.published_node import CapacityState
 from yodel.services.nodes.written_limits import LimitsState
 
 

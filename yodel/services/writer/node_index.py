@@ -79,7 +79,7 @@ class NodeIndex:
         name = node.kubernetes_node_name if node is not None else ""
         speaker = self.speaker(name)
         if not name or proved_name != name:
-            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+            return f"its node token belongs to {proved_name or 'no node'}, but it reports from {name or 'no node'}"
         if speaker is not None and speaker.id != node_id:
             return f"node {name} has another agent, {speaker.id}, which registered first"
         return ""

@@ -243,7 +243,11 @@ MALFORMED = {
     "variable": ({"root.a.state": "${state}"}, 6, "contains a variable, which is not expanded"),
     "mode": ({"legacy-queue-mode.enabled": "maybe"}, 6, "legacy-queue-mode.enabled: 'maybe'; expected true or false"),
     "amount and percent": ({"root.a.capacity": "[memory=1024,vcores=1]"}, 3, "{Queue=root.a, label= uses absolute"),
-    "amount of nothing known": ({"root.a.capacity": "[memory]"}, 3, "root.a.capacity: '[memory]'; expected as [memory"),
+    "amount of nothing known": (
+        {"root.a.capacity": "[memory]"},
+        3,
+        "root.a.capacity: '[memory]'; expected amounts such as [memory",
+    ),
     "unit": ({**ABSOLUTE, "root.b.capacity": "[memory=10240,vcores=1Gi]"}, 4, "expected vcores without a unit"),
     "weight as a maximum": (
         {**MIXED, "root.b.maximum-capacity": "[memory=2w]"},
