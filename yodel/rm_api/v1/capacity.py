@@ -178,6 +178,7 @@ def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
         ],
         wanted=found.wanted,
         published=found.published,
+        requested=found.held,
         held=found.held,
     )
 
