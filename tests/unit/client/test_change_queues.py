@@ -161,6 +161,11 @@ def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served
             1,
             "Queue root.nope not found\n  List the queues with `yodel queue list`; give",
         ),
+        (
+            ("set", "root.defualt", "capacity=1"),
+            1,
+            "\n  Did you mean root.default? List the queues with `yodel queue list`",
+        ),
         (("delete", "root.default"), 1, "RUNNING"),
         (("revert", "9"), 1, "Version 9 of the queues does not exist or is no longer kept"),
         (("history", "9"), 1, "Version 9 of the queues does not exist or is no longer kept"),
