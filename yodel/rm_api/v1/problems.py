@@ -150,7 +150,9 @@ async def refused(request: Request, error: Exception) -> Response:
         errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
     hint = HINTS.get(type(error))
     if isinstance(error, QueueNotFound | NoSuchQueue):
-        nearest = did_you_mean(error.name, api_of(request).services.queries.queue_paths())
+        paths = api_of(request).services.queries.queue_paths()
+        below = (path for path in paths if path.endswith(f".{error.name}"))
+        nearest = did_you_mean(next(below, error.name), paths)
         hint = f"{nearest.replace('did', 'Did', 1)} {QUEUES_HINT}".lstrip()
     return answer(int(status_of(error)), str(error), errors=errors, hint=hint)
 
