@@ -35,6 +35,7 @@ _EDGES["$ of lines"] = rf"(?:(?={_LINE_END}|\Z)(?<!\r(?=\n)))"
 _EDGE_NODES = 20
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _HEX = "[0-9A-Fa-f]"
+_BY_NUMBER = rf"\\x\{{((?:10|0?{_HEX})?{_HEX}{{1,4}})\}}|\\x({_HEX}{{2}})|\\u(?![Dd][89A-Fa-f])({_HEX}{{4}})"
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 _CONTROLS = {"a": 0x7, "e": 0x1B, "f": 0xC, "n": 0xA, "r": 0xD, "t": 0x9}
 _SETS = {"d": "0-9", "w": "0-9A-Z_a-z", "s": r"\x20\t-\r", "v": r"\n-\r\x85\u2028\u2029"}
@@ -112,7 +113,7 @@ class _Reader:
             if here in "*+?{":
                 raise self.refused("Illegal repetition" if here == "{" else f"Dangling meta character '{here}'")
             start, begun, (item, size) = self._at, self._begun, self._item()
-            if item:  # inline flags have no text, and are not repeated
+            if item and self.peek() in tuple("*+?{"):  # inline flags have no text, and are not repeated
                 item, size = self._repeated(item, size, is_group=here == "(")
             if item[-1:] != ")" or item[:3] in ("(?=", "(?!", "(?>"):
                 self._ended -= {*range(begun + 1, self._begun + 1)}  # Java's own idea of what these captured
@@ -122,15 +123,16 @@ class _Reader:
         return text, nodes
 
     def _item(self) -> tuple[str, int]:
-        if self.peek() == "(":
+        here = self.peek()
+        if here == "(":
             return self._group()
-        if self._accept(r"\["):
+        if here == "[" and self._accept(r"\["):
             return self._class(), 1
-        if self._accept(r"\."):
+        if here == "." and self._accept(r"\."):
             return ("(?s:.)" if "s" in self._flags else f"[^{_LINE_END}]"), 1
-        if found := self._accept(r"\\[AzZbB]|[$^]"):
+        if here in "\\^$" and (found := self._accept(r"\\[AzZbB]|[$^]")):
             return _EDGES[found[0] + (" of lines" if "m" in self._flags and found[0] in "^$" else "")], _EDGE_NODES
-        if found := self._accept(r"\\(?:([1-9])(?![0-9])|k<(\w+)>)"):
+        if here == "\\" and (found := self._accept(r"\\(?:([1-9])(?![0-9])|k<(\w+)>)")):
             number = int(found[1] or self._names.get(found[2], 0))
             if number not in self._ended or self._is_behind or "i" in self._flags:
                 raise self.refused("a reference that is not to a group before it, matched once", found.start())
@@ -219,6 +221,8 @@ class _Reader:
         if (here := self.peek()) != "\\":
             self._at += 1
             return ord(here)
+        if found := self._accept(r"\\([aefnrt]|[^0-9A-Za-z])"):
+            return _CONTROLS.get(found[1], ord(found[1]))
         if found := self._accept(r"\\([dDsSwWhHV]|v(?!-))"):
             return f"[{'^' if found[1].isupper() else ''}{_SETS[found[1].lower()]}]"
         if found := self._accept(r"\\([pP])(?:\{(\w+)\}|(\w))"):
@@ -229,13 +233,8 @@ class _Reader:
                 raise self.refused("a property of one case where case does not matter, not translated", found.start())
             members = _PROPERTIES.get(name, rf"\p{{{name.removeprefix('Is')}}}")
             return f"[{'^' if found[1] == 'P' else ''}{members}]"
-        if found := self._accept(rf"\\x\{{({_HEX}{{1,6}})\}}|\\x({_HEX}{{2}})|\\u(?![Dd][89A-Fa-f])({_HEX}{{4}})"):
-            number = int(found[1] or found[2] or found[3], 16)
-            if number <= 0x10FFFF:
-                return number
-            raise self.refused("Hexadecimal codepoint is too big", found.start())
-        if found := self._accept(r"\\([aefnrt]|[^0-9A-Za-z])"):
-            return _CONTROLS.get(found[1], ord(found[1]))
+        if found := self._accept(_BY_NUMBER):
+            return int(found[1] or found[2] or found[3], 16)
         raise self.refused("Illegal/unsupported escape sequence")
 
 
@@ -243,8 +242,9 @@ def _unquoted(pattern: str) -> tuple[str, list[int]]:
     r"""Return the text with ``\Q…\E`` as escaped characters, and the place in the pattern of each of its characters."""
     written, places = list[str](), list[int]()
     for part in re.finditer(r"\\Q(.*?)(?:\\E|\Z)|\\.|.", pattern, re.DOTALL):
-        is_quoted = part[1] is not None
-        for index, letter in enumerate(part[1] if is_quoted else part[0], part.start(int(is_quoted))):
-            written.append(rf"\x{{{ord(letter):x}}}" if is_quoted else letter)
+        group = part.lastindex or 0  # 1 is what is quoted, whose first character may end no escape before it
+        for index, letter in enumerate(part[group], part.start(group)):
+            first = rf"\x{{{ord(letter):x}}}" if index == part.start(group) else letter
+            written.append(letter if not group else first if letter in _PLAIN else "\\" + letter)
             places += [index] * len(written[-1])
     return "".join(written), [*places, len(pattern)]
