@@ -5,7 +5,7 @@ They are Java's, and matched on the nodes when the application may long be over:
 
 from __future__ import annotations
 
-from yodel.domain.java_patterns import PatternRefused, to_regex
+from yodel.domain.java_patterns import LENGTH_MAX, PatternRefused, to_regex
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert.texts import text
@@ -17,8 +17,6 @@ _FIELDS = {
     "rolled_logs_exclude_pattern": "rolled-log-exclude-pattern",
 }
 """Fields of LogAggregationContextProto, and what the REST API calls them."""
-RESOURCE_PATTERNS_MAX = 8
-"""Different ones of a submission's resources: each is read while others wait.  MapReduce has one."""
 
 
 def require_patterns(context: pb.ApplicationSubmissionContextProto) -> None:
@@ -36,8 +34,9 @@ def require_patterns(context: pb.ApplicationSubmissionContextProto) -> None:
         for entry in context.am_container_spec.localResources
         if entry.value.type == pb.PATTERN and entry.value.pattern
     }
-    if len(patterns) > RESOURCE_PATTERNS_MAX:
-        raise InvalidValue("localResources", f"{len(patterns)} patterns", f"at most {RESOURCE_PATTERNS_MAX} different")
+    length = sum(map(len, patterns))
+    if length > LENGTH_MAX:  # they are read while others wait; MapReduce has one, of 19 characters
+        raise InvalidValue("localResources", f"patterns of {length} characters", f"at most {LENGTH_MAX} together")
     for pattern, link in patterns.items():
         field = f"pattern of local resource {link[:80]!r}"
         _require(field, text(field, pattern))

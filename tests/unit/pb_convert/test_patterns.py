@@ -6,7 +6,6 @@ import pytest
 
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.pb_convert.patterns import RESOURCE_PATTERNS_MAX
 from yodel.pb_convert.submission import submission
 
 FIELDS = ("include_pattern", "exclude_pattern", "rolled_logs_include_pattern", "rolled_logs_exclude_pattern")
@@ -46,5 +45,7 @@ def test_patterns_of_resources() -> None:
         submit({"job.jar": "*.class"})
     with pytest.raises(InvalidValue, match=r"local resource 'more.jar'.*near index 3"):
         submit({"job.jar": "lib/.*", "more.jar": NOT_SUPPORTED})
-    with pytest.raises(InvalidValue, match=f"at most {RESOURCE_PATTERNS_MAX} different"):
-        submit({str(number): f"a{number}" for number in range(RESOURCE_PATTERNS_MAX + 1)})
+    several = {str(number): f"{number}" * 128 for number in range(8)}
+    submit({**several, "the first again": several["0"]})
+    with pytest.raises(InvalidValue, match=r"patterns of 1026 characters.*at most 1024 together"):
+        submit({**several, "9": "99"})
