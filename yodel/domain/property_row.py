@@ -133,6 +133,8 @@ class Mark(Flag):
     """As of the queue above where nothing is said."""
     ALWAYS_SAID = auto()
     """In an export, of every queue below root; else only where it differs from what counts without it."""
+    SAID_OF_LEAVES = auto()
+    """The same of every leaf."""
     ALIAS = auto()
     """An export writes others for it."""
     DELEGATED = auto()

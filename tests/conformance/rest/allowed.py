@@ -373,6 +373,15 @@ OF_YODEL = (
         yodel="to the application's page, and 404",
         reason="masters' pages are called with every method; a page of nothing is no success",
     ),
+    Allowed(
+        what="reservations",
+        calls=r"POST .*/reservation/(submit|update)\?.*|GET .*/reservation/list\?.*start-time=x.*",
+        place=r"status|body\.RemoteException\.(exception|javaClassName|message)",
+        yodel_shows="^400 |BadRequestException|Reservation is not enabled",
+        hadoop="what is wrong with a body or a time, then that there are none",
+        yodel="that there are none",
+        reason="there are none, whatever is asked",
+    ),
 )
 
 LINES: tuple[Allowed, ...] = (*FAULTS_OF_HADOOP, *OF_KUBERNETES, *OF_YODEL)

@@ -87,7 +87,8 @@ def said_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
     for row in _FIELDS[queue.is_leaf]:
         above = parent if parent is not None and Mark.INHERITED in row.marks else _BARE
         is_usual = all(getattr(queue, field) == getattr(above, field) for field in row.fields)
-        is_always = Mark.ALWAYS_SAID in row.marks and queue.path != ROOT
+        always = Mark.ALWAYS_SAID | Mark.SAID_OF_LEAVES if queue.is_leaf else Mark.ALWAYS_SAID
+        is_always = bool(always & row.marks) and queue.path != ROOT
         if (is_always or not is_usual) and Mark.ALIAS not in row.marks:
             found[row.name] = text_of(row, queue)
     before, _, after = _USER

@@ -96,12 +96,13 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     _require_known(properties, below.keys())
     require_marks(queues, words)
     share = properties.get(MAXIMUM_AM_SHARE)
+    am_share = None if share is None else AM_SHARE.kind.parse(MAXIMUM_AM_SHARE, share)
     staying = [queue for queue in queues if MARK not in words[queue.path]]  # a rule would keep a queue that is to go
     leaves = [queue.path for queue in staying if queue.is_leaf]
     mapping = mapping_of(properties, leaves, [queue.path for queue in staying if not queue.is_leaf])
     return Described(
         queues=tuple(with_shuffle(with_windows(queues, words), words)),
-        am_share=None if share is None else AM_SHARE.kind.parse(MAXIMUM_AM_SHARE, share),
+        am_share=am_share,
         mapping=mapping,
         colocation=colocation.colocation_of(properties),
     )

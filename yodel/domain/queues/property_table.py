@@ -225,10 +225,10 @@ OF_QUEUES = (
         ("administer_acl",), _DELEGATED),
     _row("maximum-application-lifetime", _QUEUE, _LIFETIME, "-1",
         "seconds after which an application ends; `-1`: as the queue above; `0`: no limit",
-        ("maximum_lifetime_s",), _ALWAYS | _DELEGATED),
+        ("maximum_lifetime_s",), Mark.SAID_OF_LEAVES | _DELEGATED),
     _row("default-application-lifetime", _QUEUE, _LIFETIME, "-1",
         "the same of an application that requests none; `-1`: as the queue above, or else the maximum",
-        ("default_lifetime_s",), _ALWAYS | _DELEGATED),
+        ("default_lifetime_s",), Mark.SAID_OF_LEAVES | _DELEGATED),
     _row(REMOVAL, _QUEUE, Kind("mark", read), "",
         "set by `revert` and `import` on a queue that is [to be removed](#changing-queues)"),
 )
@@ -365,8 +365,10 @@ class _ByName:
         return found or max(starts, key=lambda row: len(row.name), default=None)
 
     def nearest(self, name: str) -> str:
-        """Return a question that names the one that somebody may have meant; empty: none is near."""
-        return did_you_mean(name, [row.name for row in self._exact.values() if row.may_be_set])
+        """Return a question that names the one that somebody may have meant; empty: none is near.  Words about shuffle
+        are judged with the service that they are of."""
+        known = [row for row in self._exact.values() if row.may_be_set and row.scope is not Scope.SHUFFLE]
+        return did_you_mean(name, [row.name for row in known if row.why])
 
 
 BY_QUEUE = _ByName(row for row in TABLE if row.scope.is_of_queue)

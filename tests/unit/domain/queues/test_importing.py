@@ -474,6 +474,8 @@ def test_more_queues_than_a_tree_may_have_are_refused() -> None:
         (f"{PREFIX}root.gone.capacity", "10"),
         (f"{PREFIX}root.A.capacity", "10"),
         (f"{PREFIX}root.gone.below.acl_submit_applications", "*"),
+        (f"{PREFIX}root.gone.window.w.cron", "@daily"),
+        (f"{PREFIX}root.gone.yodel.remote-shuffle.service", "none"),
         (f"{PREFIX}root.maximum-applications", "10"),
     ],
 )
