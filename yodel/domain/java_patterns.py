@@ -186,7 +186,7 @@ class _Reader:
             start = self._at
             if self._accept("&&"):
                 if not operands[-1] or self.peek() in ("&", "]"):
-                    raise self.refused("Bad class syntax: && with nothing beside it", start)
+                    raise self.refused("Bad class syntax: && without a class on both sides", start)
                 operands, kinds = [*operands, ""], set()
                 continue
             is_class = self._accept(r"\[")
