@@ -154,13 +154,15 @@ def evict(
             "--to", metavar="CPU,MEMORY", help="What batch may keep on the node, e.g. 2,4Gi; nothing by default."
         ),
     ] = "0,0",
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="End an eviction: the node may lend as before.")] = False,
     dry_run: DryRun = False,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
     """Reclaim a node's lent capacity: preempt batch containers in order, with notice, and show which and why.
 
-    No new container starts on the node until usage fits, and for a minute after that.
+    No new container starts on the node until usage fits, and for a minute after that, or until --withdraw. A restart
+    of the ResourceManager changes nothing about that.
 
     Example: yodel colocation evict node-1 --to 2,4Gi --dry-run
     """
@@ -169,6 +171,9 @@ def evict(
         from yodel.client.commands import node_id, segment
 
         path = f"/nodes/{segment(await node_id(client, node))}/evict"
+        if withdraw:
+            await client.call("DELETE", path)
+            return
         asked = {"dry_run": "true"} if dry_run else {}
         found, _ = await client.call("POST", path, params=asked, body=_left(to))
         if as_json:

@@ -189,6 +189,12 @@ class Eviction(Model):
     fits: bool = Field(description="Usage fits without them; other pods are not stopped.")
 
 
+class EvictionWithdrawn(Model):
+    """The node lends again what its agent reports."""
+
+    kubernetes_node: str
+
+
 class ContainersEnded(Model):
     """Result of `end-containers`."""
 

@@ -72,10 +72,8 @@ class NodeFacts:
     was_heard: bool = False
     """Its agent has reported in this life."""
     declared: Declared | None = None
-    ordered: Lent | None = None
-    """The most that an administrator leaves it, until what is held there fits."""
     fits_since_s: float | None = None
-    """Since when it does.  ``TakingBack``."""
+    """Since when what is used there fits the limit that an administrator gave.  ``TakingBack``."""
     cpu_victims_s: Sequence[float] = ()
     """When notices for cores alone were given.  ``TakingBack``."""
     written: Written | None = None
@@ -101,6 +99,7 @@ class Facts:
         """Agents whose reports do not count, and why."""
         self.cordoned: set[str] = set()
         """Empty before the first listing: until then nobody leaves for a cordon."""
+        self.are_listed = False
         self.put_backs = 0
 
     # --- what is asked ---------------------------------------------------------------------------------------------
@@ -161,6 +160,7 @@ class Facts:
             self._drop(name)
         for node in nodes:
             self._take(node)
+        self.are_listed = True
         self._seen([*gone, *(node.name for node in nodes)], is_listing=True)
 
     def node_seen(self, node: NodeObservation) -> None:
@@ -258,12 +258,6 @@ class Facts:
         if self.refused.get(node_id) != reason:
             log.warning("capacity report refused", node_id=str(node_id), reason=reason)
         self.refused[node_id] = reason
-
-    def order(self, name: str, most: Lent | None) -> None:
-        """A node lends no more than that from now on; None: what its agent reports."""
-        facts = self.at(name)
-        facts.ordered, facts.fits_since_s = most, None
-        self.tell(Change.TOLD, (name,))
 
     def left(self, node_id: NodeId) -> None:
         """An agent that has left, or is given up."""
