@@ -58,6 +58,12 @@ def switch_on(
     dialect: Annotated[
         str | None, typer.Option(help="Resource names to publish; needed only if queues use several dialects.")
     ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            help="Change no policy: publish on this node again, which is YIELDED or OTHER.", show_default=False
+        ),
+    ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
@@ -67,9 +73,20 @@ def switch_on(
     """Enable colocation.  Options that you do not give keep their current value.
 
     Example: yodel colocation on --preset crane cpu.kept-milli=2000 --reason "two cores for bursts"
+
+    Example: yodel colocation on --node node-1
     """
+    if node is not None and (words or preset or dialect or dry_run):
+        raise typer.BadParameter("a node takes no policy", param_hint="--node")
 
     async def work(client: RmClient, screen: Screen) -> None:
+        if node is not None:
+            from yodel.client.commands import node_id, segment
+
+            found, _ = await client.call("POST", f"/nodes/{segment(await node_id(client, node))}/publish")
+            if as_json:
+                screen.json(found)
+            return
         said: dict[str, str | None] = {**_numbers(words or []), "enabled": "true"}
         said |= {name: value for name, value in (("preset", preset), ("dialect", dialect)) if value is not None}
         await _change(client, screen, said, reason, since, dry_run=dry_run, as_json=as_json)

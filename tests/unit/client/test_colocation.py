@@ -324,6 +324,14 @@ def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: S
     assert rm.state.nodes[NODE.id].lent_limit == LentLimit(cpu_milli=0, memory_mib=0)
 
 
+def test_on_a_node_publishes_where_it_was_left_to_another(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    refused = served.invoke("colocation", "on", "--node", "kube-1")
+    assert (refused.exit_code, "not left to another program" in refused.stderr) == (1, True), refused.output
+    assert served.invoke("colocation", "on", "--node", "kube-1", "--preset", "crane").exit_code == 2
+
+
 def test_an_eviction_is_withdrawn_once(served: Served) -> None:
     served.invoke("colocation", "on")
     hear(served)

@@ -94,6 +94,15 @@ async def withdraw_eviction(request: Request, node_id: NodePath) -> models.Evict
     return models.EvictionWithdrawn(kubernetes_node=name)
 
 
+@router.post("/nodes/{node_id}/publish", dependencies=[Depends(require_network)])
+async def publish_again(request: Request, node_id: NodePath) -> models.PublishedAgain:
+    """Publish on a node that was left to another program (YIELDED, OTHER), whatever that wrote."""
+    api = api_of(request)
+    user, asked = writer(request, api), NodeId.parse(node_id)
+    api.services.queries.node(asked)
+    return models.PublishedAgain(kubernetes_node=await api.services.taking_back.publish_again(user, asked))
+
+
 def _eviction(found: Eviction) -> models.Eviction:
     return models.Eviction(
         kubernetes_node=found.kubernetes_node,

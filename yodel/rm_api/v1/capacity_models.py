@@ -195,6 +195,12 @@ class EvictionWithdrawn(Model):
     kubernetes_node: str
 
 
+class PublishedAgain(Model):
+    """The node's lent capacity is published again."""
+
+    kubernetes_node: str
+
+
 class ContainersEnded(Model):
     """Result of `end-containers`."""
 

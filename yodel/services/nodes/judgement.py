@@ -138,7 +138,8 @@ def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
     amounts, silence = published.amounts, silence_of(said, now_s)
     short = Intake.CLOSED if basis.is_short else Intake.OPEN
     if not amounts and measures is None:
-        is_left = not terms.names and published.is_marked  # an annotation that names nothing any more
+        # An annotation that names nothing any more, or what is the other's now.
+        is_left = published.is_marked and (published.has_yielded or not terms.names)
         found = publication(None, {}, None, ()) if is_left else None
         return Judgement(publication=found, intake=short, silence=silence)
     if held is None:

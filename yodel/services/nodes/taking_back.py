@@ -246,6 +246,26 @@ class TakingBack:
         await self._limit(node_id, None)
         log.info("lent capacity of node no longer limited", user=user, node=row.kubernetes_node_name)
 
+    async def publish_again(self, user: str, node_id: NodeId) -> str:
+        """Publish on a node that is left to another program; return its name in Kubernetes.
+
+        Raises:
+            AccessDenied: the user is no administrator.
+            Refused: colocation is off, or nobody else publishes there.
+        """
+        self._require_admin(user, "nothing is published")
+        names, row = self._facts.terms.names, self._engine.state.nodes.get(node_id)
+        name = row.kubernetes_node_name if row is not None else ""
+        facts = self._facts.of(name)
+        if not names:
+            raise Refused("Colocation is off: nothing is published on any node")
+        if facts is None or facts.published is None or not facts.published.other:
+            raise Refused(f"Node {node_id} is not left to another program: its lent capacity is published already")
+        log.info("published again", user=user, node=name, other=facts.published.other)
+        facts.published.claim(names)
+        self._facts.tell(Change.TOLD, (name,))
+        return name
+
     async def _limit(self, node_id: NodeId, limit: LentLimit | None) -> None:
         await self._engine.do(lambda tx: tx.tell(node_id, NodeLendingLimited(limit)))
         name = self._engine.state.nodes[node_id].kubernetes_node_name
