@@ -51,7 +51,8 @@ async def lending_world(
 async def say(world: World, cores: int, node_id: NodeId = NODE, **changes: object) -> None:
     """The agent's next beat, and what comes of it."""
     fields = {"proved_name": node_id.host, "policy_version": "one", "capacity": report(cores), **changes}
-    await world.beat(node_id=node_id, **fields)
+    if (await world.beat(node_id=node_id, **fields)).must_resync:
+        await world.register_node(node_id)
     await quiet(world)
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -531,3 +533,20 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
     assert declared is not None
     assert (declared.reason, declared.cool_down_s) == ("node memory", 60)
     assert "emergency.cool_down_s" in world.rm.facts.refused[NODE]
+
+
+async def test_a_closed_connection_is_that_of_the_agent_that_spoke_on_it(world: World, protocol: RpcProtocol) -> None:
+    closed = asyncio.Event()
+
+    def over(*address: Any) -> None:
+        protocol.closed(*address)
+        closed.set()
+
+    async with serving(replace(protocol, closed=over), ServerSecurity(allow_simple=True)) as port:
+        client = client_of(NAME, port)
+        await client.call("registerNodeManager", registration(), msg.RegisterNodeManagerResponseProto)
+        await client.call("nodeHeartbeat", heartbeat(), msg.NodeHeartbeatResponseProto)
+        assert not world.rm.nodes.runtimes[NODE].is_closed
+        await client.close()
+        await asyncio.wait_for(closed.wait(), 10)
+        assert world.rm.nodes.runtimes[NODE].is_closed
