@@ -190,6 +190,18 @@ class Eviction(Model):
     fits: bool = Field(description="Usage fits without them; other pods are not stopped.")
 
 
+class EvictionWithdrawn(Model):
+    """The node lends again what its agent reports."""
+
+    kubernetes_node: str
+
+
+class PublishedAgain(Model):
+    """The node's lent capacity is published again."""
+
+    kubernetes_node: str
+
+
 class ContainersEnded(Model):
     """Result of `end-containers`."""
 
