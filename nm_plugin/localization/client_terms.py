@@ -18,7 +18,7 @@ from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Vi
 from yodel.domain.shuffle.report import Cause, Reason
 from yodel.domain.shuffle.service import Client, Service
 from yodel.domain.shuffle.services import SERVICES
-from yodel.domain.shuffle.spark_release import SparkRelease
+from yodel.domain.shuffle.spark_release import PYTHON_PATH, SparkRelease, contradiction
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 LINK = "__remote_shuffle__.jar"
@@ -105,6 +105,13 @@ def _refusal(shown: str, service: str, why: str) -> str:
         "submission, "
         f"or set {_MANAGER.decode()}=sort, or tag the application yodel-no-remote-shuffle"
     )
+
+
+def contradicted(context: bytes, said: SparkRelease) -> Cause | None:
+    """Why it cannot be of the release that its queue says; None: it can, as far as is known."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    paths = (entry.value for entry in message.environment if entry.key == PYTHON_PATH)
+    return contradiction(said, message.command, ":".join(paths))
 
 
 def hindrance(

@@ -13,7 +13,7 @@ from enum import Enum
 
 from yodel.domain.shuffle.report import Cause, LeftOut, Report
 from yodel.domain.shuffle.service import Setting
-from yodel.domain.shuffle.spark_release import LIBRARIES, as_said, by_names, lack
+from yodel.domain.shuffle.spark_release import LIBRARIES, PYTHON_PATH, as_said, by_names, contradiction, lack
 from yodel.domain.shuffle.word import ShuffleWord
 from yodel.domain.shuffle.words import (
     DIGEST,
@@ -227,7 +227,11 @@ def _lack(wanted: Wanted, launch: Launch) -> Cause | None:
     release = by_names(launch.resources)
     if release is None and LIBRARIES in launch.resources:
         return None
-    return lack(client, wanted.text(JAR), release or as_said(wanted.text(SPARK_VERSION)))
+    said = as_said(wanted.text(SPARK_VERSION))
+    cause = lack(client, wanted.text(JAR), release or said)
+    if cause is None and release is None and said is not None:
+        return contradiction(said, launch.command, launch.environment.get(PYTHON_PATH, ""))
+    return cause
 
 
 def _hindrance(wanted: Wanted, queue: str, launch: Launch) -> str:

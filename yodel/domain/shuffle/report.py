@@ -33,6 +33,7 @@ class Reason(Enum):
     OVERRIDDEN = "OVERRIDDEN"
     SPARK_UNKNOWN = "SPARK_UNKNOWN"
     SPARK_UNSUPPORTED = "SPARK_UNSUPPORTED"
+    SPARK_CONTRADICTED = "SPARK_CONTRADICTED"
     SCALA_DIFFERENT = "SCALA_DIFFERENT"
     SPARK_TOO_OLD = "SPARK_TOO_OLD"
     NO_AUXILIARY_SERVICE = "NO_AUXILIARY_SERVICE"
@@ -53,6 +54,7 @@ _TEXTS = {
     Reason.SPARK_UNKNOWN: "its Spark version is unknown: set yodel.remote-shuffle.spark-version of the queue",
     Reason.SPARK_UNSUPPORTED: "it has Spark {} (yodel.remote-shuffle.spark-version of the queue is used if its jars do "
     "not name a version)",
+    Reason.SPARK_CONTRADICTED: "yodel.remote-shuffle.spark-version of the queue is {}",
     Reason.SCALA_DIFFERENT: "it has Spark {}",
     Reason.SPARK_TOO_OLD: "{}",
     Reason.NO_AUXILIARY_SERVICE: "{}",
