@@ -134,6 +134,7 @@ def test_celeborn_may_fall_back_or_may_not() -> None:
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.adaptive.localShuffleReader.enabled": "false",
         "spark.celeborn.client.spark.shuffle.fallback.policy": "AUTO",
+        "spark.celeborn.rpc.lookupTimeout": "10s",
         "celeborn.quota.identity.user-specific.tenant": QUEUE,
         "celeborn.quota.identity.user-specific.userName": "alice",
         "spark.celeborn.identity.user-specific.tenant": QUEUE,
@@ -142,6 +143,9 @@ def test_celeborn_may_fall_back_or_may_not() -> None:
         "spark.dynamicAllocation.shuffleTracking.enabled": "false",
     }
     refusing = {line.key: line.value for line in decision(CELEBORN | {"when-away": "refuse"}).lines}
+    assert "spark.celeborn.rpc.lookupTimeout" not in refusing, "the application waits for its service"
+    longer = decision(CELEBORN | {"option.spark.celeborn.rpc.lookupTimeout": "25s"}).lines
+    assert [line.value for line in longer if line.key == "spark.celeborn.rpc.lookupTimeout"] == ["25s"]
     assert refusing.items() - lines.items() == {("spark.celeborn.client.spark.shuffle.fallback.policy", "NEVER")}
 
 
