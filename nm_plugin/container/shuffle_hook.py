@@ -163,7 +163,7 @@ class ShuffleHook:
         if cause is not None or release is None:
             return _away(context, terms, cause or Cause(Reason.SPARK_UNKNOWN))
         unmet = client_terms.unmet(context, terms, said, release)
-        reason = client_terms.conflict(terms, said, shuffle_terms.options(context).keys() - unmet)
+        reason = client_terms.conflict(context, terms, said, shuffle_terms.options(context).keys() - unmet)
         if reason:
             raise UnfitForQueue(reason, _refused(context, terms.service.name, Cause(Reason.CONFLICT, reason)))
         cause = client_terms.hindrance(terms, said, release, self._aux_services)

@@ -32,6 +32,8 @@ _TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
 _PLUGIN = b"spark.shuffle.sort.io.plugin.class"
 _EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
 _USER_FIRST = (b"spark.executor.userClassPathFirst", b"spark.driver.userClassPathFirst")
+_SECONDARY_JARS = b"spark.yarn.secondary.jars"
+"""Those of ``--jars``, also where they are in the image (``local:``)."""
 _PLUGIN_FROM = (3, 5)
 
 
@@ -78,16 +80,16 @@ def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> Cause | None:
     return None
 
 
-def conflict(terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
+def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
     """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
     name = terms.service.name
-    for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
-        if _is_on(key, said):
-            why = (
-                "that service serves shuffle data on the nodes, and there is none"
-                if key == _EXTERNAL_SERVICE
-                else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
-            )
+    if _is_on(_EXTERNAL_SERVICE, said):
+        why = "that service serves shuffle data on the nodes, and there is none"
+        return _refusal(_shown(_EXTERNAL_SERVICE, said), name, why)
+    brought = _brought(context, terms, said)
+    for key in _USER_FIRST:
+        if brought and _is_on(key, said):
+            why = f"the classes of {brought} would be loaded twice, and Spark's own shuffle would silently be used"
             return _refusal(_shown(key, said), name, why)
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
     if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in kept:
@@ -97,6 +99,15 @@ def conflict(terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -
         )
         return _refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why)
     return ""
+
+
+def _brought(context: bytes, terms: Terms, said: Mapping[bytes, bytes]) -> str:
+    """The submission's own jar of the client, by its file's name; empty: it brings none."""
+    resources = pb.ContainerLaunchContextProto.FromString(context).localResources
+    paths = [path for entry in resources for path in (entry.key, entry.value.resource.file)]
+    paths += said.get(_SECONDARY_JARS, b"").decode(errors="replace").split(",")
+    names = (path.rpartition("/")[2] for path in paths)
+    return next((name for name in names if terms.client.files.fullmatch(name)), "")
 
 
 def _refusal(shown: str, service: str, why: str) -> str:

@@ -8,6 +8,7 @@ knows that by the I/O plug-in alone, since map outputs are registered under the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from yodel.domain.shuffle.accepted import count, duration, names, one_of, size, switch
@@ -102,6 +103,7 @@ CELEBORN = Service(
         managers=frozenset({MANAGER, "org.apache.spark.shuffle.celeborn.RssShuffleManager"}),
         sparks=frozenset((3, minor) for minor in range(6)),
         scala="2.12",
+        files=re.compile(r"celeborn-client-spark-.*\.jar"),
         can_fall_back=can_fall_back,
     ),
 )

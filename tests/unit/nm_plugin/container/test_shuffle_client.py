@@ -200,7 +200,7 @@ async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
     "said",
     [
         "spark.shuffle.service.enabled=true\n",
-        "spark.executor.userClassPathFirst=true\n",
+        "spark.yarn.secondary.jars=local:/celeborn-client-spark-3.jar\nspark.executor.userClassPathFirst=true\n",
         f"{POLICY}=AUTO\n{DYNAMIC}spark.dynamicAllocation.shuffleTracking.enabled=false\n",
     ],
 )
