@@ -414,3 +414,19 @@ async def test_master_that_ends_before_it_registers_says_in_one_line_that_its_qu
     text = "It ended before it registered, with settings that root.lent adds for celeborn: yodel app show"
     assert [line for line in lines if line.startswith(text)] == [f"{text} {application_id} lists them."] * is_said
     assert lines[0] == f"AM Container for {am.attempt_id} exited with  exitCode: {exit_status}"
+
+
+@pytest.mark.parametrize(("clients", "is_added"), [(("celeborn",), True), (("uniffle",), False), ((), False)])
+async def test_node_that_cannot_prepare_the_client_has_none(
+    world: World, clients: tuple[str, ...], is_added: bool
+) -> None:
+    """As a genuine NodeManager, which fetches no jar: also after a restart, before it has registered again."""
+    await celeborn(world)
+    await world.register_node(shuffle_clients=clients)
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    await world.restart()
+    await world.bind_and_settle()
+    decision = found(world, Am(world, world.application(application_id).current_attempt_id))
+    assert bool(decision.added) == is_added
+    assert ("its node runs no node agent that can prepare" in decision.note) != is_added

@@ -47,6 +47,8 @@ class Node:
     decommissioning_timeout_s: int = -1
     """While DECOMMISSIONING: seconds from ``decommissioning_since_ms``; negative is for ever."""
     ordered_capability: Resource = NOT_ORDERED
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client its agent can prepare; None: no agent has registered since this is known."""
 
     @property
     def http_address(self) -> str:
@@ -83,6 +85,7 @@ def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
         capability=event.capability if node.ordered_capability == NOT_ORDERED else node.ordered_capability,
         kubernetes_node_name=event.kubernetes_node_name,
         version=event.version,
+        shuffle_clients=event.shuffle_clients,
         health_report="" if is_new else node.health_report,
         last_health_ms=event.at_ms,
     )

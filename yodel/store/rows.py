@@ -70,6 +70,7 @@ def node_values(node: Node) -> Values:
         "last_health_ms": node.last_health_ms,
         "decommissioning_since_ms": node.decommissioning_since_ms,
         "decommissioning_timeout_s": node.decommissioning_timeout_s,
+        "shuffle_clients": None if node.shuffle_clients is None else list(node.shuffle_clients),
         **resource_values("ordered_capability", node.ordered_capability),
     }
 
@@ -88,6 +89,7 @@ def node_from(row: Columns) -> Node:
         last_health_ms=row["last_health_ms"],
         decommissioning_since_ms=row["decommissioning_since_ms"],
         decommissioning_timeout_s=row["decommissioning_timeout_s"],
+        shuffle_clients=None if row["shuffle_clients"] is None else tuple(row["shuffle_clients"]),
         ordered_capability=resource_from("ordered_capability", row),
     )
 

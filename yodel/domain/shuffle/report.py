@@ -38,6 +38,7 @@ class Reason(Enum):
     SPARK_TOO_OLD = "SPARK_TOO_OLD"
     NO_AUXILIARY_SERVICE = "NO_AUXILIARY_SERVICE"
     NO_JAR = "NO_JAR"
+    NODE_UNABLE = "NODE_UNABLE"
     NO_FALLBACK_STORAGE = "NO_FALLBACK_STORAGE"
     CONFLICT = "CONFLICT"
     PLUGIN_UNKNOWN = "PLUGIN_UNKNOWN"
@@ -59,6 +60,7 @@ _TEXTS = {
     Reason.SPARK_TOO_OLD: "{}",
     Reason.NO_AUXILIARY_SERVICE: "{}",
     Reason.NO_JAR: "yodel.remote-shuffle.jar of the queue is not available: {}",
+    Reason.NODE_UNABLE: "its node runs no node agent that can prepare the client of {}",
     Reason.NO_FALLBACK_STORAGE: "the fallback storage of the queue is not available: {}",
     Reason.CONFLICT: "{}",
     Reason.PLUGIN_UNKNOWN: "Spark {} does not have it",

@@ -91,6 +91,8 @@ class NodeRegistration:
     """The node that the token of the connection names; empty: it has none, as no secret is shared."""
     can_measure: bool = False
     """It understands a policy; a genuine NodeManager does not."""
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client it can prepare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +245,7 @@ class NodeService:
                 registration.kubernetes_node_name,
                 registration.version,
                 tx.now_ms,
+                registration.shuffle_clients,
             )
             tx.tell(registration.node_id, event)
             self._place(tx, registration.node_id, registration.kubernetes_node_name)
