@@ -19,6 +19,7 @@ from nm_plugin.launch.members import Owner
 from yodel.domain.ids import ContainerId
 from yodel.domain.machine import Cell, Go, Ignore, Machine, Step, every_state
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus, ExecutionType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
@@ -76,6 +77,8 @@ class Container:
     is_master: bool = False
     shuffle: tuple[tuple[str, str], ...] = ()
     """What its queue says of shuffle, as the container token told it (``nm_plugin.localization.shuffle_terms``)."""
+    shuffle_report: Report | None = None
+    """Of an ApplicationMaster: what came of that."""
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""
@@ -303,9 +306,9 @@ def _without_contexts(container: Container) -> Container:
 
 
 _S = State
-_LATE: Cell[Container] = Ignore("the work it reports was overtaken by an end or a kill")
+_LATE: Cell[Container] = Ignore("the container was stopped or killed before that work was done")
 _AGAIN: Cell[Container] = Ignore("a repeated request; the first one counts")
-_NOT_RUNNING: Cell[Container] = Ignore("only what runs can be started again; the caller was told so")
+_NOT_RUNNING: Cell[Container] = Ignore("only a running container can be restarted; the caller gets an error")
 _NOT_YET: Cell[Container] = Ignore("cannot be produced by this state's effects; harmless after an agent restart")
 _KILL: Cell[Container] = Go(_kill, (_S.KILLING,))
 _LAUNCHED: Cell[Container] = Go(_launched, (_S.RUNNING,))

@@ -20,6 +20,7 @@ from nm_plugin.container.retry import Retry
 from nm_plugin.host.atomic_file import FORMAT, read_or_drop, write_atomically
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.report import from_plain, to_plain
 from yodel.domain.states import ExecutionType
 
 RECORDS_MAX = 100_000
@@ -108,6 +109,7 @@ def _container_to_json(container: Container) -> dict[str, Any]:
         "run": container.run,
         "is_master": container.is_master,
         "shuffle": [list(pair) for pair in container.shuffle],
+        "shuffle_report": to_plain(container.shuffle_report),
         "retry": _retry_to_json(container.retry),
     }
 
@@ -136,6 +138,7 @@ def _container_from_json(content: dict[str, Any]) -> Container:
         run=int(content["run"]),
         is_master=bool(content["is_master"]),
         shuffle=tuple((name, text) for name, text in content.get("shuffle", ())),
+        shuffle_report=from_plain(content.get("shuffle_report")),
         retry=_retry_from_json(content["retry"]),
     )
 

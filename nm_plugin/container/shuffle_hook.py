@@ -7,6 +7,7 @@ cannot be had, the queue's ``when-away`` decides between the end of the attempt 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -19,24 +20,34 @@ from nm_plugin.localization import client_terms, shuffle_terms
 from nm_plugin.localization.client_terms import Terms
 from nm_plugin.logs.jobs import MakePrivate, RemoveTree
 from nm_plugin.logs.worker_pool import JobFailed, Workers
+from yodel.domain.shuffle.report import Cause, Outcome, Reason, Report
 from yodel.domain.shuffle.spark_release import as_said, lack
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 
-class UnfitForQueue(YodelError):
+class NotStarted(YodelError):
+    """The ApplicationMaster, or an executor, does not start; ``report`` says why to the ResourceManager."""
+
+    def __init__(self, text: str, report: Report | None = None) -> None:
+        super().__init__(text)
+        self.report = report
+
+
+class UnfitForQueue(NotStarted):
     """What the submitter set cannot go with what the queue says: the ApplicationMaster is not started."""
 
 
-class ShuffleAway(YodelError):
+class ShuffleAway(NotStarted):
     """What the queue's shuffle needs is not there, and the queue says that nothing starts without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The launch context to start with; ``note`` says what is left out of it, if anything."""
+    """The launch context to start with; ``report`` says of an ApplicationMaster what came of the queue's settings."""
 
     context: bytes
+    report: Report | None = None
     note: str = ""
 
 
@@ -67,17 +78,24 @@ class ShuffleHook:
             return await self._with_client(container, context, client)
         if not container.is_master or not terms:
             return Prepared(context=context)
-        said = await self._settings.of(container, context)
+        said, service = await self._settings.of(container, context), terms.get(shuffle_terms.SERVICE, "")
         reason = shuffle_terms.conflict(terms, said)
         if reason:
-            raise UnfitForQueue(reason)
+            raise UnfitForQueue(reason, _refused(context, service, Cause(Reason.CONFLICT, reason)))
         path = shuffle_terms.fallback(terms, said)
         reason = await self._missing(container, context, path) if path else ""
         if not reason:
-            return Prepared(context=context)
+            return Prepared(context=context, report=shuffle_terms.report(context, context, service, said, {}))
+        cause = Cause(Reason.NO_FALLBACK_STORAGE, reason)
         if shuffle_terms.refuses_when_away(terms):
-            raise ShuffleAway(f"The fallback storage of the queue is not available: {reason}")
-        return Prepared(context=_without_fallback(context), note=f"Starts without fallback storage: {reason}")
+            raise ShuffleAway(
+                f"The fallback storage of the queue is not available: {reason}", _refused(context, service, cause)
+            )
+        whole = _without_fallback(context)
+        report = shuffle_terms.report(
+            context, whole, service, said, dict.fromkeys(shuffle_terms.keys_of(service), cause)
+        )
+        return Prepared(context=whole, report=report, note=f"Starts without fallback storage: {reason}")
 
     async def jar_link(self, container: Container, context: bytes) -> tuple[command.Link, ...]:
         """The client's jar in the work directory, where the class path has it.  Raises YodelError, OSError."""
@@ -103,18 +121,28 @@ class ShuffleHook:
         """Without lines the driver is elsewhere, or the service was away: its submitter may name it himself."""
         if container.is_master and terms.has_lines:
             return await self._master(container, context, terms, await self._settings.of(container, context))
-        if client_terms.is_without(context) or (
-            container.is_master and not await self._names(container, context, terms)
-        ):
+        if container.is_master:
+            return await self._own(container, context, terms)
+        if client_terms.is_without(context):
             return Prepared(context=context)
         whole = client_terms.with_jar(context, terms)
         try:
             await self.jar_link(container, whole)
         except (YodelError, OSError) as error:
-            if not container.is_master and (terms.has_lines or await self._names(container, context, terms)):
-                raise ShuffleAway(_no_jar(error)) from error
+            if terms.has_lines or await self._names(container, context, terms):
+                raise ShuffleAway(str(_no_jar(error))) from error
             return Prepared(context=context)
         return Prepared(context=whole)
+
+    async def _own(self, container: Container, context: bytes, terms: Terms) -> Prepared:
+        """An ApplicationMaster to which the queue added nothing, and is never refused for that."""
+        if not await self._names(container, context, terms):
+            return Prepared(context=context, report=Report(Outcome.LEFT_OUT))
+        whole = client_terms.with_jar(context, terms)
+        with contextlib.suppress(YodelError, OSError):
+            await self.jar_link(container, whole)
+            return Prepared(context=whole, report=Report(Outcome.OWN_SETTINGS))
+        return Prepared(context=context, report=Report(Outcome.OWN_SETTINGS))
 
     async def _names(self, container: Container, context: bytes, terms: Terms) -> bool:
         """Its submitter asks for the service.  Raises YodelError, OSError."""
@@ -125,25 +153,25 @@ class ShuffleHook:
     ) -> Prepared:
         """Raises UnfitForQueue, ShuffleAway."""
         own = client_terms.left_by(terms, said)
-        if own:
+        if own is not None:
             return _without(context, terms, own)
         release = await self._settings.release(container, context) or as_said(terms.spark_version)
-        reason = lack(terms.client, terms.jar, release)
-        if reason or release is None:
-            return _away(context, terms, reason)
-        reason = client_terms.conflict(terms, said, release)
+        cause = lack(terms.client, terms.jar, release)
+        if cause is not None or release is None:
+            return _away(context, terms, cause or Cause(Reason.SPARK_UNKNOWN))
+        unmet = client_terms.unmet(context, terms, said, release)
+        reason = client_terms.conflict(terms, said, shuffle_terms.options(context).keys() - unmet)
         if reason:
-            raise UnfitForQueue(reason)
-        reason = client_terms.hindrance(terms, said, release, self._aux_services)
-        if reason:
-            return _away(context, terms, reason)
-        kept = {one.key for one in client_terms.kept_for_dynamic_allocation(terms, said, release)}
-        whole = client_terms.with_client(context, terms, kept)
+            raise UnfitForQueue(reason, _refused(context, terms.service.name, Cause(Reason.CONFLICT, reason)))
+        cause = client_terms.hindrance(terms, said, release, self._aux_services)
+        if cause is not None:
+            return _away(context, terms, cause)
+        whole = client_terms.with_client(context, terms, unmet)
         try:
             await self.jar_link(container, whole)
         except (YodelError, OSError) as error:
             return _away(context, terms, _no_jar(error))
-        return Prepared(context=whole)
+        return Prepared(context=whole, report=shuffle_terms.report(context, whole, terms.service.name, said, unmet))
 
     async def left_over(self, container: Container) -> str:
         """Where blocks are of an application whose ApplicationMaster ended without having removed them; empty: nowhere.
@@ -174,20 +202,28 @@ class ShuffleHook:
         return ""
 
 
-def _no_jar(error: Exception) -> str:
-    return f"yodel.remote-shuffle.jar of the queue is not available: {error}"
+def _no_jar(error: Exception) -> Cause:
+    return Cause(Reason.NO_JAR, str(error))
 
 
-def _away(context: bytes, terms: Terms, reason: str) -> Prepared:
+def _refused(context: bytes, service: str, cause: Cause) -> Report:
+    return shuffle_terms.nothing_added(Outcome.REFUSED, context, service, cause)
+
+
+def _away(context: bytes, terms: Terms, cause: Cause) -> Prepared:
     """Raises ShuffleAway."""
     if terms.when_away == shuffle_terms.REFUSE:
-        raise ShuffleAway(f"{terms.service.name}, required by the queue, is not available: {reason}")
-    return _without(context, terms, reason)
+        text = f"{terms.service.name}, required by the queue, is not available: {cause}"
+        raise ShuffleAway(text, _refused(context, terms.service.name, cause))
+    return _without(context, terms, cause)
 
 
-def _without(context: bytes, terms: Terms, reason: str) -> Prepared:
-    note = f"Starts without {terms.service.name}, which the queue requires: {reason}"
-    return Prepared(context=client_terms.without_client(context, terms), note=note)
+def _without(context: bytes, terms: Terms, cause: Cause) -> Prepared:
+    return Prepared(
+        context=client_terms.without_client(context, terms),
+        report=shuffle_terms.nothing_added(Outcome.LEFT_OUT, context, terms.service.name, cause),
+        note=f"Starts without {terms.service.name}, which the queue requires: {cause}",
+    )
 
 
 def _without_fallback(context: bytes) -> bytes:

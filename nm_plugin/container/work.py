@@ -16,7 +16,7 @@ from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.resources import Localization, Resources
-from nm_plugin.container.shuffle_hook import ShuffleHook, UnfitForQueue
+from nm_plugin.container.shuffle_hook import NotStarted, ShuffleHook, UnfitForQueue
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, wanted_in_turns
@@ -69,20 +69,28 @@ class ContainerWork:
         container = self._container(container_id)
         try:
             links, counters = await self._bring_resources(container)
-            prepared = await self._shuffle.prepared(container, container.launch_context)
-            if prepared.context != container.launch_context:
-                await self._ledger.change(container_id, launch_context=prepared.context)
-                links = (*links, *await self._shuffle.jar_link(container, prepared.context))
+            if container.shuffle_report is None:  # else an agent that ended here has prepared it
+                links = (*links, *await self._prepare(container))
             self._links[container_id] = links, counters
-            if prepared.note:
-                await self._note(container_id, prepared.note)
-        except UnfitForQueue as error:
-            await self._ledger.apply(container_id, self._unfit(error))
+        except NotStarted as error:
+            await self._ledger.change(container_id, shuffle_report=error.report)
+            await self._ledger.apply(container_id, self._not_started(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
         else:
             await self._ledger.apply(container_id, life.Localized())
+
+    async def _prepare(self, container: Container) -> tuple[command.Link, ...]:
+        """What the launch context has to be, for the queue's sake; what else is to be linked."""
+        prepared = await self._shuffle.prepared(container, container.launch_context)
+        await self._ledger.change(
+            container.container_id, launch_context=prepared.context, shuffle_report=prepared.report
+        )
+        if prepared.note:
+            await self._note(container.container_id, prepared.note)
+        is_same = prepared.context == container.launch_context
+        return () if is_same else await self._shuffle.jar_link(container, prepared.context)
 
     async def launch(self, container_id: ContainerId) -> None:
         """Hand the script over; also for a container that stood here when the agent ended."""
@@ -135,8 +143,8 @@ class ContainerWork:
                 await self._ledger.change(container_id, upgrade=prepared.context)
             if prepared.note:
                 await self._note(container_id, prepared.note)
-        except UnfitForQueue as error:
-            await self._ledger.apply(container_id, self._unfit(error))
+        except NotStarted as error:
+            await self._ledger.apply(container_id, self._not_started(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
@@ -211,7 +219,9 @@ class ContainerWork:
     async def _note(self, container_id: ContainerId, text: str) -> None:
         await self._ledger.note(container_id, diagnostics.stamped(self._now_ms(), text))
 
-    def _unfit(self, error: UnfitForQueue) -> life.LocalizationFailed:
+    def _not_started(self, error: NotStarted) -> life.LocalizationFailed:
+        if not isinstance(error, UnfitForQueue):
+            return life.LocalizationFailed(diagnostics=diagnostics.failed_localization(self._now_ms(), str(error)))
         text = diagnostics.stamped(self._now_ms(), str(error))
         return life.LocalizationFailed(diagnostics=text, exit_status=ContainerExitStatus.UNFIT_FOR_QUEUE)
 

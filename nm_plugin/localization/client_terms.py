@@ -13,8 +13,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from nm_plugin.localization import shuffle_terms
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted
-from yodel.domain.shuffle.service import Client, Service, Setting
+from yodel.domain.shuffle.report import Cause, Reason
+from yodel.domain.shuffle.service import Client, Service
 from yodel.domain.shuffle.services import SERVICES
 from yodel.domain.shuffle.spark_release import SparkRelease
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -67,29 +69,28 @@ def names_the_manager(terms: Terms, said: Mapping[bytes, bytes]) -> bool:
     return said.get(_MANAGER, b"").decode(errors="replace") in terms.client.managers
 
 
-def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> str:
-    """With which setting the submitter leaves the service; empty: with none."""
+def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> Cause | None:
+    """With which setting the submitter leaves the service; None: with none."""
     if _MANAGER in said and not names_the_manager(terms, said):
-        return f"the application sets {_shown(_MANAGER, said)}"
+        return Cause(Reason.OWN_MANAGER, _shown(_MANAGER, said))
     if said.get(_SERIALIZER, _KRYO) != _KRYO:
-        return f"the application sets {_shown(_SERIALIZER, said)}, whose records cannot be put elsewhere one by one"
-    return ""
+        return Cause(Reason.OWN_SERIALIZER, _shown(_SERIALIZER, said))
+    return None
 
 
-def conflict(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> str:
-    """Key, value and what to change; empty when there is none."""
+def conflict(terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
+    """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
     name = terms.service.name
     for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
         if _is_on(key, said):
             why = (
-                "that service serves shuffle data on the nodes, and there is none"
+                "that service serves shuffle data on the nodes, where there is none"
                 if key == _EXTERNAL_SERVICE
                 else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
             )
             return _refusal(_shown(key, said), name, why)
-    added = {setting.key for setting in kept_for_dynamic_allocation(terms, said, release)}
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
-    if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in added:
+    if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in kept:
         why = (
             "shuffle data that falls back to Spark's own shuffle would be lost with the executors that dynamic "
             "allocation removes"
@@ -106,39 +107,44 @@ def _refusal(shown: str, service: str, why: str) -> str:
     )
 
 
-def hindrance(terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]) -> str:
-    """Why the application cannot have dynamic allocation with the client; empty: it can, or does not want it.
+def hindrance(
+    terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]
+) -> Cause | None:
+    """Why the application cannot have dynamic allocation with the client; None: it can, or does not want it.
 
     ``services`` are the node's auxiliary ones.
     """
     if not _is_on(_DYNAMIC, said):
-        return ""
-    least = terms.client.dynamic_from.get(terms.when_away)
+        return None
+    name, least = terms.service.name, terms.client.dynamic_from.get(terms.when_away)
     if least is not None and (release.major, release.minor) < least:
-        needed = f"Spark {least[0]}.{least[1]} with {terms.service.name}"
-        return f"{_shown(_DYNAMIC, said)} needs {needed}; it has Spark {release}"
+        needed = f"Spark {least[0]}.{least[1]} with {name}"
+        return Cause(Reason.SPARK_TOO_OLD, f"{_shown(_DYNAMIC, said)} needs {needed}; it has Spark {release}")
     needed = terms.client.dynamic_needs.get(terms.when_away, "")
     if needed and needed not in services:
-        return (
-            f"{_shown(_DYNAMIC, said)} needs the auxiliary service {needed} on the nodes, to which "
-            f"{terms.service.name} falls back"
-        )
-    return ""
+        text = f"{_shown(_DYNAMIC, said)} needs the auxiliary service {needed} on the nodes, to which {name} falls back"
+        return Cause(Reason.NO_AUXILIARY_SERVICE, text)
+    return None
 
 
-def kept_for_dynamic_allocation(
-    terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease
-) -> tuple[Setting, ...]:
-    """Settings that are for dynamic allocation only, where it is on and its Spark knows them."""
-    if not _is_on(_DYNAMIC, said) or (release.major, release.minor) < _PLUGIN_FROM:
-        return ()
-    return tuple(one for one in _for_dynamic_allocation(terms) if one.when_away in ("", terms.when_away))
+def unmet(context: bytes, terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> dict[str, Cause]:
+    """Keys of the settings whose conditions are not so, or which its Spark does not know."""
+    is_dynamic, can_fall_back = _is_on(_DYNAMIC, said), terms.client.can_fall_back(_in_force(context, said))
+    causes: dict[str, Cause] = {}
+    for one in terms.service.settings:
+        if can_fall_back and one.is_never_fallback:
+            causes[one.key] = Cause(Reason.CAN_FALL_BACK)
+        elif one.is_for_dynamic_allocation and not is_dynamic:
+            causes[one.key] = Cause(Reason.ALLOCATION_STATIC)
+        elif one.has_conditions and (release.major, release.minor) < _PLUGIN_FROM:
+            causes[one.key] = Cause(Reason.PLUGIN_UNKNOWN, str(release))
+    return causes
 
 
-def with_client(context: bytes, terms: Terms, kept: Collection[str]) -> bytes:
-    """The launch context with the jar on its class path, and with ``kept`` alone of what is for dynamic allocation."""
+def with_client(context: bytes, terms: Terms, left_out: Collection[str]) -> bytes:
+    """The launch context with the jar on its class path, and without some of the settings."""
     message = pb.ContainerLaunchContextProto.FromString(context)
-    _remove_options(message, {one.key for one in _for_dynamic_allocation(terms)}.difference(kept))
+    _remove_options(message, left_out)
     return with_jar(message.SerializeToString(), terms)
 
 
@@ -158,7 +164,7 @@ def with_jar(context: bytes, terms: Terms) -> bytes:
 def without_client(context: bytes, terms: Terms) -> bytes:
     """The launch context of an ApplicationMaster without any of it, which its executors will see."""
     message = pb.ContainerLaunchContextProto.FromString(context)
-    _remove_options(message, {one.key for one in terms.service.settings} | set(terms.service.options))
+    _remove_options(message, shuffle_terms.keys_of(terms.service.name))
     message.environment.add(key=WITHOUT, value="none")
     return message.SerializeToString()
 
@@ -185,8 +191,10 @@ def jar_resource(terms: Terms) -> Wanted | None:
     return Wanted(link=LINK, key=key, visibility=Visibility.PUBLIC)
 
 
-def _for_dynamic_allocation(terms: Terms) -> tuple[Setting, ...]:
-    return tuple(one for one in terms.service.settings if one.is_for_dynamic_allocation)
+def _in_force(context: bytes, said: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The driver's settings: options of its command, and what its submitter set, which wins."""
+    own = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in said.items()}
+    return shuffle_terms.options(context) | own
 
 
 def _remove_options(message: pb.ContainerLaunchContextProto, keys: Collection[str]) -> None:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report, grouped
+from yodel.domain.shuffle.services import SERVICES
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
 SERVICE = "service"
 DECOMMISSION = "decommission"
 FALLBACK = "fallback"
@@ -41,6 +45,38 @@ def left_over(terms: Mapping[str, str], properties: Mapping[bytes, bytes], appli
     path = fallback(terms, properties)
     is_kept = properties.get(f"{_FALLBACK_KEY}cleanUp".encode(), terms.get(CLEAN_UP, "").encode()).lower() != b"true"
     return "" if not path or is_kept else path + application
+
+
+def options(context: bytes) -> dict[str, str]:
+    """Of the command, as the ResourceManager and Spark write them."""
+    command = pb.ContainerLaunchContextProto.FromString(context).command
+    found = (item.removeprefix("'-D").removesuffix("'").partition("=") for item in command if item.startswith("'-D"))
+    return {key: value for key, _, value in found}
+
+
+def report(
+    before: bytes, after: bytes, service: str, said: Mapping[bytes, bytes], causes: Mapping[str, Cause]
+) -> Report:
+    """What became of the settings that the ResourceManager put into the command.  ``causes`` are of those that are not
+    there any more; of those that are, a submission's own value counts."""
+    kept, known = options(after), keys_of(service)
+    left_out = {key: causes[key] for key in options(before) if key in causes and key not in kept}
+    for key, value in kept.items():
+        if key in known and said.get(key.encode(), value.encode()) != value.encode():
+            left_out[key] = Cause(Reason.OVERRIDDEN)
+    return Report(Outcome.ADDED, grouped(left_out))
+
+
+def nothing_added(outcome: Outcome, before: bytes, service: str, cause: Cause) -> Report:
+    """It runs without all of them, or not at all."""
+    known = keys_of(service)
+    return Report(outcome, (LeftOut(tuple(key for key in options(before) if key in known), cause),))
+
+
+def keys_of(service: str) -> frozenset[str]:
+    """Of all settings that a queue can add for a service."""
+    table = SERVICES.get(service)
+    return frozenset() if table is None else frozenset((*(one.key for one in table.settings), *table.options))
 
 
 def is_fallback_option(item: str) -> bool:

@@ -38,6 +38,7 @@ from nm_plugin.node.state import NodeState
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidValue, Refused, Unavailable, YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -45,6 +46,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import colocation, ids
+from yodel.pb_convert.shuffle_reports import reports_pb
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 COALESCE_S = 0.01
@@ -116,6 +118,8 @@ class Tracker:
         self._interval_s = settings.heartbeat_interval_s
         self._told: dict[ContainerId, None] = {}
         """Ends that the RM knows."""
+        self._told_shuffle: dict[ContainerId, Report] = {}
+        """What the RM that this agent is registered with knows of remote shuffle."""
         self.registered = asyncio.Event()
         self._log = structlog.get_logger(__name__)
 
@@ -180,6 +184,7 @@ class Tracker:
                 f"Message from ResourceManager: {response.diagnostics_message}"
             )
         self._response_id = 0
+        self._told_shuffle = {}
         await self._were_told(containers, manager)
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier
@@ -198,9 +203,13 @@ class Tracker:
                     await asyncio.sleep(COALESCE_S)
             self._wake.clear()
             capacity = self._lender.due()
-            containers = [one for one in manager.all() if one.container_id not in self._told]
+            known = manager.all()
+            containers = [one for one in known if one.container_id not in self._told]
+            shuffle = {one.container_id: one.shuffle_report for one in known if one.shuffle_report is not None}
             heartbeat, log_reports = self._heartbeat(containers, capacity), self._logs.reports()
             heartbeat.log_aggregation_reports_for_apps.extend(_log_report(one) for one in log_reports)
+            news = {one: report for one, report in shuffle.items() if self._told_shuffle.get(one) != report}
+            heartbeat.shuffle.extend(reports_pb(news))
             async with asyncio.timeout(self._settings.call_timeout_s):
                 response = await connection.call("nodeHeartbeat", heartbeat, server_pb.NodeHeartbeatResponseProto)
             if response.nodeAction == common_pb.NODE_ACTION_SHUTDOWN:
@@ -210,6 +219,7 @@ class Tracker:
                 return
             await self._were_told(containers, manager)
             self._logs.reported(log_reports)
+            self._told_shuffle = shuffle
             self._lender.told(capacity)
             self._response_id = response.response_id
             if response.nextHeartBeatInterval > 0:

@@ -106,7 +106,8 @@ def test_jar_is_fetched_and_what_may_not_fall_back_fails_as_the_client_says(
         served, job.result.application_id
     )
     assert job.settings()["spark.celeborn.client.spark.shuffle.fallback.policy"] == "NEVER"
-    assert "spark.shuffle.sort.io.plugin.class" not in job.settings(), "its allocation is not dynamic"
+    assert job.settings()["spark.shuffle.sort.io.plugin.class"].endswith(".CelebornShuffleDataIO")
+    assert "spark.dynamicAllocation.shuffleTracking.enabled" not in job.settings(), "its allocation is not dynamic"
 
 
 def test_jar_that_was_changed_is_none_for_the_driver_and_for_its_executors(

@@ -23,6 +23,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -92,6 +93,7 @@ async def test_attempt_comes_back_whole(open_store: Open) -> None:
             told=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
             reason="\0",
             is_refused=True,
+            report=Report(Outcome.ADDED, (LeftOut(("spark.a",), Cause(Reason.NO_FALLBACK_STORAGE, "ä\0")),)),
         ),
     )
     store, _ = await open_store()

@@ -254,7 +254,7 @@ async def test_nothing_is_chosen_before_the_first_listings(world: World) -> None
     await am.register()
     (container_id,) = await planned(world, am)
     assert not world.has_pod(container_id)
-    assert "has not seen yet" in rm.state.reasons.waits[container_id]
+    assert "is not known yet" in rm.state.reasons.waits[container_id]
 
     relist()
     await world.settle()

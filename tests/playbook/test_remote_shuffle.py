@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.playbook import Am, Options, World, complete
-from yodel.domain.ids import ApplicationAttemptId
+from tests.support.playbook import Am, Options, World, complete, running
+from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
-from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG
+from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG, Decision, Status
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
 from yodel.domain.shuffle.word import ShuffleWord
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus
 from yodel.errors import Unavailable
@@ -301,3 +303,83 @@ async def test_client_mode_is_not_refused_and_its_executors_are_told(world: Worl
     await look_twice(world)
     am = await world.running_am(queue="lent", context=spark(("java", CLIENT_MODE_CLASS)))
     assert dict(await executor_told(am))["jar"] == "local:/x.jar"
+
+
+PLUGIN = "spark.shuffle.sort.io.plugin.class"
+FALLS_BACK = Report(Outcome.ADDED, (LeftOut((PLUGIN, "of.nobody"), Cause(Reason.CAN_FALL_BACK)),))
+NO_JAR = Report(Outcome.LEFT_OUT, (LeftOut(("spark.shuffle.manager", PLUGIN), Cause(Reason.NO_JAR, "it is away")),))
+
+
+def found(world: World, am: Am) -> Decision:
+    decision = world.attempt(am.attempt_id).shuffle
+    assert decision is not None
+    return decision
+
+
+async def test_what_the_agent_did_is_known_while_the_application_runs_and_after_a_restart(world: World) -> None:
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark())
+    assert found(world, am).status is Status.DECIDED
+    await world.beat(running(am.container.id), shuffle={am.container.id: FALLS_BACK})
+    await world.restart()
+    await world.register_node(containers=[running(am.container.id)])
+    decision = found(world, am)
+    assert decision.status is Status.ADDED
+    assert PLUGIN not in [line.key for line in decision.added]
+    assert [one.keys for one in decision.left_out] == [(PLUGIN,)], "what was not added cannot be left out"
+    assert diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id)) == ""
+
+
+async def test_service_that_the_agent_left_out_is_said_in_the_diagnostics(world: World) -> None:
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark())
+    await world.beat(running(am.container.id), shuffle={am.container.id: NO_JAR})
+    text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
+    jar = "yodel.remote-shuffle.jar of the queue is not available: it is away"
+    assert text == f"Without celeborn, which root.lent requires: {jar}."
+    steps = len(world.steps)
+    await world.beat(running(am.container.id), shuffle={am.container.id: NO_JAR})
+    assert len(world.steps) == steps, "nothing is written twice"
+
+
+async def test_report_is_answered_once_it_is_written(world: World) -> None:
+    """The agent repeats it until then."""
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark())
+    world.commit_errors.append(Unavailable("the store is away"))
+    with pytest.raises(Unavailable):
+        await world.beat(running(am.container.id), shuffle={am.container.id: NO_JAR})
+    await world.beat(running(am.container.id), shuffle={am.container.id: NO_JAR})
+    assert found(world, am).status is Status.LEFT_OUT
+
+
+async def test_end_that_comes_with_the_report_is_shown_with_it(world: World) -> None:
+    await celeborn(world, when_away="refuse")
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    await world.bind_and_settle()
+    am = Am(world, world.application(application_id).current_attempt_id)
+    refused = Report(Outcome.REFUSED, (LeftOut((PLUGIN,), Cause(Reason.NO_JAR, "it is away")),))
+    await world.beat(complete(am.container.id, -1000, "no jar"), shuffle={am.container.id: refused})
+    await world.settle()
+    assert world.attempt(am.attempt_id).state is AttemptState.FAILED
+    assert found(world, am).status is Status.REFUSED
+
+
+async def test_driver_outside_that_uses_the_service_is_not_without_it(world: World) -> None:
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark(("java", CLIENT_MODE_CLASS)))
+    await world.beat(running(am.container.id), shuffle={am.container.id: Report(Outcome.OWN_SETTINGS)})
+    assert found(world, am).status is Status.OWN_SETTINGS
+    assert diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id)) == ""
+
+
+async def test_word_of_another_nodes_agent_is_worth_nothing(world: World) -> None:
+    await celeborn(world)
+    am = await world.running_am(queue="lent", context=spark())
+    other = NodeId("node-9", 45454)
+    await world.register_node(other)
+    for container_id in (am.container.id, replace(am.container.id, number=7)):
+        await world.beat(node_id=other, shuffle={container_id: NO_JAR})
+    assert found(world, am).status is Status.DECIDED

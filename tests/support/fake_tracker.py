@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.shuffle.report import Report
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -17,6 +18,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import colocation, ids
+from yodel.pb_convert.shuffle_reports import reports_of
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant
 
@@ -101,6 +103,16 @@ class FakeTracker:
         status = self.last_status(container_id)
         assert status is not None
         return status
+
+    async def until_reported(self, container_id: ContainerId) -> Report:
+        """What the node agent did for an ApplicationMaster, by the newest heartbeat that says so."""
+
+        def newest() -> list[Report]:
+            said = (reports_of(heartbeat.shuffle) for heartbeat in self.heartbeats)
+            return [reports[container_id] for reports in said if container_id in reports]
+
+        await self.until(lambda: bool(newest()))
+        return newest()[-1]
 
     async def until_running(self, container_id: ContainerId) -> None:
         """Until its script runs: the state alone is C_RUNNING while it is still localized."""

@@ -272,7 +272,7 @@ def _resource_lines(one: JsonObject) -> list[str]:
         lines.append(f"  {quantity(sum(term['amount'] for term in one['terms']), own):>16} sum")
     lines += [f"  {quantity(step['after'], step['unit']):>16} {step['name']}: {step['why']}" for step in one["steps"]]
     published = "none" if one["published"] is None else quantity(one["published"], one["unit"])
-    lines.append(f"  {published:>16} published, {quantity(one['held'], one['unit'])} requested by pods")
+    lines.append(f"  {published:>16} published, {quantity(one['requested'], one['unit'])} requested by pods")
     if one["published"] != one["wanted"]:
         wanted = "none" if one["wanted"] is None else quantity(one["wanted"], one["unit"])
         lines.append(f"  {wanted:>16} to be published")

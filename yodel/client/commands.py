@@ -97,6 +97,9 @@ def show_application(application: Application, server: Server = None, as_json: A
         if added := show.shuffle_rows(found):
             screen.table(show.SHUFFLE_HEADS, added)
             screen.line("")
+        if left_out := show.left_out_rows(found):
+            screen.table(show.LEFT_OUT_HEADS, left_out)
+            screen.line("")
         screen.table(show.ATTEMPT_HEADS, [show.attempt_row(attempt) for attempt in found["attempt_list"]])
         screen.line("")
         screen.table(show.CONTAINER_HEADS, [show.container_row(container) for container in containers])

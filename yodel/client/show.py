@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from yodel.client.api import JsonObject
+from yodel.domain.resource import Resource, memory_with_unit
 
 STYLES: Mapping[str, str] = {
     "RUNNING": "green",
@@ -50,6 +51,11 @@ POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "RESOURCES")
 NODE_HEADS = ("NODE", "STATE", "ALLOCATABLE", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "SOURCE")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
 SHUFFLE_HEADS = ("ADDED SETTING", "VALUE", "SET BY")
+LEFT_OUT_HEADS = ("SETTING WITHOUT EFFECT", "REASON")
+_SHUFFLE_STATES = {
+    "DECIDED": "decided, not reported by the node agent",
+    "OWN_SETTINGS": "used by the submission's own settings",
+}
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
 
 
@@ -173,17 +179,29 @@ def attempt_row(attempt: JsonObject) -> list[str]:
 
 def shuffle_fact(app: JsonObject) -> dict[str, str]:
     """What the shuffle properties of its queue came to for the attempt that was made last."""
-    shuffle = app["attempt_list"][-1].get("shuffle") if app["attempt_list"] else None
-    if shuffle is None:
+    shuffle = _last_shuffle(app)
+    if not shuffle:
         return {}
-    what = f"not added: {shuffle['left_alone_because']}" if shuffle["left_alone_because"] else "settings added"
+    what = _SHUFFLE_STATES.get(shuffle.get("status", ""), "settings added")
+    if shuffle["left_alone_because"]:
+        what = f"not added: {shuffle['left_alone_because']}"
     return {"Remote shuffle": f"{shuffle['service']}, from {shuffle['queue']}; {what}"}
 
 
 def shuffle_rows(app: JsonObject) -> list[list[str]]:
     """Under SHUFFLE_HEADS."""
-    shuffle = app["attempt_list"][-1].get("shuffle") if app["attempt_list"] else None
-    return [[line["key"], line["value"], line["source"]] for line in (shuffle or {}).get("added", ())]
+    return [[line["key"], line["value"], line["source"]] for line in _last_shuffle(app).get("added", ())]
+
+
+def left_out_rows(app: JsonObject) -> list[list[str]]:
+    """Under LEFT_OUT_HEADS; none where all are, for the same reason."""
+    shuffle = _last_shuffle(app)
+    return [[line["key"], line["why"]] for line in shuffle.get("left_out", ())] if shuffle.get("added") else []
+
+
+def _last_shuffle(app: JsonObject) -> JsonObject:
+    attempts = app["attempt_list"]
+    return (attempts[-1].get("shuffle") or {}) if attempts else {}
 
 
 def container_row(container: JsonObject) -> list[str]:
@@ -261,8 +279,7 @@ def event_words(event: JsonObject) -> list[str]:
 
 
 def amount(value: JsonObject) -> str:
-    others = "".join(f", {count} {name}" for name, count in value["others"].items())
-    return f"{memory(value['memory_mib'])}, {value['vcores']} vcores{others}"
+    return Resource(value["memory_mib"], value["vcores"], tuple(value["others"].items())).with_units
 
 
 def counted(containers: int) -> str:
@@ -274,7 +291,8 @@ def load(value: JsonObject) -> str:
 
 
 def memory(mib: int) -> str:
-    return f"{mib} MiB" if abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
+    """Rounded where it is much and not whole: what was measured."""
+    return memory_with_unit(mib) if mib % 1024 == 0 or abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
 
 
 def time(epoch_ms: int | None) -> str:

@@ -8,6 +8,7 @@ from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.lent_limit import LentLimit
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.decision import Decision
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import AttemptState, FinalApplicationStatus
 
 # --- container ---------------------------------------------------------------------------------------------------
@@ -115,6 +116,13 @@ class AmContainerBound:
     """The AM's pod has a node: the AM can be launched there, with what its queue says of shuffle at this moment."""
 
     shuffle: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleReported:
+    """The AM's node agent says what it did with what was decided of shuffle."""
+
+    report: Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         (_S.DECOMMISSIONING, NodeHealthReported): Go(_health, (_S.DECOMMISSIONING,)),
         (_S.DECOMMISSIONING, NodeRecommissioned): Go(_staying, (_S.RUNNING,)),
         (_S.NEW, NodeHealthReported): Impossible("a node registers before it reports"),
-        **{(state, NodeHealthReported): Ignore("told to register again") for state in _GONE},
+        **{(state, NodeHealthReported): Ignore("already ordered to register again") for state in _GONE},
         **{(state, NodeExpired): Ignore("gone already") for state in _GONE},
         **{(state, NodeDecommissionStarted): Ignore("gone already") for state in _GONE},
         (_S.DECOMMISSIONED, NodeDecommissioned): Ignore("out already"),

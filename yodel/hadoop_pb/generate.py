@@ -52,6 +52,7 @@ EXTENSION_FIELDS: dict[str, Fields] = {
         (10000, "capacity", "YodelCapacityProto", False),
         (10001, "colocation_policy_version", STRING, False),
         (10002, "emergency", "YodelEmergencyProto", False),
+        (10020, "shuffle", "YodelShuffleProto", True),
     ),
     "NodeHeartbeatResponseProto": (
         (10000, "containers_on_notice", "ContainerIdProto", True),
@@ -123,6 +124,16 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (1, "reason", STRING, False),
         (2, "cool_down_s", INT64, False),
         (3, "containers", "ContainerIdProto", True),
+    ),
+    "YodelShuffleProto": (
+        (1, "container_id", "ContainerIdProto", False),
+        (2, "outcome", STRING, False),
+        (3, "left_out", "YodelLeftOutProto", True),
+    ),
+    "YodelLeftOutProto": (
+        (1, "keys", STRING, True),
+        (2, "reason", STRING, False),
+        (3, "detail", STRING, False),
     ),
     "YodelFormulaProto": (
         (1, "part_percent", INT32, False),

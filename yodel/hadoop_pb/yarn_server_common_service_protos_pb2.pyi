@@ -131,7 +131,7 @@ class UnRegisterNodeManagerResponseProto(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeHeartbeatRequestProto(_message.Message):
-    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version", "emergency")
+    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version", "emergency", "shuffle")
     NODE_STATUS_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +143,7 @@ class NodeHeartbeatRequestProto(_message.Message):
     CAPACITY_FIELD_NUMBER: _ClassVar[int]
     COLOCATION_POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     EMERGENCY_FIELD_NUMBER: _ClassVar[int]
+    SHUFFLE_FIELD_NUMBER: _ClassVar[int]
     node_status: _yarn_server_common_protos_pb2.NodeStatusProto
     last_known_container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     last_known_nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -154,7 +155,8 @@ class NodeHeartbeatRequestProto(_message.Message):
     capacity: YodelCapacityProto
     colocation_policy_version: str
     emergency: YodelEmergencyProto
-    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ..., emergency: _Optional[_Union[YodelEmergencyProto, _Mapping]] = ...) -> None: ...
+    shuffle: _containers.RepeatedCompositeFieldContainer[YodelShuffleProto]
+    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ..., emergency: _Optional[_Union[YodelEmergencyProto, _Mapping]] = ..., shuffle: _Optional[_Iterable[_Union[YodelShuffleProto, _Mapping]]] = ...) -> None: ...
 
 class LogAggregationReportProto(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -441,6 +443,26 @@ class YodelEmergencyProto(_message.Message):
     cool_down_s: int
     containers: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
     def __init__(self, reason: _Optional[str] = ..., cool_down_s: _Optional[int] = ..., containers: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ...) -> None: ...
+
+class YodelShuffleProto(_message.Message):
+    __slots__ = ("container_id", "outcome", "left_out")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    container_id: _yarn_protos_pb2.ContainerIdProto
+    outcome: str
+    left_out: _containers.RepeatedCompositeFieldContainer[YodelLeftOutProto]
+    def __init__(self, container_id: _Optional[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]] = ..., outcome: _Optional[str] = ..., left_out: _Optional[_Iterable[_Union[YodelLeftOutProto, _Mapping]]] = ...) -> None: ...
+
+class YodelLeftOutProto(_message.Message):
+    __slots__ = ("keys", "reason", "detail")
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    reason: str
+    detail: str
+    def __init__(self, keys: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class YodelFormulaProto(_message.Message):
     __slots__ = ("part_percent", "share_percent", "counts_system", "reserved", "online_percent", "kept", "most_percent", "static_amount")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import structlog
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
@@ -18,6 +21,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
+from yodel.pb_convert.shuffle_reports import reports_of
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
@@ -32,6 +36,7 @@ from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer, Heartbeat
 from yodel.services.nodes.registration import NodeRegistration, Registration
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
+log = structlog.get_logger("yodel.nodes")
 LOG_REPORTS_MAX = 1_000
 """Of one heartbeat; an agent repeats what was not taken."""
 
@@ -148,6 +153,7 @@ class TrackerProtocol:
             emergency=said_emergency,
             emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
+            shuffle=_shuffle(request),
         )
         self._agents[peer] = beat.node_id
         reports_of_logs = request.log_aggregation_reports_for_apps
@@ -247,6 +253,15 @@ def _emergency(request: msg.NodeHeartbeatRequestProto) -> tuple[Emergency | None
         return emergency(request.emergency), ""
     except InvalidValue as error:
         return None, str(error)
+
+
+def _shuffle(request: msg.NodeHeartbeatRequestProto) -> Mapping[ContainerId, Report]:
+    """None of them, if one is malformed."""
+    try:
+        return reports_of(request.shuffle)
+    except InvalidValue as error:
+        log.warning("report of remote shuffle refused", reason=str(error))
+        return {}
 
 
 def _proved_name(context: CallContext) -> str:

@@ -393,7 +393,7 @@ class Core:
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
             "publishing": self.publisher.run(),
-            "taking back": self.taking_back.run(),
+            "lent preemption": self.taking_back.run(),
             "shuffle endpoints": self.shuffle_endpoints.run(),
         }
 

@@ -104,7 +104,7 @@ class Liveness:
                 since_s = now_s
             self._grown_since_s[container_id] = (version, since_s)
             if now_s - since_s > self._settings.container_expiry_s:
-                log.info("increase taken back: it was not passed on", container_id=str(container_id))
+                log.info("increase expired: it was not passed to the node", container_id=str(container_id))
                 self._engine.tell_later(container_id, IncreaseExpired())
 
     def _look_at_lifetimes(self, now_ms: int) -> None:

@@ -23,6 +23,7 @@ from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.shuffle.report import from_plain, to_plain
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -235,6 +236,7 @@ def _shuffle_values(decision: Decision | None) -> Values | None:
         "told": [list(pair) for pair in decision.told],
         "reason": decision.reason,
         "is_refused": decision.is_refused,
+        "report": to_plain(decision.report),
     }
 
 
@@ -248,6 +250,7 @@ def _shuffle(values: Columns | None) -> Decision | None:
         told=tuple((name, text) for name, text in values["told"]),
         reason=values["reason"],
         is_refused=values.get("is_refused", False),
+        report=from_plain(values.get("report")),
     )
 
 

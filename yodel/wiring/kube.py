@@ -88,14 +88,14 @@ class KubeSide:
     def gauges(self) -> dict[str, float]:
         """How well Kubernetes is seen and reached."""
         nodes = {"node_watch_staleness_seconds": self._nodes.staleness_s} if self._settings.watch_nodes else {}
-        holdings = {"holdings_watch_staleness_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
+        usage = {"node_usage_watch_lag_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
         return {
             **nodes,
-            **holdings,
+            **usage,
             "watch_staleness_seconds": self._pods.staleness_s,
             "watch_listings": self._pods.listings,
             "watch_connections": self._pods.connections,
             "watch_failures_in_a_row": self._pods.failures_in_a_row,
-            "kubernetes_turned_away": self.api.turned_away,
-            "kubernetes_waited_seconds": self.api.waited_s,
+            "kube_requests_rejected_total": self.api.turned_away,
+            "kube_throttled_seconds_total": self.api.waited_s,
         }

@@ -75,7 +75,7 @@ class Rm:
     ) -> None:
         """Raises InvalidValue: a setting cannot be."""
         self._settings, self._clock, self._store, self._lead = settings, clock, store, lead
-        self._not_ready = "applications are being taken up"
+        self._not_ready = "applications are being recovered"
         self._rpc_servers: Sequence[RpcServer] = ()
         self._turns = LoopTurns()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
@@ -200,7 +200,7 @@ class Rm:
         try:
             await self._pods.require(self.core.maker.profiles.gang_kinds)
         except (Refused, Unavailable) as error:
-            log.warning("kinds of groups not checked", error=str(error))
+            log.warning("kinds of pod groups not checked", error=str(error))
 
     async def _sweep_groups(self) -> None:
         await self._pods.run_sweep(

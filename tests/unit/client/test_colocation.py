@@ -95,7 +95,7 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
         assert any(one.strip().startswith(line) for one in lines), (line, lines)
     status = served.invoke("colocation", "status").stdout
     assert "Colocation   on" in status
-    assert re.search(r"^Lent +6\.1 cores, 6144 MiB$", status, re.M)
+    assert re.search(r"^Lent +6\.1 cores, 6 GiB$", status, re.M)
     assert re.search(rf"^Published +{CPU} 5000m, {MEMORY} 4096Mi$", status, re.M)
     assert f"{CPU}, {MEMORY}" in status
     off = served.invoke("colocation", "off")

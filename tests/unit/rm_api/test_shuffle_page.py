@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.support.api_rows import RUNNING, api_get
@@ -9,14 +10,17 @@ from tests.support.records import an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.client import show, show_queues, spark_lines
 from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
 from yodel.domain.states import AttemptState
 
+KEY = "spark.decommission.enabled"
 SOURCE = "yodel.remote-shuffle.service of root.lent"
 ADDED = Decision(
     service="spark-decommission",
     queue="root.lent",
     lines=(Line("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
 )
+DECIDED = "spark-decommission, from root.lent; decided, not reported by the node agent"
 LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is not a Spark application")
 
 
@@ -31,13 +35,15 @@ async def test_every_line_has_its_source(world: RestWorld) -> None:
     assert app["attempt_list"][0]["shuffle"] == {
         "service": "spark-decommission",
         "queue": "root.lent",
+        "status": "DECIDED",
+        "left_out": [],
         "added": [
             {"key": "spark.decommission.enabled", "value": "true", "why": "executors <hand on>", "source": SOURCE}
         ],
         "left_alone_because": None,
     }
     assert "executors &lt;hand on&gt;</td><td>yodel.remote-shuffle.service of root.lent" in page
-    assert show.shuffle_fact(app) == {"Remote shuffle": "spark-decommission, from root.lent; settings added"}
+    assert show.shuffle_fact(app) == {"Remote shuffle": DECIDED}
     assert show.shuffle_rows(app) == [["spark.decommission.enabled", "true", SOURCE]]
 
 
@@ -47,6 +53,35 @@ async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
     assert LEFT.note in page
     assert "not added: it is not a Spark application" in show.shuffle_fact(app)["Remote shuffle"]
     assert show.shuffle_rows(app) == []
+
+
+async def test_what_the_node_agent_left_out_is_no_added_setting(world: RestWorld) -> None:
+    away = Cause(Reason.NO_JAR, "it is <away>")
+    app, page = await shown(world, ADDED.reported(Report(Outcome.LEFT_OUT, (LeftOut((KEY,), away),))))
+    found = app["attempt_list"][0]["shuffle"]
+    assert (found["status"], found["added"], found["left_alone_because"]) == ("LEFT_OUT", [], str(away))
+    assert found["left_out"] == [{"key": KEY, "reason": "NO_JAR", "why": str(away)}]
+    assert show.shuffle_fact(app)["Remote shuffle"].endswith(f"not added: {away}")
+    assert show.shuffle_rows(app) == show.left_out_rows(app) == []
+    assert "it is &lt;away&gt;" in page
+
+
+async def test_single_setting_without_effect_is_shown_with_its_reason(world: RestWorld) -> None:
+    more = replace(ADDED, lines=(*ADDED.lines, Line("spark.more", "1", "more", SOURCE)))
+    left_out = LeftOut(("spark.more",), Cause(Reason.OVERRIDDEN))
+    app, page = await shown(world, more.reported(Report(Outcome.ADDED, (left_out,))))
+    assert show.shuffle_fact(app)["Remote shuffle"].endswith("settings added")
+    assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]]
+    assert show.left_out_rows(app) == [["spark.more", "the application sets it itself"]]
+    assert "spark.more</td><td>the application sets it itself" in page
+
+
+async def test_submission_that_uses_the_service_itself(world: RestWorld) -> None:
+    app, page = await shown(world, LEFT.reported(Report(Outcome.OWN_SETTINGS)))
+    found = app["attempt_list"][0]["shuffle"]
+    assert (found["status"], found["left_alone_because"]) == ("OWN_SETTINGS", None)
+    assert show.shuffle_fact(app)["Remote shuffle"].endswith("used by the submission's own settings")
+    assert LEFT.note not in page
 
 
 async def test_nothing_is_shown_where_nothing_was_said(world: RestWorld) -> None:

@@ -140,7 +140,7 @@ async def test_a_reason_says_nothing_of_an_application_of_somebody_else(world: R
         placement=Placement(),
         hurdle=Hurdle.HELD,
         free=Resource(0, 0),
-        reason=f"Node node-1 is reserved for {RUNNING.id} (priority 5, <memory:4, vCores:1>) of queue root.default.",
+        reason=f"Node node-1 is reserved for {RUNNING.id} (priority 5, 4 MiB, 1 vcore) of queue root.default.",
     )
     service.keep(asked, Decision(plans=(), take_backs=(), outcomes=(outcome,)), ())
     scheduler = "/ws/v1/cluster/scheduler"

@@ -21,6 +21,9 @@ from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
 from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.shuffle.decision import MASTER_CLASS, Status
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
+from yodel.domain.shuffle.word import ShuffleWord
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
 from yodel.errors import AccessDenied, InvalidValue
@@ -32,6 +35,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import allocatable, capacity_report_pb, emergency_pb, policy
+from yodel.pb_convert.shuffle_reports import reports_pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
@@ -533,6 +537,27 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
     assert declared is not None
     assert (declared.reason, declared.cool_down_s) == ("node memory", 60)
     assert "emergency.cool_down_s" in world.rm.facts.refused[NODE]
+
+
+async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_heartbeat(
+    world: World, protocol: RpcProtocol
+) -> None:
+    words = (ShuffleWord("service", "spark-decommission", "root.default"),)
+    queue = world.rm.state.queues["root.default"]
+    world.rm.state.queues["root.default"] = replace(queue, shuffle=words)
+    command = pb.ApplicationSubmissionContextProto()
+    command.am_container_spec.command.extend(["java", MASTER_CLASS])
+    am = await world.running_am(context=command.SerializeToString())
+    report = Report(Outcome.ADDED, (LeftOut(("spark.decommission.enabled",), Cause(Reason.OVERRIDDEN)),))
+    for keys_length, status in ((1_000, Status.DECIDED), (1, Status.ADDED)):
+        beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id)
+        add_status(beat, am.container.id, pb.C_RUNNING, -1000)
+        beat.shuffle.extend(reports_pb({am.container.id: report}))
+        beat.shuffle[0].left_out[0].keys.append("k" * keys_length)
+        await call(protocol, "nodeHeartbeat", context(), beat)
+        decision = world.attempt(am.attempt_id).shuffle
+        assert decision is not None
+        assert decision.status is status
 
 
 async def test_a_closed_connection_is_that_of_the_agent_that_spoke_on_it(world: World, protocol: RpcProtocol) -> None:

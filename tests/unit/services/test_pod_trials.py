@@ -53,7 +53,7 @@ async def test_a_default_class_below_batch_is_found(pods: FakePods, below: int) 
     ],
 )
 async def test_what_is_missing_is_told_from_what_may_pass(pods: FakePods, words: str, is_missing: bool) -> None:
-    pods.try_errors = [Refused(f'Trying a pod: pods "a" is forbidden: {words}')] * 2
+    pods.try_errors = [Refused(f'Dry run of a pod: pods "a" is forbidden: {words}')] * 2
     found = await tried(pods, [BATCH])
     assert (found.missing, found.untold) == (((words,), ()) if is_missing else ((), (words,)))
     pods.try_errors = [Refused(words)]

@@ -2,18 +2,29 @@
 
 ``spark``: the client decides at each shuffle, and falls back to Spark's own where no worker or no quota is to be had
 (``AUTO``).  Then nothing may be said of reliable storage: blocks that fell back go with their executors, and Spark has
-to know that.  ``refuse``: nothing falls back (``NEVER``), so executors that dynamic allocation ends take nothing along.
+to know that.  ``refuse``: nothing falls back (``NEVER``), so an executor takes nothing along, however it ends.  Spark
+knows that by the I/O plug-in alone, since map outputs are registered under the executors' own addresses.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from yodel.domain.shuffle.accepted import count, duration, names, one_of, size, switch
 from yodel.domain.shuffle.service import Client, Service, Setting
 
 MANAGER = "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
 _CLIENT = "spark.celeborn.client."
+_POLICY = f"{_CLIENT}spark.shuffle.fallback.policy"
+_FORCED = f"{_CLIENT}spark.shuffle.forceFallback.enabled"
 _IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
 """Of the 0.5 line, whose ``DefaultIdentityProvider`` reads properties of the JVM alone, and of the 0.6 line."""
+
+
+def can_fall_back(settings: Mapping[str, str]) -> bool:
+    """Whether any shuffle of an application with these settings can be Spark's own."""
+    return settings.get(_POLICY, "").upper() != "NEVER" or settings.get(_FORCED, "").lower() == "true"
+
 
 CELEBORN = Service(
     name="celeborn",
@@ -31,13 +42,13 @@ CELEBORN = Service(
             why="shuffle data is never local to an executor",
         ),
         Setting(
-            key=f"{_CLIENT}spark.shuffle.fallback.policy",
+            key=_POLICY,
             value="AUTO",
             why="without workers or quota, Spark's own shuffle is used",
             when_away="spark",
         ),
         Setting(
-            key=f"{_CLIENT}spark.shuffle.fallback.policy",
+            key=_POLICY,
             value="NEVER",
             why="without workers or quota, the application fails",
             when_away="refuse",
@@ -46,15 +57,14 @@ CELEBORN = Service(
             key="spark.shuffle.sort.io.plugin.class",
             value="org.apache.spark.shuffle.celeborn.CelebornShuffleDataIO",
             why="shuffle data outlive executors",
-            when_away="refuse",
-            is_for_dynamic_allocation=True,
+            is_never_fallback=True,
         ),
         Setting(
             key="spark.dynamicAllocation.shuffleTracking.enabled",
             value="false",
             why="executors need not be kept for their shuffle data",
-            when_away="refuse",
             is_for_dynamic_allocation=True,
+            is_never_fallback=True,
         ),
         *(Setting(key=f"{keys}tenant", value="{queue}", why="quotas of the queue") for keys in _IDENTITIES),
         *(Setting(key=f"{keys}userName", value="{user}", why="quotas of the user") for keys in _IDENTITIES),
@@ -84,5 +94,6 @@ CELEBORN = Service(
         managers=frozenset({MANAGER, "org.apache.spark.shuffle.celeborn.RssShuffleManager"}),
         sparks=frozenset((3, minor) for minor in range(6)),
         scala="2.12",
+        can_fall_back=can_fall_back,
     ),
 )

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
+from yodel.domain.shuffle.report import Cause, LeftOut, Report
 from yodel.domain.shuffle.service import Setting
 from yodel.domain.shuffle.spark_release import LIBRARIES, as_said, by_names, lack
 from yodel.domain.shuffle.word import ShuffleWord
@@ -64,11 +66,22 @@ class Line:
     source: str
 
 
+class Status(Enum):
+    """What is known of the service: decided, until the node agent has reported one of its outcomes."""
+
+    DECIDED = "DECIDED"
+    ADDED = "ADDED"
+    OWN_SETTINGS = "OWN_SETTINGS"
+    LEFT_OUT = "LEFT_OUT"
+    REFUSED = "REFUSED"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """``reason`` says why nothing is added; else ``lines`` are.  ``told`` is what the container tokens say.
 
-    ``is_refused``: the ApplicationMaster is not launched at all, for that reason.
+    ``is_refused``: the ApplicationMaster is not launched at all, for that reason.  ``report`` is what its node agent
+    did; None: it has not reported, as those of earlier releases never do.
     """
 
     service: str
@@ -77,12 +90,48 @@ class Decision:
     told: tuple[tuple[str, str], ...] = ()
     reason: str = ""
     is_refused: bool = False
+    report: Report | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.report is not None:
+            return Status[self.report.outcome.name]
+        if self.is_refused:
+            return Status.REFUSED
+        return Status.LEFT_OUT if self.reason else Status.DECIDED
+
+    @property
+    def added(self) -> tuple[Line, ...]:
+        """The lines that count, as far as is known."""
+        left_out = {key for one in self.left_out for key in one.keys}
+        return tuple(line for line in self.lines if line.key not in left_out)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return self.report.left_out if self.report is not None else ()
+
+    @property
+    def left_out_because(self) -> str:
+        """Why it runs without the service or a part of it, or does not run; empty: all is as the queue says, or the
+        submission itself."""
+        if self.status is Status.OWN_SETTINGS:
+            return ""
+        cause = self.report.cause if self.report is not None else None
+        return str(cause) if cause is not None else self.reason
 
     @property
     def note(self) -> str:
         """A line of the application's diagnostics; empty when all was done that the queue says."""
-        is_noted = self.reason and not self.is_refused
-        return f"Without {self.service}, which {self.queue} requires: {self.reason}." if is_noted else ""
+        because = self.left_out_because
+        if not because or self.status is Status.REFUSED:
+            return ""
+        if self.status is Status.LEFT_OUT:
+            return f"Without {self.service}, which {self.queue} requires: {because}."
+        return f"With {self.service}, which {self.queue} requires, but for some settings: {because}."
+
+    def reported(self, report: Report) -> Decision:
+        """With what its node agent says; nobody can leave out what was not added."""
+        return replace(self, report=report.of_keys([line.key for line in self.lines]))
 
     @property
     def refusal(self) -> str:
@@ -104,7 +153,7 @@ def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str 
         return Decision(
             service=service, queue=queue, reason=reason, told=_told_alone(wanted) if _is_outside(launch) else ()
         )
-    reason = away or _lack(wanted, launch)
+    reason = away or str(_lack(wanted, launch) or "")
     if reason:
         is_refused = wanted.when_away == REFUSE
         return Decision(service=service, queue=queue, reason=reason, told=_told_alone(wanted), is_refused=is_refused)
@@ -130,6 +179,10 @@ def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[
     known_settings = tuple(one for one in settings if not any(name in one.value for name in unknown))
     service = replace(wanted.service, settings=known_settings)
     lines = list(_lines(replace(wanted, service=service, options=known), queue, launch))
+    client, said = wanted.service.client, {line.key: line.value for line in lines}
+    if client is not None and client.can_fall_back(said):
+        unclaimed = {one.key for one in settings if one.is_never_fallback}
+        lines = [line for line in lines if line.key not in unclaimed]
     others = [line for line in lines if not line.key.startswith("spark.")]
     return (*(line for line in lines if line not in others), *_of_the_jvm(others), *_class_path(wanted))
 
@@ -163,17 +216,17 @@ def _is_outside(launch: Launch) -> bool:
     return CLIENT_MODE_CLASS in launch.command and OPT_OUT_TAG not in launch.tags and not launch.is_unmanaged
 
 
-def _lack(wanted: Wanted, launch: Launch) -> str:
+def _lack(wanted: Wanted, launch: Launch) -> Cause | None:
     """Of a service with a client: why that cannot be in the application's JVMs, where its jars or the queue say so.
 
     What is packed in an archive the node agent sees.
     """
     client = wanted.service.client
     if client is None:
-        return ""
+        return None
     release = by_names(launch.resources)
     if release is None and LIBRARIES in launch.resources:
-        return ""
+        return None
     return lack(client, wanted.text(JAR), release or as_said(wanted.text(SPARK_VERSION)))
 
 
@@ -229,7 +282,12 @@ def _filled(text: str, names: Mapping[str, str]) -> str:
 
 
 def _why(setting: Setting) -> str:
-    return setting.why + (", where dynamic allocation is on" if setting.is_for_dynamic_allocation else "")
+    conditions = (
+        (setting.is_never_fallback, "no shuffle can fall back to Spark's own"),
+        (setting.is_for_dynamic_allocation, "dynamic allocation is on"),
+    )
+    named = " and ".join(text for is_meant, text in conditions if is_meant)
+    return f"{setting.why}, where {named}" if named else setting.why
 
 
 def _source(word: ShuffleWord) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 class Setting:
     """A setting that the service takes by itself.  ``needs`` is an option without which it is left out.
 
-    ``when_away`` is the word of the queue that it belongs to; empty: both.  ``is_for_dynamic_allocation``: only where
-    that is on, which the node agent sees.  ``outside`` is its value in a submitter's own file, where no application id
-    is known yet.
+    ``when_away`` is the word of the queue that it belongs to; empty: both.  The node agent, which sees what the
+    submitter set, judges two conditions: ``is_for_dynamic_allocation``, only where that is on, and
+    ``is_never_fallback``, only where no shuffle can fall back to Spark's own.  ``outside`` is its value in a
+    submitter's own file, where no application id is known yet.
     """
 
     key: str
@@ -25,7 +26,12 @@ class Setting:
     needs: str = ""
     when_away: str = ""
     is_for_dynamic_allocation: bool = False
+    is_never_fallback: bool = False
     outside: str = ""
+
+    @property
+    def has_conditions(self) -> bool:
+        return self.is_for_dynamic_allocation or self.is_never_fallback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class Client:
 
     ``managers`` are its shuffle managers, any of which a submitter may name himself; ``sparks`` the releases of Spark
     that it is made for.  Dynamic allocation needs Spark ``dynamic_from``, and by the queue's ``when-away`` an auxiliary
-    service of the nodes.
+    service of the nodes.  ``can_fall_back`` judges an application's settings: what it is not sure of can.
     """
 
     managers: frozenset[str]
@@ -53,6 +59,7 @@ class Client:
     scala: str
     dynamic_from: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     dynamic_needs: Mapping[str, str] = field(default_factory=dict)
+    can_fall_back: Callable[[Mapping[str, str]], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from yodel.domain.shuffle.report import Cause, Reason
 from yodel.domain.shuffle.service import Client
 
 LIBRARIES = "__spark_libs__"  # Client.LOCALIZED_LIB_DIR
-EXPECTED = "a release of Spark, as 3.5.9, or with its Scala, as 3.5.9_2.12"
+EXPECTED = "a release of Spark, such as 3.5.9, or with its Scala, such as 3.5.9_2.12"
 _CORE = re.compile(r"spark-core_([0-9]+\.[0-9]+)-([0-9]+)\.([0-9]+)[^/]*\.jar")
 _SAID = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.[A-Za-z0-9.-]{1,40})?(?:_([0-9]\.[0-9]{1,3}))?")
 _SCALA_OF_JAR = re.compile(r"_([0-9]\.[0-9]{1,3})(?:-|\.jar)")
@@ -42,18 +43,17 @@ def as_said(text: str) -> SparkRelease | None:
     return None if found is None else SparkRelease(major=int(found[1]), minor=int(found[2]), scala=found[3] or "")
 
 
-def lack(client: Client, jar: str, release: SparkRelease | None) -> str:
-    """Why the client cannot be in its JVMs; empty: it can.  A jar that names its Scala is for that one."""
+def lack(client: Client, jar: str, release: SparkRelease | None) -> Cause | None:
+    """Why the client cannot be in its JVMs; None: it can.  A jar that names its Scala is for that one."""
     if release is None:
-        return "its Spark version is unknown: set yodel.remote-shuffle.spark-version of the queue"
+        return Cause(Reason.SPARK_UNKNOWN)
     if (release.major, release.minor) not in client.sparks:
         least, most = (".".join(map(str, one)) for one in (min(client.sparks), max(client.sparks)))
-        return (
-            f"it has Spark {release}; clients exist for {least} to {most} "
-            "(yodel.remote-shuffle.spark-version of the queue is used if its jars do not name a version)"
-        )
+        return Cause(Reason.SPARK_UNSUPPORTED, f"{release}; clients exist for {least} to {most}")
     named = _SCALA_OF_JAR.search(jar.rpartition("/")[2])
     scala = named[1] if named is not None else client.scala
     if release.scala not in ("", scala):
-        return f"it has Spark {release}, but yodel.remote-shuffle.jar of the queue is for Scala {scala}"
-    return ""
+        return Cause(
+            Reason.SCALA_DIFFERENT, f"{release}, but yodel.remote-shuffle.jar of the queue is for Scala {scala}"
+        )
+    return None

@@ -197,6 +197,7 @@ def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
         ],
         wanted=found.wanted,
         published=found.published,
+        requested=found.held,
         held=found.held,
     )
 

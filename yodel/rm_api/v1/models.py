@@ -12,6 +12,8 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from yodel.domain.notices import NoticeReason
+from yodel.domain.shuffle.decision import Status as ShuffleStatus
+from yodel.domain.shuffle.report import Reason as ShuffleReason
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
@@ -112,12 +114,27 @@ class ShuffleLine(Model):
     source: str = Field(description="The queue property that sets it.")
 
 
+class ShuffleLeftOut(Model):
+    """A setting of remote shuffle that was decided and does not count."""
+
+    key: str
+    reason: ShuffleReason
+    why: str = Field(description="The reason as text, with the setting, version or error that it is about.")
+
+
 class Shuffle(Model):
     """The result of the queue's shuffle properties, decided when the ApplicationMaster was launched."""
 
     service: str
     queue: str = Field(description="The queue of the application at that time.")
+    status: ShuffleStatus = Field(
+        description="DECIDED: the node agent has not reported what it did, as those of earlier releases never do. "
+        "OWN_SETTINGS: the submission's own settings use the service."
+    )
     added: list[ShuffleLine] = Field(description="Settings that were added to the ApplicationMaster's own as defaults.")
+    left_out: list[ShuffleLeftOut] = Field(
+        description="Settings that the node agent reports as left out or overridden."
+    )
     left_alone_because: str | None = Field(description="Why nothing was added.")
 
 

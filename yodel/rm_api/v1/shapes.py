@@ -117,11 +117,17 @@ def _shuffle(decision: Decision) -> models.Shuffle:
     return models.Shuffle(
         service=decision.service,
         queue=decision.queue,
+        status=decision.status,
         added=[
             models.ShuffleLine(key=line.key, value=line.value, why=line.why, source=line.source)
-            for line in decision.lines
+            for line in decision.added
         ],
-        left_alone_because=decision.reason or None,
+        left_out=[
+            models.ShuffleLeftOut(key=key, reason=one.cause.reason, why=str(one.cause))
+            for one in decision.left_out
+            for key in one.keys
+        ],
+        left_alone_because=(decision.left_out_because or None) if not decision.added else None,
     )
 
 

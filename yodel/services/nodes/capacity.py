@@ -172,7 +172,7 @@ class Capacities:
             "colocation_nodes_others": counts[CapacityState.OTHER] + counts[CapacityState.YIELDED],
             "colocation_reports_refused": len(self._facts.refused),
             "colocation_patches_total": self._publisher.patches,
-            "colocation_put_backs_total": self._facts.put_backs,
+            "colocation_overwrites_total": self._facts.put_backs,
         }
 
     def _capacity(self, facts: NodeFacts, published: Published) -> NodeCapacity:

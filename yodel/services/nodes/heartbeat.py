@@ -8,7 +8,7 @@ is committed, and the agent keeps what ended, for ApplicationMasters ask it, unt
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from yodel.domain import host_lists
@@ -24,6 +24,7 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
+from yodel.services.nodes import shuffle_reports
 from yodel.services.nodes.agents import Agents, NodeRuntime, disallowed
 from yodel.services.nodes.container_reports import ContainerReport, ContainerReports
 from yodel.services.nodes.facts import Facts
@@ -61,6 +62,8 @@ class Heartbeat:
     """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
+    shuffle: shuffle_reports.Reports = field(default_factory=dict)
+    """By ApplicationMasters' containers, those that were not answered yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +150,8 @@ class Heartbeats:
             return None
         if self._engine.state.container_index.awaiting(node.id):
             return None
+        if shuffle_reports.has_news(self._engine.state, node.id, beat.shuffle):
+            return None
         return self._answer(runtime, node, beat)
 
     def closed(self, node_id: NodeId, peer: tuple[str, int]) -> None:
@@ -164,6 +169,7 @@ class Heartbeats:
         if _health_changed(node, beat):
             report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
+        await shuffle_reports.take(self._engine, beat.node_id, beat.shuffle)
         unexplained = self._not_to_be_explained(runtime, beat)
         await self._reports.take(beat.node_id, beat.containers)
         if unexplained:

@@ -50,10 +50,10 @@ EXPLAINED_EVERY_S = 1.0
 """How often a line may ask why it does not fit: that looks at every node."""
 EXPLANATION_PAUSE_S = 0.05
 """Between the explanations of any two lines; who comes sooner is told so much as NO_ROOM."""
-NO_ROOM = "no node that it may go to has room for it"
+NO_ROOM = "no eligible node has enough free capacity"
 LINES_AT_ONCE = 50
 """Lines tried in one piece; the event loop is let go between two (about 0.3 ms each with 1,000 nodes)."""
-UNKNOWN = "the ResourceManager has not seen yet what is free on the nodes: nodes and pods are being listed"
+UNKNOWN = "the free capacity of nodes is not known yet: nodes and pods are being listed"
 TOO_LITTLE = "OutOf"
 """How a kubelet's reasons begin when a resource is short."""
 

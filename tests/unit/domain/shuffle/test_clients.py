@@ -35,6 +35,7 @@ CELEBORN = {
     "spark-version": "3.5.9",
 }
 UNIFFLE = {"service": "uniffle", "endpoints": "10.0.0.1:19999", "jar": "local:/opt/rss.jar", "spark-version": "3.5"}
+PLUGIN = "spark.shuffle.sort.io.plugin.class"
 HOSTILE = ["$(id)", "`id`", "a;b", "a'b", 'a"b', "a b", "{{PWD}}", "<CPS>", "a\\b", "{user}"]
 
 
@@ -137,13 +138,11 @@ def test_celeborn_may_fall_back_or_may_not() -> None:
         "celeborn.quota.identity.user-specific.userName": "alice",
         "spark.celeborn.identity.user-specific.tenant": QUEUE,
         "spark.celeborn.identity.user-specific.userName": "alice",
+        "spark.shuffle.sort.io.plugin.class": "org.apache.spark.shuffle.celeborn.CelebornShuffleDataIO",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "false",
     }
     refusing = {line.key: line.value for line in decision(CELEBORN | {"when-away": "refuse"}).lines}
-    assert refusing.items() - lines.items() == {
-        ("spark.celeborn.client.spark.shuffle.fallback.policy", "NEVER"),
-        ("spark.shuffle.sort.io.plugin.class", "org.apache.spark.shuffle.celeborn.CelebornShuffleDataIO"),
-        ("spark.dynamicAllocation.shuffleTracking.enabled", "false"),
-    }
+    assert refusing.items() - lines.items() == {("spark.celeborn.client.spark.shuffle.fallback.policy", "NEVER")}
 
 
 def test_uniffle_is_asked_or_is_there() -> None:
@@ -234,6 +233,9 @@ def test_lines_for_drivers_outside() -> None:
         f"-Dceleborn.quota.identity.user-specific.tenant={QUEUE} -Dceleborn.quota.identity.user-specific.userName=alice"
     )
     assert all(key.removeprefix("# ").startswith("spark.") for key in lines)
+    assert PLUGIN not in lines, "without an agent's look at the rest nobody knows that nothing falls back"
+    never = {line.key for line in for_submitter(QUEUE, words_of(CELEBORN | {"when-away": "refuse"}), "alice")}
+    assert PLUGIN in never
     lines = {line.key: line.value for line in for_submitter(QUEUE, words_of(UNIFFLE), "alice")}
     assert lines["spark.rss.access.id"] == "alice"
     assert lines["spark.driver.extraClassPath"] == "/opt/rss.jar"

@@ -12,6 +12,7 @@ from nm_plugin.container.records import Application, Records
 from nm_plugin.container.retry import Retry
 from tests.support.node_agent import APPLICATION, container_id
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
 
 CONTAINER = Container(
     container_id=container_id(2),
@@ -31,6 +32,7 @@ CONTAINER = Container(
     upgrade=b"\x01",
     rollback=b"\x02",
     shuffle=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
+    shuffle_report=Report(Outcome.LEFT_OUT, (LeftOut(("spark.a", "spark.b"), Cause(Reason.NO_JAR, "it is away")),)),
 )
 
 
@@ -50,9 +52,9 @@ def test_container_of_an_older_agent_says_nothing_of_shuffle_nor_of_the_user_s_n
     store.save_container(CONTAINER)
     (record,) = (tmp_path / "containers").iterdir()
     content = json.loads(record.read_text())
-    del content["shuffle"], content["user_uid"]
+    del content["shuffle"], content["user_uid"], content["shuffle_report"]
     record.write_text(json.dumps(content))
-    assert store.containers() == [replace(CONTAINER, shuffle=(), user_uid=None)]
+    assert store.containers() == [replace(CONTAINER, shuffle=(), user_uid=None, shuffle_report=None)]
 
 
 def test_applications_come_back(tmp_path: Path) -> None:

@@ -12,16 +12,26 @@ import pytest
 from nm_plugin.localization.client_terms import LINK, WITHOUT
 from nm_plugin.localization.spark_conf import FILE
 from nm_plugin.localization.spark_conf import LINK as SETTINGS
-from tests.support.node_agent import Rig, add_resource, container_id
-from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from tests.support.fake_tracker import FakeTracker
+from tests.support.node_agent import FakeUsers, Rig, add_resource, container_id, running_rig
+from yodel.domain.ids import ContainerId
+from yodel.domain.shuffle.report import Outcome, Reason, Report
 from yodel.domain.shuffle.spark_release import LIBRARIES
 from yodel.domain.states import ContainerExitStatus, ContainerType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 
 MASTER, EXECUTOR = container_id(1), container_id(2)
-SECOND = ApplicationAttemptId(MASTER.application_id, 2)
-PLUGIN = "'-Dspark.shuffle.sort.io.plugin.class=x'"
-OPTIONS = ("'-Dspark.shuffle.manager=x'", PLUGIN, "'-Dspark.dynamicAllocation.shuffleTracking.enabled=false'")
+PLUGIN_KEY, TRACKING_KEY = "spark.shuffle.sort.io.plugin.class", "spark.dynamicAllocation.shuffleTracking.enabled"
+PLUGIN = f"'-D{PLUGIN_KEY}=x'"
+POLICY = "spark.celeborn.client.spark.shuffle.fallback.policy"
+OPTIONS = (
+    "'-Dspark.shuffle.manager=x'",
+    PLUGIN,
+    "'-Dspark.dynamicAllocation.shuffleTracking.enabled=false'",
+    f"'-D{POLICY}=NEVER'",
+)
+JAVA = "org.apache.spark.serializer.JavaSerializer"
 DYNAMIC = "spark.dynamicAllocation.enabled=true\n"
 CONTENT = b"PK jar of a client"
 Told = tuple[tuple[str, str], ...]
@@ -98,37 +108,55 @@ async def test_jar_is_last_on_the_class_path_of_both(rig: Rig, jar: Path) -> Non
     assert len(list(rig.root.rglob("filecache/*/client.jar"))) == 1
 
 
-async def test_what_is_for_dynamic_allocation_is_there_where_that_is_on(rig: Rig, jar: Path) -> None:
-    said = await Spoken(rig, MASTER).start(told(jar, "refuse"))
+@pytest.mark.parametrize(
+    ("own", "has_plugin", "has_tracking_off"),
+    [("", True, False), (DYNAMIC, True, True), (f"{POLICY}=AUTO\n", False, False)],
+)
+async def test_plug_in_is_there_where_nothing_falls_back(
+    rig: Rig, jar: Path, own: str, has_plugin: bool, has_tracking_off: bool
+) -> None:
+    said = await Spoken(rig, MASTER, own).start(told(jar, "refuse"))
     assert "spark.shuffle.manager=x" in said
-    assert "plugin" not in said
-    assert "shuffleTracking" not in said
-    said = await Spoken(rig, container_id(1, SECOND), DYNAMIC).start(told(jar, "refuse"))
-    assert "plugin" in said
+    assert ("plugin" in said) == has_plugin
+    assert ("shuffleTracking" in said) == has_tracking_off
+    report = await rig.tracker.until_reported(MASTER)
+    left_out = {key: one.cause.reason for one in report.left_out for key in one.keys}
+    assert (report.outcome, report.cause) == (Outcome.ADDED, None)
+    assert (PLUGIN_KEY in left_out) != has_plugin
+    assert (TRACKING_KEY in left_out) != has_tracking_off
+    assert left_out.get(TRACKING_KEY) in (None, Reason.CAN_FALL_BACK if "AUTO" in own else Reason.ALLOCATION_STATIC)
+    assert left_out.get(POLICY) is (Reason.OVERRIDDEN if "AUTO" in own else None)
 
 
 @pytest.mark.parametrize(
-    ("said", "others", "libraries", "reason"),
+    ("said", "others", "libraries", "typed", "reason"),
     [
-        ("spark.shuffle.manager=sort\n", {}, "", "the application sets spark.shuffle.manager=sort"),
-        ("spark.serializer=org.apache.spark.serializer.JavaSerializer\n", {}, "", "the application sets spark.serial"),
-        ("", {"spark_version": ""}, "", "yodel.remote-shuffle.spark-version"),
-        ("", {}, "spark-core_2.13-4.0.5.jar", "it has Spark 4.0"),
-        (DYNAMIC, {"service": "uniffle"}, "", "needs the auxiliary service spark_shuffle"),
-        ("", {"jar_sha256": "0" * 64}, "", "is not what was chosen - expected SHA-256: 000"),
-        ("", {"jar": "file:/nowhere/x.jar"}, "", "File file:/nowhere/x.jar does not exist"),
+        ("spark.shuffle.manager=sort\n", {}, "", "OWN_MANAGER", "the application sets spark.shuffle.manager=sort"),
+        (f"spark.serializer={JAVA}\n", {}, "", "OWN_SERIALIZER", "the application sets spark.serial"),
+        ("", {"spark_version": ""}, "", "SPARK_UNKNOWN", "yodel.remote-shuffle.spark-version"),
+        ("", {}, "spark-core_2.13-4.0.5.jar", "SPARK_UNSUPPORTED", "it has Spark 4.0"),
+        ("", {}, "spark-core_2.13-3.5.9.jar", "SCALA_DIFFERENT", "is for Scala 2.12"),
+        (DYNAMIC, {"service": "uniffle"}, "", "NO_AUXILIARY_SERVICE", "needs the auxiliary service spark_shuffle"),
+        ("", {"jar_sha256": "0" * 64}, "", "NO_JAR", "has another digest - expected SHA-256: 000"),
+        ("", {"jar": "file:/nowhere/x.jar"}, "", "NO_JAR", "File file:/nowhere/x.jar does not exist"),
     ],
 )
 async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
-    rig: Rig, jar: Path, said: str, others: dict[str, str], libraries: str, reason: str
+    rig: Rig, jar: Path, said: str, others: dict[str, str], libraries: str, typed: str, reason: str
 ) -> None:
     master = Spoken(rig, MASTER, said, libraries)
     text = await master.start(told(jar, **others))
     assert "Starts without" in master.status.diagnostics
     assert reason in master.status.diagnostics
-    assert "-D" not in text
+    assert "-Dspark.shuffle" not in text
+    assert "-Dspark.dynamicAllocation" not in text
     assert LINK not in text
     assert text.rstrip().endswith("none")
+    report = await rig.tracker.until_reported(MASTER)
+    (left_out,) = report.left_out
+    assert (report.outcome, left_out.cause.reason.name) == (Outcome.LEFT_OUT, typed)
+    assert reason in str(left_out.cause)
+    assert {"spark.shuffle.manager", PLUGIN_KEY} <= set(left_out.keys)
 
 
 async def test_executor_of_a_master_without_it_has_no_jar(rig: Rig, jar: Path) -> None:
@@ -158,7 +186,7 @@ async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
     [
         "spark.shuffle.service.enabled=true\n",
         "spark.executor.userClassPathFirst=true\n",
-        DYNAMIC + "spark.dynamicAllocation.shuffleTracking.enabled=false\n",
+        f"{POLICY}=AUTO\n{DYNAMIC}spark.dynamicAllocation.shuffleTracking.enabled=false\n",
     ],
 )
 async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said: str) -> None:
@@ -167,6 +195,10 @@ async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said
     assert master.status.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
     assert said.rpartition("\n")[0].rpartition("\n")[2] in text
     assert "cannot be combined with celeborn" in text
+    report = await rig.tracker.until_reported(MASTER)
+    assert report.outcome is Outcome.REFUSED
+    assert report.cause is not None
+    assert report.cause.reason is Reason.CONFLICT
 
 
 async def test_tracking_may_be_off_where_the_queue_has_a_plug_in(rig: Rig, jar: Path) -> None:
@@ -184,6 +216,34 @@ async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_serv
     master = Spoken(rig, MASTER, manager)
     assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
     assert "is not available" not in master.status.diagnostics
+    assert await rig.tracker.until_reported(MASTER) == Report(Outcome.OWN_SETTINGS)
+
+
+async def test_what_was_done_is_told_once_to_each_resource_manager_and_by_each_agent(
+    open_path: Path, users: FakeUsers
+) -> None:
+    tracker = FakeTracker()
+    await tracker.start()
+    place = open_path / "client.jar"
+    place.write_bytes(CONTENT)
+    async with running_rig(open_path, users, tracker) as rig:
+        master = Spoken(rig, MASTER)
+        master.context.command.append("; sleep 600")
+        await rig.pod(MASTER)
+        await rig.start(MASTER, master.context, container_type=ContainerType.APPLICATION_MASTER, shuffle=told(place))
+        await tracker.until_running(MASTER)
+        report = await tracker.until_reported(MASTER)
+        count = len(tracker.heartbeats)
+        await tracker.until(lambda: len(tracker.heartbeats) >= count + 3)
+        assert sum(bool(beat.shuffle) for beat in tracker.heartbeats) == 1
+        tracker.next_action = common_pb.NODE_ACTION_RESYNC
+        await tracker.until(lambda: sum(bool(beat.shuffle) for beat in tracker.heartbeats) == 2)
+        pods, rig.pods = rig.pods, []
+    tracker.heartbeats.clear()
+    async with running_rig(open_path, users, tracker) as rig:
+        rig.pods = pods
+        assert await tracker.until_reported(MASTER) == report
+    await tracker.stop()
 
 
 async def test_jar_in_the_image_is_named_and_not_fetched(rig: Rig) -> None:

@@ -11,18 +11,21 @@ from nm_plugin.localization.client_terms import (
     conflict,
     hindrance,
     jar_resource,
-    kept_for_dynamic_allocation,
     left_by,
     names_the_manager,
     terms_of,
+    unmet,
 )
 from nm_plugin.localization.plan import Visibility
 from yodel.domain.shuffle.spark_release import SparkRelease
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 NEW, OLD = SparkRelease(major=3, minor=5), SparkRelease(major=3, minor=4)
 DYNAMIC = {b"spark.dynamicAllocation.enabled": b"true"}
 TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
 PLUGIN = b"spark.shuffle.sort.io.plugin.class"
+POLICY = b"spark.celeborn.client.spark.shuffle.fallback.policy"
+FORCED = b"spark.celeborn.client.spark.shuffle.forceFallback.enabled"
 
 
 def terms(service: str, when_away: str = "spark", jar: str = "local:/x.jar") -> Terms:
@@ -40,20 +43,45 @@ def test_tokens_of_others_say_nothing_of_a_client() -> None:
     )
 
 
+def launched(service: str, when_away: str) -> bytes:
+    """As the ResourceManager wrote its command."""
+    policy = "AUTO" if when_away == "spark" else "NEVER"
+    options = [f"'-D{POLICY.decode()}={policy}'"] if service == "celeborn" else []
+    return pb.ContainerLaunchContextProto(command=["java", *options, "x.Main"]).SerializeToString()
+
+
+def met(
+    service: str, when_away: str, said: dict[bytes, bytes], release: SparkRelease = NEW, context: bytes | None = None
+) -> set[bytes]:
+    context = launched(service, when_away) if context is None else context
+    causes = unmet(context, terms(service, when_away), said, release)
+    return {PLUGIN, TRACKING} - {key.encode() for key in causes}
+
+
 @pytest.mark.parametrize(
-    ("service", "when_away", "release", "keys"),
+    ("service", "when_away", "release", "static", "dynamic"),
     [
-        ("celeborn", "spark", NEW, set()),
-        ("celeborn", "refuse", NEW, {PLUGIN, TRACKING}),
-        ("celeborn", "refuse", OLD, set()),
-        ("uniffle", "spark", NEW, {PLUGIN}),
-        ("uniffle", "refuse", NEW, {PLUGIN, TRACKING}),
+        ("celeborn", "spark", NEW, set(), set()),
+        ("celeborn", "refuse", NEW, {PLUGIN}, {PLUGIN, TRACKING}),
+        ("celeborn", "refuse", OLD, set(), set()),
+        ("uniffle", "refuse", NEW, set(), {PLUGIN, TRACKING}),
     ],
 )
-def test_what_is_for_dynamic_allocation(service: str, when_away: str, release: SparkRelease, keys: set[bytes]) -> None:
-    kept = kept_for_dynamic_allocation(terms(service, when_away), DYNAMIC, release)
-    assert {one.key.encode() for one in kept} == keys
-    assert kept_for_dynamic_allocation(terms(service, when_away), {}, release) == ()
+def test_what_has_conditions(
+    service: str, when_away: str, release: SparkRelease, static: set[bytes], dynamic: set[bytes]
+) -> None:
+    assert met(service, when_away, {}, release) == static
+    assert met(service, when_away, DYNAMIC, release) == dynamic
+
+
+def test_submitters_own_policy_says_whether_anything_can_fall_back() -> None:
+    """And what nobody is sure of can: a plug-in that claims too much loses what fell back."""
+    assert met("celeborn", "refuse", {POLICY: b"AUTO"}) == set()
+    assert met("celeborn", "refuse", {POLICY: b"always"} | DYNAMIC) == set()
+    assert met("celeborn", "refuse", {FORCED: b"TRUE"}) == set()
+    assert met("celeborn", "spark", {POLICY: b"never"}) == {PLUGIN}
+    assert met("celeborn", "spark", {POLICY: b"NEVER"} | DYNAMIC) == {PLUGIN, TRACKING}
+    assert met("celeborn", "refuse", {}, context=b"") == set()
 
 
 @pytest.mark.parametrize(
@@ -72,9 +100,9 @@ def test_dynamic_allocation_that_cannot_be(
     service: str, when_away: str, release: SparkRelease, services: tuple[str, ...], reason: str
 ) -> None:
     found = hindrance(terms(service, when_away), DYNAMIC, release, services)
-    assert reason in found
+    assert reason in str(found or "")
     assert bool(found) == bool(reason)
-    assert hindrance(terms(service, when_away), {}, release, services) == ""
+    assert hindrance(terms(service, when_away), {}, release, services) is None
 
 
 @pytest.mark.parametrize(
@@ -82,6 +110,8 @@ def test_dynamic_allocation_that_cannot_be(
     [
         ("spark", NEW, {}, True),
         ("spark", NEW, {PLUGIN: b"own"}, False),
+        ("spark", NEW, {POLICY: b"NEVER"}, False),
+        ("refuse", NEW, {POLICY: b"AUTO"}, True),
         ("refuse", NEW, {}, False),
         ("refuse", OLD, {}, True),
     ],
@@ -90,26 +120,27 @@ def test_tracking_off_without_a_plug_in(
     when_away: str, release: SparkRelease, more: dict[bytes, bytes], has_conflict: bool
 ) -> None:
     said = DYNAMIC | {TRACKING: b"FALSE"} | more
-    assert ("without spark.shuffle.sort.io" in conflict(terms("celeborn", when_away), said, release)) == has_conflict
-    assert conflict(terms("celeborn"), {TRACKING: b"false"}, release) == ""
+    kept = {key.decode() for key in met("celeborn", when_away, said, release)}
+    assert ("without spark.shuffle.sort.io" in conflict(terms("celeborn", when_away), said, kept)) == has_conflict
+    assert conflict(terms("celeborn"), {TRACKING: b"false"}, ()) == ""
 
 
 @pytest.mark.parametrize("key", ["shuffle.service.enabled", "executor.userClassPathFirst", "driver.userClassPathFirst"])
 def test_what_cannot_go_with_it_says_key_value_and_every_way_out(key: str) -> None:
-    text = conflict(terms("uniffle"), {f"spark.{key}".encode(): b"true"}, NEW)
+    text = conflict(terms("uniffle"), {f"spark.{key}".encode(): b"true"}, ())
     for part in (f"spark.{key}=true", "uniffle", "spark.shuffle.manager=sort", "yodel-no-remote-shuffle"):
         assert part in text
-    assert conflict(terms("uniffle"), {f"spark.{key}".encode(): b"false"}, NEW) == ""
+    assert conflict(terms("uniffle"), {f"spark.{key}".encode(): b"false"}, ()) == ""
 
 
 def test_who_names_the_service_himself_stays() -> None:
     own = {b"spark.shuffle.manager": b"org.apache.spark.shuffle.RssShuffleManager"}
     assert names_the_manager(terms("uniffle"), own)
-    assert left_by(terms("uniffle"), own) == ""
-    assert "RssShuffleManager" in left_by(terms("celeborn"), own)
+    assert left_by(terms("uniffle"), own) is None
+    assert "RssShuffleManager" in str(left_by(terms("celeborn"), own))
     assert not names_the_manager(terms("uniffle"), {})
-    assert left_by(terms("uniffle"), {b"spark.serializer": b"org.apache.spark.serializer.KryoSerializer"}) == ""
-    assert "JavaSerializer" in left_by(terms("uniffle"), {b"spark.serializer": b"x.JavaSerializer"})
+    assert left_by(terms("uniffle"), {b"spark.serializer": b"org.apache.spark.serializer.KryoSerializer"}) is None
+    assert "JavaSerializer" in str(left_by(terms("uniffle"), {b"spark.serializer": b"x.JavaSerializer"}))
 
 
 @pytest.mark.parametrize(

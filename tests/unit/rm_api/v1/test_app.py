@@ -40,6 +40,7 @@ async def test_old_names_are_marked_as_deprecated(world: RestWorld) -> None:
         ("Colocation", "put_backs"),
         ("Node", "lending"),
         ("NodeDetails", "lending"),
+        ("ResourceCapacity", "held"),
         ("WaitingAsk", "is_under_way"),
         ("WaitingNode", "held"),
     }

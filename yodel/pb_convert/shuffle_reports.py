@@ -1,0 +1,61 @@
+"""What node agents report of remote shuffle, between protobuf and domain.
+
+What comes from the wire is bounded here; a reason of a later release is OTHER, and an outcome of one is no report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from yodel.domain.ids import ContainerId
+from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Outcome, Reason, Report, reason_of
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
+from yodel.pb_convert import ids
+from yodel.pb_convert.texts import text
+
+KEY_LENGTH_MAX = 256
+
+
+def reports_pb(reports: Mapping[ContainerId, Report]) -> list[pb.YodelShuffleProto]:
+    return [
+        pb.YodelShuffleProto(
+            container_id=ids.container_id_pb(container_id),
+            outcome=report.outcome.name,
+            left_out=[
+                pb.YodelLeftOutProto(keys=one.keys, reason=one.cause.reason.name, detail=_readable(one.cause.detail))
+                for one in report.left_out
+            ],
+        )
+        for container_id, report in reports.items()
+    ]
+
+
+def _readable(detail: str) -> str:
+    """An error names files as they are; one line that every reader takes."""
+    return "".join(one if one.isprintable() else "?" for one in detail[:DETAIL_LENGTH_MAX])
+
+
+def reports_of(messages: Iterable[pb.YodelShuffleProto]) -> dict[ContainerId, Report]:
+    """By the container of the ApplicationMaster.
+
+    Raises:
+        InvalidValue: a text is too long or unreadable, or there are more reasons than exist.
+    """
+    return {ids.container_id(message.container_id): _report(message) for message in messages if _is_known(message)}
+
+
+def _is_known(message: pb.YodelShuffleProto) -> bool:
+    return message.outcome in Outcome.__members__
+
+
+def _report(message: pb.YodelShuffleProto) -> Report:
+    if len(message.left_out) > len(Reason):
+        raise InvalidValue("shuffle.left_out", f"{len(message.left_out)} entries", f"at most {len(Reason)}")
+    return Report(Outcome[message.outcome], tuple(map(_left_out, message.left_out)))
+
+
+def _left_out(message: pb.YodelLeftOutProto) -> LeftOut:
+    keys = tuple(text("shuffle.keys", key, KEY_LENGTH_MAX) for key in message.keys)
+    detail = text("shuffle.detail", message.detail, DETAIL_LENGTH_MAX)
+    return LeftOut(keys, Cause(reason_of(text("shuffle.reason", message.reason, KEY_LENGTH_MAX)), detail))
