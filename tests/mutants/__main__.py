@@ -1,6 +1,7 @@
 """``python -m tests.mutants``: the faults that are kept, then changes since a commit; with ``--since`` these alone."""
 
 import argparse
+import signal
 import subprocess
 import sys
 
@@ -33,4 +34,5 @@ def _last_release() -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended
     sys.exit(main())

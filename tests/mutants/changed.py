@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
-from tests.mutants.copy import COPIED, SOURCES, copies, run
+from tests.mutants.checkout import COPIED, SOURCES, copies, run
 
 SEED = 20
 WORKERS = 2
@@ -29,6 +29,8 @@ LINES_MAX = 3000
 EACH_S = 0.5
 """What a mutant takes beside its tests."""
 FOLDERS = ("tests/unit", "tests/playbook", "tests/property")
+ESTIMATE = re.compile(r"^(?:(\d+)ms|<no tests>) (\S+)$", re.MULTILINE)
+NOBODY_REACHES = "could not find any test case for any mutant"
 CONFIGURATION = """
 [tool.mutmut]
 source_paths = {sources}
@@ -115,7 +117,7 @@ def main(root: Path, commit: str) -> int:
     print(f"since {commit}: {len(lines)} files of {' and '.join(SOURCES)} have changed", flush=True)
     if left_out:
         print(f"{left_out} lines of {len(lines) - len(drawn)} of them are left out, drawn by seed {SEED}")
-    return tried(root, {path: lines[path] for path in drawn}) if drawn else 0
+    return tried(root, {path: lines[path] for path in sorted(drawn)}) if drawn else 0
 
 
 def tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str] = ()) -> int:
@@ -126,15 +128,17 @@ def tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str] = ()) 
     with copies(root, 1) as (copy,):
         prepare(copy, lines, tests)
         status, said = _tool(copy, ["estimates"], TIME_S)
-        found = re.findall(r"^(?:(\d+)ms|<no tests>) (\S+)$", said, re.MULTILINE)
-        if status or not found:
+        are_reached = NOBODY_REACHES not in said
+        if status and are_reached:
             print(said[-3000:], f"error: status {status} of the tests without any mutant", sep="\n", file=sys.stderr)
             return 2
         spent_s = time.monotonic() - started_s  # the tests of the mutants that are tried are run once more
-        chosen = sample({name: int(ms or 0) / 1000 for ms, name in found}, (TIME_S - 2 * spent_s) * WORKERS)
-        _tool(copy, ["run", "--max-children", str(WORKERS), *chosen], TIME_S - spent_s)
+        estimates_s = {name: int(ms or 0) / 1000 for ms, name in ESTIMATE.findall(said)}
+        if chosen := sample(estimates_s, (TIME_S - 2 * spent_s) * WORKERS):
+            _tool(copy, ["run", "--max-children", str(WORKERS), *chosen], TIME_S - spent_s)
         status, said = _tool(copy, ["verdicts"], TIME_S)
-        report(json.loads(said.splitlines()[-1]))
+        verdicts = json.loads(said.splitlines()[-1])
+        report(verdicts if are_reached else [(path, line, "not reached", change) for path, line, _, change in verdicts])
     print(f"{time.monotonic() - started_s:.0f} s")
     return status
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
 
-from tests.mutants.copy import copies, run
+from tests.mutants.checkout import copies, run
 from tests.mutants.mutant import DoesNotApply, Mutant, load
 
 TIMEOUT_S, SOUND_TIMEOUT_S = 180, 900

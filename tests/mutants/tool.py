@@ -1,6 +1,7 @@
 """Runs mutmut in a copy of the checkout, on chosen lines: ``python -P tool.py COMMAND…``, where ``lines.json`` is.
 
-mutmut itself mutates whole files, or the lines that a coverage run names.  This puts the chosen lines in their place.
+mutmut itself mutates whole files, or the lines that a coverage run names.  This puts the chosen lines in their place,
+and adds what mutmut has not: a guard that never holds, a call that is left out, a condition without one of its parts.
 ``estimates`` makes the mutants, runs all tests once, and prints for each mutant how long the tests that reach its
 function take.  ``verdicts`` prints of each mutant its file, line, verdict and change.  Anything else is a command
 of mutmut's.
@@ -14,18 +15,39 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import libcst as cst
 from mutmut import __main__ as mutmut
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import read_functions_from_index
+from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
 
-WORDS = {None: "left out", 0: "survived", 5: "not reached", 33: "not reached"}
+WORDS = {None: "left out", 0: "survived", 33: "not reached"}
 """By exit status of the tests; any other has killed."""
 
 
+def never(node: cst.If | cst.While) -> Iterator[cst.CSTNode]:
+    yield node.with_changes(test=cst.Name("False"))
+
+
+def left_out(node: cst.Expr) -> Iterator[cst.CSTNode]:
+    if isinstance(node.value, cst.Call | cst.Await):
+        yield cst.Pass(node.semicolon)
+
+
+def without_a_part(node: cst.BooleanOperation) -> Iterator[cst.CSTNode]:
+    for part in (node.left, node.right):
+        yield part.with_changes(lpar=[*node.lpar, *part.lpar], rpar=[*part.rpar, *node.rpar])
+
+
+ADDED = ((cst.If, never), (cst.While, never), (cst.Expr, left_out), (cst.BooleanOperation, without_a_part))
+
+
 def main(arguments: list[str]) -> None:
+    assert isinstance(mutation_operators, list)
+    mutation_operators.extend(ADDED)
     lines = json.loads(Path("lines.json").read_text())
     state()._covered_lines = {str((Path("mutants") / path).absolute()): set(chosen) for path, chosen in lines.items()}
     if arguments == ["estimates"]:
@@ -54,7 +76,7 @@ def _verdicts(paths: list[str]) -> Iterator[tuple[str, int, str, str]]:
 def _change(path: str, name: str) -> tuple[int, str]:
     functions = read_functions_from_index(name, path)
     assert functions is not None
-    before, after = (mutmut.cst.Module([function]).code.strip().split("\n") for function in functions)
+    before, after = (cst.Module([function]).code.strip().split("\n") for function in functions)
     diff = list(difflib.unified_diff(before, after, n=0, lineterm=""))
     first = int(re.findall(r"\d+", diff[2])[0])
     header = next(number for number, line in enumerate(before, 1) if re.match("(async )?def ", line))

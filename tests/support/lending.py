@@ -15,6 +15,7 @@ from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.ports.kube_nodes import NodeSink
@@ -50,7 +51,8 @@ async def lending_world(
 async def say(world: World, cores: int, node_id: NodeId = NODE, **changes: object) -> None:
     """The agent's next beat, and what comes of it."""
     fields = {"proved_name": node_id.host, "policy_version": "one", "capacity": report(cores), **changes}
-    await world.beat(node_id=node_id, **fields)
+    if (await world.beat(node_id=node_id, **fields)).must_resync:
+        await world.register_node(node_id)
     await quiet(world)
 
 
@@ -89,7 +91,7 @@ class LentNode:
     other: str
     has_yielded: bool
     problem: str
-    ordered: Lent | None
+    ordered: LentLimit | None
     lent: Lent | None
 
 
@@ -102,9 +104,14 @@ def known_node(world: World, name: str) -> LentNode | None:
         other=published.other,
         has_yielded=published.has_yielded,
         problem=published.problem,
-        ordered=facts.ordered,
+        ordered=limit_of(world, name),
         lent=facts.judgement.lent,
     )
+
+
+def limit_of(world: World, name: str) -> LentLimit | None:
+    row = world.rm.state.node_index.speaker(name)
+    return row.lent_limit if row is not None else None
 
 
 def lent_node(world: World, name: str) -> LentNode:

@@ -121,3 +121,48 @@ def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
     assert "2 mutants: 1 killed, 1 survived, 0 not reached, 0 left out" in said
     assert (root / "yodel" / "sample.py").read_text() == before
     assert {path.name for path in root.iterdir()} == {".git", "mutants", "pyproject.toml", "tests", "yodel"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"), [("LIMIT = 0", "LIMIT = 1", "0 mutants"), ("x > 1", "x > 2", "2 not reached")]
+)
+def test_changes_that_no_test_reaches_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, words: str
+) -> None:
+    root = a_repository(tmp_path, "return x\n")
+    source = root / "yodel" / "sample.py"
+    source.write_text(source.read_text().replace(before, after))
+    test = root / "tests" / "unit" / "test_sample.py"
+    test.write_text(test.read_text().replace("    assert not g(0)\n", ""))
+    assert changed.main(root, "HEAD") == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_statement_that_has_changed_in_part_counts_as_a_whole_and_a_block_does_not(tmp_path: Path) -> None:
+    root = a_repository(tmp_path, "if (\n        x\n    ):\n        return 1\n    return x\n")
+    assert changed.changed_lines(root, "HEAD") == {"yodel/sample.py": {5, 6, 7, 8}}
+
+
+def test_tests_of_a_module_are_the_nearest_along_imports(tmp_path: Path) -> None:
+    root = a_repository(tmp_path, "return x\n")
+    (root / "yodel" / "deep.py").touch()
+    (root / "yodel" / "sample.py").write_text("from yodel.deep import a\n")
+    (root / "yodel" / "alone.py").touch()
+    (root / "tests" / "unit" / "test_other.py").write_text("import yodel.other\n")
+    assert changed.nearest_tests(root, ["yodel/deep.py"]) == ["tests/unit/test_sample.py"]
+    assert changed.nearest_tests(root, ["yodel/alone.py"]) == []
+
+
+def test_a_sample_is_within_its_time_and_the_same_each_time() -> None:
+    estimates_s = {f"mutant-{number}": number / 10 for number in range(100)}
+    chosen = changed.sample(estimates_s, 60.0)
+    assert 5 < len(chosen) < 60
+    assert sum(estimates_s[name] + changed.EACH_S for name in chosen) <= 60.0
+    assert chosen == changed.sample(dict(reversed(estimates_s.items())), 60.0)
+    assert sorted(changed.sample(estimates_s, 1e6)) == sorted(estimates_s)
+
+
+def test_files_are_drawn_until_there_are_lines_enough() -> None:
+    lines = {f"yodel/{number}.py": set(range(changed.LINES_MAX // 3)) for number in range(5)}
+    assert len(changed.drawn_files(lines)) == 3
+    assert changed.drawn_files({"yodel/large.py": set(range(changed.LINES_MAX + 1))}) == {"yodel/large.py"}

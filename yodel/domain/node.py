@@ -11,12 +11,14 @@ from yodel.domain.events import (
     NodeDecommissionStarted,
     NodeExpired,
     NodeHealthReported,
+    NodeLendingLimited,
     NodePlaced,
     NodeRecommissioned,
     NodeRegistered,
     NodeUnregistered,
 )
 from yodel.domain.ids import NodeId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, NodeState
@@ -47,6 +49,10 @@ class Node:
     decommissioning_timeout_s: int = -1
     """While DECOMMISSIONING: seconds from ``decommissioning_since_ms``; negative is for ever."""
     ordered_capability: Resource = NOT_ORDERED
+    lent_limit: LentLimit | None = None
+    """The most that it lends, by order of an administrator, until what is used there fits."""
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client its agent can prepare; None: no agent has registered since this is known."""
 
     @property
     def http_address(self) -> str:
@@ -83,6 +89,7 @@ def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
         capability=event.capability if node.ordered_capability == NOT_ORDERED else node.ordered_capability,
         kubernetes_node_name=event.kubernetes_node_name,
         version=event.version,
+        shuffle_clients=event.shuffle_clients,
         health_report="" if is_new else node.health_report,
         last_health_ms=event.at_ms,
     )
@@ -120,6 +127,10 @@ def _staying(node: Node, event: NodeRecommissioned) -> Step[Node]:
 def _ordered(node: Node, event: NodeCapabilityOrdered) -> Step[Node]:
     changed = replace(node, capability=event.capability, ordered_capability=event.capability)
     return Step(changed, (NodeChanged(node.id),))
+
+
+def _limited(node: Node, event: NodeLendingLimited) -> Step[Node]:
+    return Step(replace(node, lent_limit=event.limit))
 
 
 def _placed(node: Node, event: NodePlaced) -> Step[Node]:
@@ -164,6 +175,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         NodeDecommissioned,
         NodeRecommissioned,
         NodeCapabilityOrdered,
+        NodeLendingLimited,
         NodePlaced,
     ),
     {
@@ -175,6 +187,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         **every_state(_S, NodeDecommissioned, Go(_out, (_S.DECOMMISSIONED,))),
         **every_state(_S, NodeRecommissioned, Ignore("it was not on its way out")),
         **{(state, NodeCapabilityOrdered): Go(_ordered, (state,)) for state in _S},
+        **{(state, NodeLendingLimited): Go(_limited, (state,)) for state in _S},
         **{(state, NodePlaced): Go(_placed, (state,)) for state in _S},
         (_S.UNHEALTHY, NodeRegistered): Go(_registered, (_S.UNHEALTHY,)),
         (_S.DECOMMISSIONING, NodeRegistered): Go(_registered, (_S.DECOMMISSIONING,)),

@@ -10,7 +10,7 @@ import structlog
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidValue
@@ -21,7 +21,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
 from yodel.pb_convert.node_loads import load_of
-from yodel.pb_convert.shuffle_reports import reports_of
+from yodel.pb_convert.shuffle_reports import reports_of, shuffle_clients
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
@@ -58,6 +58,8 @@ class TrackerProtocol:
         self._registration, self._heartbeats, self._tokens = registration, heartbeats, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
+        self._agents: dict[tuple[str, int], NodeId] = {}
+        """Who spoke last on each connection that is open, by the address of its other end."""
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -66,14 +68,22 @@ class TrackerProtocol:
             "unRegisterNodeManager": self.unregister,
         }
         descriptor = service_pb.DESCRIPTOR.services_by_name["ResourceTrackerService"]
-        return protocol(NAME, descriptor, handlers)
+        return replace(protocol(NAME, descriptor, handlers), closed=self.closed)
+
+    def closed(self, remote_host: str, remote_port: int) -> None:
+        """A connection is over: its agent gives up its claim to the node until it is heard again."""
+        node_id = self._agents.pop((remote_host, remote_port), None)
+        if node_id is not None:
+            self._heartbeats.closed(node_id, (remote_host, remote_port))
 
     async def register(
         self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
-        node_id = ids.node_id(request.node_id)
+        node_id, peer = ids.node_id(request.node_id), (context.remote_host, context.remote_port)
+        self._agents[peer] = node_id
         registration = NodeRegistration(
             node_id=node_id,
+            peer=peer,
             http_port=request.http_port,
             capability=ids.resource(request.resource),
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
@@ -81,6 +91,7 @@ class TrackerProtocol:
             version=request.nm_version,
             proved_name=_proved_name(context),
             can_measure=set(RESOURCES).issubset(request.can),
+            shuffle_clients=shuffle_clients(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
         registered = await self._registration.register(registration)
@@ -128,8 +139,10 @@ class TrackerProtocol:
         health = status.nodeHealthStatus
         capacity, problem = _capacity(request)
         said_emergency, emergency_problem = _emergency(request)
+        peer = (context.remote_host, context.remote_port)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
+            peer=peer,
             response_id=status.response_id,
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
@@ -143,6 +156,7 @@ class TrackerProtocol:
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
             shuffle=_shuffle(request),
         )
+        self._agents[peer] = beat.node_id
         reports_of_logs = request.log_aggregation_reports_for_apps
         if reports_of_logs and self._heartbeats.is_own(beat):
             self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))

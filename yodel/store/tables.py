@@ -113,9 +113,13 @@ class NodeColumns(TypedColumns):
     last_health_ms = Column(BigInteger, nullable=False)
     decommissioning_since_ms = Column(BigInteger, nullable=False)
     decommissioning_timeout_s = Column(BigInteger, nullable=False)
+    shuffle_clients = Column(JSON(none_as_null=True))
     ordered_capability_memory_mib = Column(BigInteger, nullable=False)
     ordered_capability_vcores = Column(BigInteger, nullable=False)
     ordered_capability_extras = Column(JSON, nullable=False)
+    lent_limit_cpu_milli = Column(BigInteger)
+    lent_limit_memory_mib = Column(BigInteger)
+    """Both null: no administrator has limited what it lends."""
 
 
 class ApplicationColumns(TypedColumns):

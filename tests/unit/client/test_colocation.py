@@ -23,13 +23,13 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.lent_limit import LentLimit
 from yodel.errors import Refused
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 from yodel.translator.profiles import PodProfiles
-from yodel.translator.publishing import Lent
 from yodel.translator.undo_lines import undo_lines, unpublish_line, unpublish_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -315,13 +315,31 @@ def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: S
     for words, count in ((("--to", "0,16Gi", "--dry-run"), 2), (("--to", "16,16Gi", "--dry-run"), 0)):
         done = served.invoke("colocation", "evict", "kube-1", *words)
         assert f"{count} containers on kube-1 would be stopped in 30 s." in done.stderr, done.output
-        assert rm.facts.of("kube-1").ordered is None
+        assert rm.state.nodes[NODE.id].lent_limit is None
     done = served.invoke("colocation", "evict", "kube-1")
     assert "2 containers on kube-1 will be stopped in 30 s." in done.stderr, done.output
     assert "of the pool" in done.stdout
     last = done.stdout.strip().splitlines()[-1]
     assert last.endswith("it is an ApplicationMaster: last of all")
-    assert rm.facts.of("kube-1").ordered == Lent(cpu_milli=0, memory_mib=0)
+    assert rm.state.nodes[NODE.id].lent_limit == LentLimit(cpu_milli=0, memory_mib=0)
+
+
+def test_on_a_node_publishes_where_it_was_left_to_another(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    refused = served.invoke("colocation", "on", "--node", "kube-1")
+    assert (refused.exit_code, "not left to another program" in refused.stderr) == (1, True), refused.output
+    assert served.invoke("colocation", "on", "--node", "kube-1", "--preset", "crane").exit_code == 2
+
+
+def test_an_eviction_is_withdrawn_once(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    served.invoke("colocation", "evict", "kube-1")
+    done = served.invoke("colocation", "evict", "kube-1", "--withdraw")
+    assert (done.exit_code, served.world.rm.state.nodes[NODE.id].lent_limit) == (0, None), done.output
+    again = served.invoke("colocation", "evict", "kube-1", "--withdraw")
+    assert (again.exit_code, "has no eviction in progress" in again.stderr) == (1, True), again.output
 
 
 def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
@@ -332,4 +350,4 @@ def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
         assert (refused.exit_code, "e.g. 2,4Gi or 500m,512Mi" in refused.stderr) == (2, True), refused.output
     served.user = "alice"
     assert served.invoke("colocation", "evict", "kube-1").exit_code == 1
-    assert served.world.rm.facts.of("kube-1").ordered is None
+    assert served.world.rm.state.nodes[NODE.id].lent_limit is None

@@ -149,3 +149,6 @@ async def test_queue_tells_whether_its_endpoints_are_there(world: RestWorld) -> 
     lines = spark_lines.lines_of(found, "alice")
     assert "spark.celeborn.master.endpoints m-1:9097,m-2:9097" in lines
     assert "# spark.driver.extraClassPath /x.jar" in lines
+    warned = [line for line in lines if "--onto FILE keeps what FILE has there" in line]
+    assert len(warned) == 2, "of the options and of the class path"
+    assert [line for line in spark_lines.lines_of(found, "alice", {}) if "--onto" in line] == []

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -556,3 +558,20 @@ async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_hear
         decision = world.attempt(am.attempt_id).shuffle
         assert decision is not None
         assert decision.status is status
+
+
+async def test_a_closed_connection_is_that_of_the_agent_that_spoke_on_it(world: World, protocol: RpcProtocol) -> None:
+    closed = asyncio.Event()
+
+    def over(*address: Any) -> None:
+        protocol.closed(*address)
+        closed.set()
+
+    async with serving(replace(protocol, closed=over), ServerSecurity(allow_simple=True)) as port:
+        client = client_of(NAME, port)
+        await client.call("registerNodeManager", registration(), msg.RegisterNodeManagerResponseProto)
+        await client.call("nodeHeartbeat", heartbeat(), msg.NodeHeartbeatResponseProto)
+        assert not world.rm.nodes.runtimes[NODE].is_closed
+        await client.close()
+        await asyncio.wait_for(closed.wait(), 10)
+        assert world.rm.nodes.runtimes[NODE].is_closed

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -83,3 +86,17 @@ async def test_what_only_an_agent_told_of_is_forgotten_at_the_next_listing(lendi
     lending.relist()
     assert facts.of("elsewhere") is None
     assert facts.of(NODE.host) is not None
+
+
+async def test_the_follower_of_the_tour_follows(world: World, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "tour.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert example.count("\n") <= 40
+    (module := tmp_path / "ready_nodes.py").write_text(example)
+    follower = run_path(str(module))["ReadyNodes"](world.rm.facts)
+    world.rm.facts.follow(Change.SEEN, follower.changed)
+    nodes = [NodeObservation(name=name, uid="u", resource_version="1", ready=name != "c") for name in "abc"]
+    world.rm.facts.nodes_listed(nodes)
+    assert follower.names == {"a", "b"}
+    world.rm.facts.node_gone(nodes[0])
+    assert follower.names == {"b"}

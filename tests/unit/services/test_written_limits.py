@@ -143,6 +143,7 @@ async def test_a_second_agent_of_a_node_confirms_nothing_and_says_nothing_of_it(
     assert "kubepods/besteffort" in before[0].undo_lines[1]
     await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
+    await world.register_node(second)
     await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
     assert known(world) == (LimitsState.UNDONE, 0), "the first has left"
 

@@ -14,15 +14,20 @@ from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import Resource
+from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.facts import Facts
 from yodel.services.nodes.outbox import Outbox, Told, Topic
+from yodel.services.writer.node_index import another
 from yodel.services.writer.state import ClusterState
 
 if TYPE_CHECKING:
     from yodel.services.nodes.heartbeat import HeartbeatAnswer
 
+KEPT_S = 30.0
+"""An agent that was heard within so long keeps its Kubernetes node, unless its connection is closed.  Otherwise it was
+restarted on another port, or its machine was replaced."""
 SILENT_S = 3.0
 """At most so much of the time between two beats counts for a list: a paused agent is silent, and waited for."""
 
@@ -33,6 +38,10 @@ class NodeRuntime:
 
     last_seen_s: float
     last_seen_ms: int = 0
+    peer: tuple[str, int] = ("", 0)
+    """The other end of the connection by which it was heard last."""
+    is_closed: bool = False
+    """That connection is over."""
     response_id: int = 0
     shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None
@@ -43,9 +52,14 @@ class NodeRuntime:
     listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
     """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
-    def heard(self, clock: Clock, load: NodeLoad | None) -> None:
+    def heard(self, clock: Clock, peer: tuple[str, int], load: NodeLoad | None) -> None:
         self.last_seen_s, self.last_seen_ms = clock.monotonic_s(), clock.now_ms()
+        self.peer, self.is_closed = peer, False
         self.load = load or self.load
+
+    def closed(self, peer: tuple[str, int]) -> None:
+        """A connection is over; it may have another."""
+        self.is_closed = self.is_closed or self.peer == peer
 
     def answered(self, answer: HeartbeatAnswer) -> None:
         """All that was to be told is in the answer."""
@@ -64,22 +78,54 @@ class NodeRuntime:
 class Agents:
     def __init__(self, state: ClusterState, clock: Clock, facts: Facts) -> None:
         self._state, self._clock, self._facts = state, clock, facts
+        self._started_s = clock.monotonic_s()
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
         self.ordered_capabilities: Mapping[str, Resource] = {}
         """By node id: what nodes get when they register (dynamic-resources.xml)."""
 
-    def registered(self, node_id: NodeId, capability: Resource, *, can_measure: bool) -> None:
+    def silent_s(self, node_id: NodeId) -> float:
+        """For how long a registered agent was not heard, in this life."""
+        runtime = self.runtimes.get(node_id)
+        return self._clock.monotonic_s() - (runtime.last_seen_s if runtime is not None else self._started_s)
+
+    def kept_by_another(self, node_id: NodeId, kubernetes_name: str) -> str:
+        """Why a Kubernetes node is not this agent's: another registered first, and was heard lately; empty: it is.
+
+        Raises:
+            Unavailable: it was not heard in this life, and has some time to come.
+        """
+        first = self._state.node_index.speaker(kubernetes_name)
+        if first is None or first.id == node_id or self.silent_s(first.id) >= KEPT_S:
+            return ""
+        reason, runtime = another(kubernetes_name, first.id), self.runtimes.get(first.id)
+        if runtime is None:
+            raise Unavailable(f"{reason}, and has {KEPT_S:g} s from the start to come back")
+        if runtime.is_closed:
+            return ""
+        self._facts.note_rival(kubernetes_name, node_id, reason)
+        return reason
+
+    def others_of(self, node_id: NodeId, kubernetes_name: str) -> list[NodeId]:
+        """Other agents of the Kubernetes node: registered, or of the same host and with an order to lend less."""
+        rows, agents = self._state.nodes, self._state.node_index.agents_of(kubernetes_name)
+        limited = (rows[other] for other in self._state.node_index.on_host(node_id.host))
+        there = [row for row in limited if row.lent_limit is not None and row.kubernetes_node_name == kubernetes_name]
+        return [other for other in dict.fromkeys([*agents, *(row.id for row in there)]) if other != node_id]
+
+    def registered(self, node_id: NodeId, capability: Resource, peer: tuple[str, int], *, can_measure: bool) -> None:
         """It was told its capability."""
         before = self.runtimes.get(node_id)
         runtime = self.runtimes[node_id] = NodeRuntime(
             last_seen_s=self._clock.monotonic_s(),
             last_seen_ms=self._clock.now_ms(),
+            peer=peer,
             can_measure=can_measure,
             listed_s=before.listed_s if before is not None else {},
         )
         runtime.told.knows(Topic.CAPABILITY, capability)
+        self._facts.note_rival(self._state.nodes[node_id].kubernetes_node_name, node_id, "")
         for topic, nothing in ((Topic.RANKS, ()), (Topic.ALLOCATABLE, None)):
             runtime.told.knows(topic, nothing)
 

@@ -68,14 +68,14 @@ class NodeFacts:
     """Every name by which somebody may mean it.  ``Topology``."""
     ever: Mapping[PoolName, PoolLent] = field(default_factory=dict)
     """What it published for each pool, and the most that it ever did.  ``Lending``."""
+    rival: tuple[NodeId, str] | None = None
+    """The agent whose registration was refused last, as the node has another, and why."""
     said: Said | None = None
     was_heard: bool = False
     """Its agent has reported in this life."""
     declared: Declared | None = None
-    ordered: Lent | None = None
-    """The most that an administrator leaves it, until what is held there fits."""
     fits_since_s: float | None = None
-    """Since when it does.  ``TakingBack``."""
+    """Since when what is used there fits the limit that an administrator gave.  ``TakingBack``."""
     cpu_victims_s: Sequence[float] = ()
     """When notices for cores alone were given.  ``TakingBack``."""
     written: Written | None = None
@@ -97,11 +97,17 @@ class Facts:
         self._nodes: dict[str, NodeFacts] = {}
         self._followers: dict[Change, list[Follower]] = {change: [] for change in Change}
         self.terms = Terms()
-        self.refused: dict[NodeId, str] = {}
-        """Agents whose reports do not count, and why."""
+        self._refused: dict[NodeId, str] = {}
         self.cordoned: set[str] = set()
         """Empty before the first listing: until then nobody leaves for a cordon."""
+        self.are_listed = False
         self.put_backs = 0
+
+    @property
+    def refused(self) -> dict[NodeId, str]:
+        """Agents whose reports or registrations do not count, and why."""
+        rivals = (facts.rival for facts in self._nodes.values() if facts.rival is not None)
+        return {**self._refused, **dict(rivals)}
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
@@ -161,6 +167,7 @@ class Facts:
             self._drop(name)
         for node in nodes:
             self._take(node)
+        self.are_listed = True
         self._seen([*gone, *(node.name for node in nodes)], is_listing=True)
 
     def node_seen(self, node: NodeObservation) -> None:
@@ -222,7 +229,7 @@ class Facts:
             return
         if policy is None or report.policy_version != policy.version:
             return  # by numbers that do not count any more: it has the new ones with this answer
-        self.refused.pop(node_id, None)
+        self._refused.pop(node_id, None)
         facts, now_s = self.at(proved_name), self._clock.monotonic_s()
         facts.said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
         facts.was_heard = True
@@ -255,19 +262,20 @@ class Facts:
         if self.terms.measures is None or node_id not in self._state.nodes:
             return
         reason = self._state.node_index.may_not_speak(node_id, proved_name) or reason
-        if self.refused.get(node_id) != reason:
+        if self._refused.get(node_id) != reason:
             log.warning("capacity report refused", node_id=str(node_id), reason=reason)
-        self.refused[node_id] = reason
+        self._refused[node_id] = reason
 
-    def order(self, name: str, most: Lent | None) -> None:
-        """A node lends no more than that from now on; None: what its agent reports."""
-        facts = self.at(name)
-        facts.ordered, facts.fits_since_s = most, None
-        self.tell(Change.TOLD, (name,))
+    def note_rival(self, name: str, node_id: NodeId, reason: str) -> None:
+        """An agent was refused, as the node has another; no reason: it registered."""
+        if reason and self.terms.measures is not None:
+            self.at(name).rival = (node_id, reason)
+        elif (facts := self._nodes.get(name)) is not None and facts.rival is not None and facts.rival[0] == node_id:
+            facts.rival = None
 
     def left(self, node_id: NodeId) -> None:
         """An agent that has left, or is given up."""
-        self.refused.pop(node_id, None)
+        self._refused.pop(node_id, None)
         row = self._state.nodes.get(node_id)
         facts = self._nodes.get(row.kubernetes_node_name) if row is not None else None
         if facts is not None and facts.said is not None and facts.said.node_id == node_id:

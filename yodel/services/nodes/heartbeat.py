@@ -49,6 +49,8 @@ class Heartbeat:
     health_report: str = ""
     containers: Sequence[ContainerReport] = ()
     load: NodeLoad | None = None
+    peer: tuple[str, int] = ("", 0)
+    """The other end of its connection."""
     proved_name: str = ""
     """The node that the token of the connection names; empty: it has none."""
     capacity: CapacityReport | None = None
@@ -133,7 +135,7 @@ class Heartbeats:
             return turned_away
         assert runtime is not None
         assert node is not None
-        runtime.heard(self._clock, beat.load)
+        runtime.heard(self._clock, beat.peer, beat.load)
         runtime.told.knows(Topic.POLICY, beat.policy_version)
         if beat.capacity is not None:
             self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
@@ -151,6 +153,12 @@ class Heartbeats:
         if shuffle_reports.has_news(self._engine.state, node.id, beat.shuffle):
             return None
         return self._answer(runtime, node, beat)
+
+    def closed(self, node_id: NodeId, peer: tuple[str, int]) -> None:
+        """A connection of the agent is over."""
+        runtime = self._agents.runtimes.get(node_id)
+        if runtime is not None:
+            runtime.closed(peer)
 
     async def slow(self, beat: Heartbeat) -> HeartbeatAnswer:
         """A heartbeat that brings news."""

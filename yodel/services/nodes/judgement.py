@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from yodel.domain.colocation.node import CapacityState, Intake, Offer, Said, Situation, state_of
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published import Published
@@ -56,11 +57,12 @@ class Terms:
 class Basis:
     """What a node is judged by.  ``held``: what its pods ask for, thousandths by resource name, None before they were
     listed; ``is_usable``: containers may be placed on its agent; ``may_report_yet``: its agent has not reported since
-    the start, and it is too early to count on that it will not; ``before``: what it offered at the last judgement."""
+    the start, and it is too early to count on that it will not; ``limit``: by an administrator; ``before``: what it
+    offered at the last judgement."""
 
     published: Published
     said: Said | None
-    ordered: Lent | None
+    limit: LentLimit | None
     is_short: bool
     is_usable: bool
     may_report_yet: bool
@@ -136,7 +138,8 @@ def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
     amounts, silence = published.amounts, silence_of(said, now_s)
     short = Intake.CLOSED if basis.is_short else Intake.OPEN
     if not amounts and measures is None:
-        is_left = not terms.names and published.is_marked  # an annotation that names nothing any more
+        # An annotation that names nothing any more, or what is the other's now.
+        is_left = published.is_marked and (published.has_yielded or not terms.names)
         found = publication(None, {}, None, ()) if is_left else None
         return Judgement(publication=found, intake=short, silence=silence)
     if held is None:
@@ -171,8 +174,9 @@ def _lending(basis: Basis, said: Said, silence: Silence) -> Lending:
         cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
         memory_mib=memory.amount if memory is not None else before.memory_mib,
     )
-    node = basis.published.observed
-    return lend(reported, size_of(node.capacity), basis.before, silence, basis.ordered, size_of(node.allocatable))
+    node, limit = basis.published.observed, basis.limit
+    most = Lent(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
+    return lend(reported, size_of(node.capacity), basis.before, silence, most, size_of(node.allocatable))
 
 
 def _changes(published: Published, wanted: Publication | None) -> dict[str, int | None] | None:

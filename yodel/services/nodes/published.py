@@ -2,7 +2,8 @@
 
 Another engine is used, not fought.  Names that are there before the first write and are not ours are left alone.  A
 value that somebody put in the place of ours is put back at most ``PUT_BACKS_MAX`` times in ``PUT_BACKS_WITHIN_S``; then
-the node is the other's, until what is to be published is said anew.
+the node is the other's, with all names and for later lives too: our annotation goes.  It is ours again when what is to
+be published is said anew, or an administrator claims it.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ class Published:
         """Something else is to be published: whoever writes there is looked at again."""
         self.has_yielded, self.put_back_s = False, []
         self.other = self._other(names)
+
+    def claim(self, names: Collection[str]) -> None:
+        """Publish there again, whoever wrote these names: what is there counts as if it had been written by us."""
+        self.begin_anew(())
+        self._written = {name: found for name in names if (found := self.present(name)) is not None}
+        self._written_version = ""
 
     @property
     def _is_ahead(self) -> bool:

@@ -194,13 +194,13 @@ class Publisher:
     # --- judging ---------------------------------------------------------------------------------------------------
 
     def _judge(self, facts: NodeFacts, published: Published) -> None:
-        now_s = self._clock.monotonic_s()
+        now_s, row = self._clock.monotonic_s(), self._state.node_index.speaker(facts.name)
         basis = Basis(
             published=published,
             said=facts.said,
-            ordered=facts.ordered,
+            limit=row.lent_limit if row is not None else None,
             is_short=facts.declared is not None,
-            is_usable=self._state.node_index.of_kubernetes(facts.name) is not None,
+            is_usable=row is not None and row.is_usable,
             may_report_yet=not facts.was_heard and not self._has_waited,
             held=self._held_on(facts.name),
             before=facts.judgement.lent,

@@ -15,6 +15,7 @@ from yodel.domain.events import (
     NodeCapabilityOrdered,
     NodeDecommissioned,
     NodeExpired,
+    NodeLendingLimited,
     NodePlaced,
     NodeRegistered,
     NodeUnregistered,
@@ -43,8 +44,12 @@ class NodeRegistration:
     containers: Sequence[ContainerReport] = ()
     proved_name: str = ""
     """The node that the token of the connection names; empty: it has none, as no secret is shared."""
+    peer: tuple[str, int] = ("", 0)
+    """The other end of its connection."""
     can_measure: bool = False
     """It understands a policy; a genuine NodeManager does not."""
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client it can prepare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,7 @@ class Registration:
 
         Raises:
             InvalidValue: a node with less than nothing.
+            Unavailable: its node had another agent before this life, which has some time to come back.
         """
         capability = registration.capability
         if capability.memory_mib < 0 or capability.vcores < 0:
@@ -80,12 +86,18 @@ class Registration:
         if reason := self._is_anothers(registration):
             log.warning("registration refused", node_id=str(registration.node_id), reason=reason)
             return Registered(refusal=disallowed(registration.node_id, reason))
+        if reason := self._agents.kept_by_another(registration.node_id, registration.kubernetes_node_name):
+            log.warning("registration refused", node_id=str(registration.node_id), reason=reason)
+            return Registered(refusal=disallowed(registration.node_id, reason))
         if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
             return await self._refuse(registration)
+
+        others = self._agents.others_of(registration.node_id, registration.kubernetes_node_name)
 
         def work(tx: Transaction) -> None:
             if not tx.has(registration.node_id):
                 tx.put(Node(id=registration.node_id))
+            _take_over(tx, registration.node_id, others)
             if self._agents.is_for_another(registration.node_id, registration.proved_name):
                 tx.tell(registration.node_id, NodeExpired(tx.now_ms))  # what ran there was on the other node
             event = NodeRegistered(
@@ -94,6 +106,7 @@ class Registration:
                 registration.kubernetes_node_name,
                 registration.version,
                 tx.now_ms,
+                registration.shuffle_clients,
             )
             tx.tell(registration.node_id, event)
             self._place(tx, registration.node_id, registration.kubernetes_node_name)
@@ -105,8 +118,12 @@ class Registration:
         # Once more: while this was written, a change of the labels found no row to be told to.
         if (place := self._place_of(registration.kubernetes_node_name)) is not None:
             self._engine.tell_later(registration.node_id, place)
+        for other in others:
+            self._agents.give_up(other)
         effective = self._engine.state.nodes[registration.node_id].capability
-        self._agents.registered(registration.node_id, effective, can_measure=registration.can_measure)
+        self._agents.registered(
+            registration.node_id, effective, registration.peer, can_measure=registration.can_measure
+        )
         await self._reports.take(registration.node_id, registration.containers)
         self._agents.clean_up_strangers(registration.node_id, registration.containers)
         log.info("node registered", node_id=str(registration.node_id), capability=str(effective))
@@ -159,3 +176,13 @@ class Registration:
         text = f"Disallowed NodeManager from  {node_id.host}, Sending SHUTDOWN signal to the NodeManager."
         log.info("node refused", node_id=str(node_id))
         return Registered(refusal=text)
+
+
+def _take_over(tx: Transaction, node_id: NodeId, others: Sequence[NodeId]) -> None:
+    """The Kubernetes node is this agent's from now on: with an order to lend less, without what ran behind others."""
+    for other in others:
+        if (limit := tx.node(other).lent_limit) is not None:
+            tx.tell(other, NodeLendingLimited(None))
+            tx.tell(node_id, NodeLendingLimited(limit))
+        if tx.node(other).is_registered:
+            tx.tell(other, NodeExpired(tx.now_ms))

@@ -6,8 +6,8 @@ unnecessary again is withdrawn.  It goes on with preemption off and where quotas
 services come first.  ``publishing`` keeps what is new away until it fits.
 
 An administrator may leave a node less than its agent reports (``evict``), until what is held there fits and a minute
-after that.  Once lending is switched off he may end all that still runs on lent capacity; not before, for what ends
-would start again.
+after that; its row says so, so that a ResourceManager that starts again goes on.  Once lending is switched off he may
+end all that still runs on lent capacity; not before, for what ends would start again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ from yodel.domain.colocation.taking_back import (
     victims,
 )
 from yodel.domain.container import Container
+from yodel.domain.events import NodeLendingLimited
 from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.queues.pools import NATIVE
 from yodel.errors import AccessDenied, Refused, Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.access.rights import Rights
-from yodel.services.nodes.facts import Facts, NodeFacts
+from yodel.services.nodes.facts import Change, Facts, NodeFacts
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.preempting import preempt, tell_masters
@@ -115,7 +117,7 @@ class TakingBack:
         now_s, state = self._clock.monotonic_s(), self._engine.state
         self._holdings.begin_anew()
         self._tell_of_emergencies()
-        self._end_orders()
+        self._end_limits()
         before = state.notices.of_teller(Teller.LOANS)
         notices: dict[ContainerId, Notice] = {}
         due: list[ContainerId] = []
@@ -167,7 +169,7 @@ class TakingBack:
         fresh = victims(rest, short, CPU_VICTIMS_MAX - len(lately))
         node.cpu_victims_s = [*lately, *(now_s for _ in for_cores_alone(fresh, short))]
         notices = {one.id: before[one.id] for one in kept}
-        why = _why(node, held, lent)
+        why = _why(name, held, lent, is_limited=row.lent_limit is not None)
         for one in fresh:
             notices[one.id] = Notice(
                 node_id=row.id,
@@ -223,10 +225,52 @@ class TakingBack:
             raise Refused(f"Node {node_id} lends no capacity: there is nothing to reclaim")
         found = self._eviction(name, node.judgement.lent, node_id, left)
         if not is_dry_run:
+            limit = LentLimit(cpu_milli=left.cpu_milli, memory_mib=left.memory_mib)
+            await self._limit(node_id, limit)
             log.info("lent capacity of node limited", user=user, node=name, **left.by_type, victims=len(found.victims))
-            self._facts.order(name, left)
             await self.look()
         return found
+
+    async def withdraw(self, user: str, node_id: NodeId) -> None:
+        """A node lends what its agent reports again.
+
+        Raises:
+            AccessDenied: the user is no administrator.
+            Refused: the node was not limited.
+            Unavailable: it may have been.
+        """
+        self._require_admin(user, "nothing is withdrawn")
+        row = self._engine.state.nodes.get(node_id)
+        if row is None or row.lent_limit is None:
+            raise Refused(f"Node {node_id} has no eviction in progress: there is nothing to withdraw")
+        await self._limit(node_id, None)
+        log.info("lent capacity of node no longer limited", user=user, node=row.kubernetes_node_name)
+
+    async def publish_again(self, user: str, node_id: NodeId) -> str:
+        """Publish on a node that is left to another program; return its name in Kubernetes.
+
+        Raises:
+            AccessDenied: the user is no administrator.
+            Refused: colocation is off, or nobody else publishes there.
+        """
+        self._require_admin(user, "nothing is published")
+        names, row = self._facts.terms.names, self._engine.state.nodes.get(node_id)
+        name = row.kubernetes_node_name if row is not None else ""
+        facts = self._facts.of(name)
+        if not names:
+            raise Refused("Colocation is off: nothing is published on any node")
+        if facts is None or facts.published is None or not facts.published.other:
+            raise Refused(f"Node {node_id} is not left to another program: its lent capacity is published already")
+        log.info("published again", user=user, node=name, other=facts.published.other)
+        facts.published.claim(names)
+        self._facts.tell(Change.TOLD, (name,))
+        return name
+
+    async def _limit(self, node_id: NodeId, limit: LentLimit | None) -> None:
+        await self._engine.do(lambda tx: tx.tell(node_id, NodeLendingLimited(limit)))
+        name = self._engine.state.nodes[node_id].kubernetes_node_name
+        self._facts.at(name).fits_since_s = None
+        self._facts.tell(Change.TOLD, (name,))
 
     def _eviction(self, name: str, offered: Lent, node_id: NodeId, left: Lent) -> Eviction:
         lent = {kind: min(amount, left.by_type[kind]) for kind, amount in offered.by_type.items()}
@@ -249,17 +293,26 @@ class TakingBack:
             fits=not deficit(held, lent, chosen),
         )
 
-    def _end_orders(self) -> None:
-        """A while after what is held fits."""
+    def _end_limits(self) -> None:
+        """A while after what is used fits; at once where colocation is off, or the Kubernetes node is gone."""
         now_s = self._clock.monotonic_s()
-        for node in [facts for facts in self._facts.all() if facts.ordered is not None]:
-            found = node.judgement.publication
-            if found is not None and found.is_closed:
-                node.fits_since_s = None
-            elif node.fits_since_s is None:
-                node.fits_since_s = now_s
-            elif (now_s - node.fits_since_s) * 1000 >= COOL_DOWN_MS:
-                self._facts.order(node.name, None)
+        for row in [row for row in self._engine.state.nodes.values() if row.lent_limit is not None]:
+            node = self._facts.of(row.kubernetes_node_name)
+            if self._is_over(node, now_s):
+                log.info("lent capacity of node no longer limited", node=row.kubernetes_node_name)
+                self._engine.tell_later(row.id, NodeLendingLimited(None))
+
+    def _is_over(self, node: NodeFacts | None, now_s: float) -> bool:
+        if not self._facts.terms.colocation.is_on:
+            return True
+        if node is None or node.published is None:
+            return self._facts.are_listed
+        found = node.judgement.publication
+        if found is None or node.judgement.lent is None or found.is_closed:
+            node.fits_since_s = None
+        elif node.fits_since_s is None:
+            node.fits_since_s = now_s
+        return node.fits_since_s is not None and (now_s - node.fits_since_s) * 1000 >= COOL_DOWN_MS
 
     async def end_containers(self, user: str) -> int:
         """End what runs on names that are left of a loan; how many that were.
@@ -309,10 +362,10 @@ def _end_some(tx: Transaction, some: Sequence[tuple[ContainerId, str]]) -> int:
     return sum(preempt(tx, container_id, why) for container_id, why in some)
 
 
-def _why(node: NodeFacts, held: Amounts, lent: Amounts) -> str:
+def _why(name: str, held: Amounts, lent: Amounts, *, is_limited: bool) -> str:
     cpu = f"{lent[CPU_MILLI] / 1000:g} of the {held[CPU_MILLI] / 1000:g} cores"
     memory = f"{lent[MEMORY_MIB]} of the {held[MEMORY_MIB]} MiB of memory"
     texts = {CPU_MILLI: cpu, MEMORY_MIB: memory}
     short = [texts[kind] for kind in RESOURCES if held[kind] > lent[kind]]
-    ordered = " (ordered by an administrator)" if node.ordered is not None else ""
-    return f"{node.name} offers {' and '.join(short)} in use by batch{ordered}"
+    ordered = " (ordered by an administrator)" if is_limited else ""
+    return f"{name} offers {' and '.join(short)} in use by batch{ordered}"

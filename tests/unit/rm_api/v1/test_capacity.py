@@ -62,7 +62,8 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
             left = step["after"]
         assert left == one["wanted"]
     # 16,000 less 40 % of them, less 500 outside of pods, less 3,000 of online pods; down to a multiple of 100.
-    assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["held"]) == (CPU, 6_100, 5_000, 0)
+    assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["requested"]) == (CPU, 6_100, 5_000, 0)
+    assert cpu["held"] == cpu["requested"]
     # 16,384 MiB less 35 % (rounded up), 500 and 4,000; down to a multiple of 64 MiB; published in bytes.
     assert [cpu["unit"], memory["unit"]] == ["m", "bytes"]
     assert {step["unit"] for step in memory["steps"][:-2]} == {"Mi"}

@@ -11,7 +11,6 @@ from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, read_index
 from nm_plugin.logs.jobs import Expire, Publish, Settle
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps
-from nm_plugin.logs.uploading.local_logs import Chooser
 from tests.support.bytes_file import BytesFile
 
 APPLICATION, CONTAINER, NODE = "application_1_0001", "container_1_0001_01_000002", "host_1"
@@ -42,7 +41,7 @@ def job(tmp_path: Path) -> Publish:
 
 
 def publish(tmp_path: Path, job: Publish) -> steps.Published:
-    return steps.publish(REMOTE, str(tmp_path / "remote"), job, Chooser("", ""), lambda count: None)
+    return steps.publish(REMOTE, str(tmp_path / "remote"), job, lambda count: None)
 
 
 def names(tmp_path: Path) -> list[str]:
