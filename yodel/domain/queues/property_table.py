@@ -118,10 +118,11 @@ def _factor(name: str, text: str) -> float:
 
 def _largest(name: str, text: str) -> dict[str, int]:
     found: dict[str, int] = {}
-    for part in text.strip().strip("[]").split(","):
+    inner = text.strip().strip("[]")
+    for part in inner.split(",") if inner else ():
         kind, _, amount = (piece.strip() for piece in part.partition("="))
         if kind not in _LARGEST_FIELDS or not plain(amount).isdecimal() or not 0 < int(amount) <= INTEGER_MAX:
-            raise refused(name, text.strip().strip("[]"), "memory-mb=MIB,vcores=NUMBER")
+            raise refused(name, inner, "memory-mb=MIB,vcores=NUMBER")
         found[_LARGEST_FIELDS[kind]] = int(amount)
     return found
 
