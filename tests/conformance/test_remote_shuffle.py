@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pwd
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -144,6 +145,29 @@ def test_job_of_a_queue_that_says_nothing_has_none(shuffling: Cluster, shared_di
         assert job.is_right()
     assert job.report()["settings"] == {}
     assert shown(shuffling, job.application_id)["attempt_list"][0]["shuffle"] is None
+
+
+def test_what_its_agent_did_is_known_when_both_were_replaced(shuffling: Cluster, shared_dir: pathlib.Path) -> None:
+    def status() -> str:
+        try:
+            found = shown(shuffling, job.application_id)["attempt_list"][0]["shuffle"]["status"]
+        except OSError:
+            return "nobody answers"
+        return str(found)
+
+    with HeldShuffle(Spark("4.x", shuffling), shared_dir, "lent") as job:
+        job.mapped()
+        assert status() == "ADDED", "while it runs"
+        for role in ("rm", *(node["name"] for node in shuffling.ready.nodes)):
+            killed = shuffling.ready.pids[role]
+            os.kill(killed, signal.SIGKILL)
+            wait_for(f"another {role}", lambda role=role, killed=killed: shuffling.ready.pids[role] != killed)
+            wait_for(f"what {role} knows", lambda: status() == "ADDED")
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+    assert status() == "ADDED"
 
 
 def test_conflict_fails_the_application_before_its_master_starts(shuffling: Cluster, shared_dir: pathlib.Path) -> None:
