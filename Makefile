@@ -6,7 +6,7 @@ SHELL := bash
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv/bin
 PYTEST := $(VENV)/pytest
-# What is in which run is said in tests/runs/parts.toml.
+# Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
 .PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
@@ -65,7 +65,7 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
 
-colocation-short: setup ## a service beside batch work on one node of a cluster that is up: what is written, what it feels (four minutes)
+colocation-short: setup ## a service next to batch work on one node of a running cluster: what is written, how its latency changes (four minutes)
 	$(PYTEST) -s tests/e2e/test_colocated_service.py
 
 remote-shuffle: setup ## a Spark join and sort through real servers, a node killed in the middle, no map run again: CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port SIZE=200 (MB)
@@ -75,14 +75,14 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
-mutants: setup ## small faults put into the code, one at a time: says which the tests do not find (ten minutes)
-	@$(VENV)/python -m tests.mutants $(ONLY)
+mutants: setup ## small faults put into the code, one at a time, that tests have to find: what is kept, then changes since the last release (SINCE=commit: changes since then alone, 20 minutes at most)
+	@$(VENV)/python -m tests.mutants $(if $(SINCE),--since "$(SINCE)") $(ONLY)
 
 soak: setup ## a job of a million containers, and twice a thousand of the greatest submissions: what stays (hours)
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
 	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
 
-attacks: setup ## attacks beside legitimate neighbours: held or works, and what these waited (ON=--rig: on make cluster's)
+attacks: setup ## attacks next to legitimate users: repelled or not, and how long these users waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)
 
 simulate: setup ## storms of faults on simulated clusters until one breaks a law; SECONDS=600 ends them, a seed that found something is kept
@@ -111,7 +111,7 @@ demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and 
 	@scripts/spark-venv 4.x >/dev/null
 	@KEEP="$(KEEP)" DIR="$(DIR)" $(VENV)/python scripts/demo.py
 
-lock: setup ## requirements.lock anew from pyproject.toml: exact versions with hashes, no registry named
+lock: setup ## rewrite requirements.lock from pyproject.toml: exact versions with hashes, no registry named
 	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \
 	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
 

@@ -121,7 +121,7 @@ class Bench:
                 answer = await call(self._protocol, "nodeHeartbeat", self.agents[number].caller, request)
                 self.agents[number].response_id = answer.response_id
                 answer.SerializeToString()
-            await self.world.rm.publishing.round()
+            await self.world.rm.publisher.round()
             self.spent_s += time.thread_time() - begin_s
             self._tell()
             self.world.clock.advance(0.1)
@@ -135,7 +135,7 @@ class Bench:
             amounts = {name: int(value) for name, value in node.capacity.items() if name not in ("cpu", "memory")}
             begin_s = time.thread_time()
             json.dumps(patch_of(amounts))
-            self.world.rm.node_sinks.node_seen(decode_node(body))
+            self.world.rm.facts.node_seen(decode_node(body))
             self.spent_s += time.thread_time() - begin_s
 
 
@@ -162,7 +162,13 @@ async def prepared(world: World, count: int, swing: float) -> Bench:
     rm.use_colocation(colocation)
     agents = [Agent(number, count, swing, colocation.policy) for number in range(count)]
     protocol = TrackerProtocol(
-        rm.nodes, rm.tokens, 1000, "bench", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        1000,
+        "bench",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     ).protocol()
     machine = {"cpu": str(CORES), "memory": f"{GIB}Gi"}
     for agent in agents:

@@ -58,7 +58,7 @@ UID_MAX = 2**32 - 2
 
 
 class SparkShuffle(BaseModel):
-    """Spark's shuffle service beside the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
+    """Spark's shuffle service, a process next to the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, extra="forbid")
 
@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     http_port: int = Field(default=8042, ge=0, le=65535)
     """Port for logs and REST; 0: any free port."""
     rpc: AgentRpcSettings = Field(default_factory=AgentRpcSettings)
-    """What callers may send and hold on the RPC port: table `[rpc]` below."""
+    """Limits of callers on the RPC port: table `[rpc]` below."""
     probe_port: int | None = Field(default=None, ge=0, le=65535)
     """Extra HTTP port that serves only /health/live and /health/ready, for Kubernetes' probes. Unset: none."""
     resource_tracker_host: str = "127.0.0.1"
@@ -133,8 +133,8 @@ class Settings(BaseSettings):
     cgroup_root: str = "/"
     """The kubelet's option `--cgroup-root` on this node."""
     cgroup_writable: str = ""
-    """Where the kubelet's best-effort group may be written, to bound batch pods: laid out as `cgroup_mount`, but only
-    that group has to be there. Empty: nothing is bounded."""
+    """Where the kubelet's best-effort cgroup is mounted writable, to limit batch pods: laid out as `cgroup_mount`, but
+    only that cgroup is needed. Empty: batch pods are not limited."""
     colocation_most_milli: int | None = Field(default=None, ge=0)
     """Most CPU that this node lends, in thousandths of a core, for several nodes on one machine. Unset: what the policy
     allows."""
@@ -148,7 +148,7 @@ class Settings(BaseSettings):
     handover_dir: Path = Path("/var/lib/yodel/handover")
     """Directory through which a pod is handed the script it runs. The ResourceManager's setting must be the same."""
     state_dir: Path = Path("/var/lib/yodel/state")
-    """Directory in which the agent keeps what it must remember over a restart."""
+    """Directory in which the agent keeps its state across restarts."""
 
     user_mode: Literal["os", "single"] = Field(default_factory=lambda: "os" if os.geteuid() == 0 else "single")
     """`os`: containers run with the submitting user's uid. `single`: everything runs as the agent's user."""
@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     http_static_user: str = "dr.who"
     """Name of callers over HTTP who give none (hadoop.http.staticuser.user)."""
     web_authentication: Literal["simple", "kerberos"] = "simple"
-    """Authentication of callers over HTTP (hadoop.http.authentication.type). With `kerberos` nobody is let in so far:
+    """Authentication of callers over HTTP (hadoop.http.authentication.type). `kerberos` lets nobody in so far:
     tickets are not checked yet."""
     web_anonymous_allowed: bool = True
     """Accept callers who give no name (hadoop.http.authentication.simple.anonymous.allowed)."""
@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     """A disk with less free space than this is not used (….min-free-space-per-disk-mb)."""
 
     health_script_path: Path | None = None
-    """Script that tells whether the node is healthy (yarn.nodemanager.health-checker.script.path)."""
+    """Script that checks whether the node is healthy (yarn.nodemanager.health-checker.script.path)."""
     health_script_args: tuple[str, ...] = ()
     """Its arguments (….health-checker.script.opts)."""
     health_script_interval_s: float = Field(default=600.0, gt=0)

@@ -1,8 +1,9 @@
-"""Writes the tables of docs/coming-from-yarn.md from what the code reads and refuses.
+"""Writes the tables of docs/coming-from-yarn.md from what the code reads and refuses, and those of other pages that say
+what properties of the scheduler do.
 
     .venv/bin/python scripts/coming_from_yarn.py
 
-A test fails when the page is older than the code.
+A test fails when a page is older than the code.
 """
 
 from __future__ import annotations
@@ -17,15 +18,26 @@ import nm_plugin.settings
 import nm_plugin.web.hadoop_properties
 import yodel.settings.hadoop_properties
 import yodel.settings.rm
-from yodel.domain.queues import importing
-from yodel.domain.queues.limit_properties import APPLICATIONS, PARALLEL
-from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
-from yodel.domain.queues.properties import ALL_AS_IT_IS, AS_IT_IS, LEGACY_MODE, MAXIMUM_AM_SHARE, QUEUE_PROPERTIES
+from yodel.domain.colocation.properties import PREFIX as COLOCATION
+from yodel.domain.colocation.properties import ROWS as OF_COLOCATION
+from yodel.domain.property_row import Effect, Mark, PropertyRow, Scope
+from yodel.domain.queues.property_table import OF_QUEUES, OF_SCHEDULER, OF_WINDOWS, TABLE
 from yodel.domain.queues.removal import MARK
-from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.shuffle.words import ROWS as OF_SHUFFLE
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "coming-from-yarn.md"
-BEGIN = "<!-- written by scripts/coming_from_yarn.py -->"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "coming-from-yarn.md"
+BEGIN, END = "<!-- written by scripts/coming_from_yarn.py -->", "<!-- end of properties -->"
+OF_PAGES: Mapping[str, tuple[tuple[str, str, tuple[PropertyRow, ...]], ...]] = {
+    "queues.md": (
+        ("Property of a queue", "", OF_QUEUES),
+        ("Property of the whole scheduler", "", OF_SCHEDULER),
+        ("Property of a window", "window.NAME.", OF_WINDOWS),
+    ),
+    "colocation.md": ((f"Property, below `{COLOCATION}`", COLOCATION, OF_COLOCATION),),
+    "remote-shuffle.md": (("Property", "", OF_SHUFFLE),),
+}
+"""By page: the head of a table, what names in it begin with, and its rows."""
 NO_COUNTERPART: Mapping[str, str] = {
     "yarn.resourcemanager.ha.*": "run two or more replicas; clients use the address of one Service",
     "yarn.resourcemanager.zk-*, yarn.resourcemanager.store.class": "state is in PostgreSQL or SQLite: `store_url`",
@@ -99,33 +111,57 @@ def _settings_of(values: Mapping[str, Callable[[Any], Any]], settings: Any) -> d
     return found
 
 
+def render_properties(page: str) -> str:
+    """Return a page with what properties do in its tables; the rest stays as it is."""
+    first, *rest = (DOCS / page).read_text().split(BEGIN)
+    made = [first]
+    for part, (title, start, rows) in zip(rest, OF_PAGES[page], strict=True):
+        cells = ((f"`{row.name.removeprefix(start)}`", _default(row), _whose(row) + row.why) for row in rows)
+        table = "\n".join(_table((title, "Default", "What it does"), cells))
+        made.append(f"\n{table}\n{END}{part.partition(END)[2]}")
+    return BEGIN.join(made)
+
+
 def _queues() -> str:
-    kept = [(name, "taken over") for name in {*QUEUE_PROPERTIES, "user-settings.USER.weight"} - {MARK}]
-    kept += [(name, f"accepted as `{next(iter(values))}` only") for name, values in AS_IT_IS.items()]
-    missing = [
-        (name, f"refused: {what}") for name, what in importing._MISSING_OF_QUEUES.items() if name not in AS_IT_IS
-    ]
-    left = [(name, f"ignored: {why}") for name, why in importing._IGNORED_OF_QUEUES.items()]
-    whole = (*MAPPING_PROPERTIES, MAXIMUM_AM_SHARE, LEGACY_MODE, PARALLEL, APPLICATIONS)
-    all_kept = [(name.removeprefix(PREFIX), "taken over") for name in whole]
-    all_kept += [(name, f"accepted as `{next(iter(values))}` only") for name, values in ALL_AS_IT_IS.items()]
-    all_kept += [(name, f"becomes `{own}` of each leaf queue") for name, own in importing._LEAF_DEFAULTS.items()]
-    all_left = [(name, f"left out: {why}") for name, why in importing._LEFT_OUT.items()]
-    all_missing = [(name, f"refused: {what}") for name, what in importing._MISSING.items()]
-    head = ("Property", "What `yodel queue import` does")
+    head = ("Property", "Hadoop's default", "What `yodel queue import` does")
+    of_yodel = (Scope.WINDOW, Scope.SHUFFLE)
+    own = [row for row in TABLE if row.scope.is_of_queue and row.scope not in of_yodel and row.name != MARK]
     return "\n".join(
         (
             "## capacity-scheduler.xml",
             "Properties of one queue, after `yarn.scheduler.capacity.PATH.`. A dot at the end stands for every",
             "name that begins with it.",
             "",
-            *_table(head, ((f"`{name}`", what) for name, what in sorted([*kept, *missing, *left]))),
+            *_table(head, sorted(map(_imported, own))),
             "",
             "Properties of the whole scheduler, after `yarn.scheduler.capacity.`:",
             "",
-            *_table(head, ((f"`{name}`", what) for name, what in sorted([*all_kept, *all_left, *all_missing]))),
+            *_table(head, sorted(_imported(row) for row in TABLE if row.scope in (Scope.SCHEDULER, Scope.MAPPING))),
         )
     )
+
+
+def _imported(row: PropertyRow) -> tuple[str, str, str]:
+    what = {
+        Effect.KEPT: "taken over",
+        Effect.FIXED: f"accepted as `{row.accepts}` only",
+        Effect.OF_LEAVES: f"becomes `{row.why}` of each leaf queue",
+        Effect.LEFT_OUT: f"left out: {row.why}",
+        Effect.IGNORED: f"ignored: {row.why}",
+        Effect.MISSING: f"refused: {row.why}",
+    }
+    return f"`{row.name}`", _default(row), _whose(row) + what[row.effect]
+
+
+def _default(row: PropertyRow) -> str:
+    text = "nobody: a space" if row.default.isspace() else f"`{row.default}`" if row.default else ""
+    if Mark.INHERITED in row.marks:
+        return f"as the queue above{'; of root ' if text else ''}{text}"
+    return text
+
+
+def _whose(row: PropertyRow) -> str:
+    return f"{row.scope.value}: " if row.scope in (Scope.LEAF, Scope.PARENT) else ""
 
 
 def _code(names: str) -> str:
@@ -141,3 +177,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 if __name__ == "__main__":
     PAGE.write_text(render())
+    for page in OF_PAGES:
+        (DOCS / page).write_text(render_properties(page))

@@ -181,7 +181,7 @@ def show_colocation(console: Console, directory: pathlib.Path) -> None:
             for process in busy:
                 process.kill()
                 process.wait(STOP_TIMEOUT_S)
-        moments = {"before": before, f"while {len(busy)} processes are busy beside it": during}
+        moments = {"before": before, f"while {len(busy)} processes are busy besides it": during}
         for moment, (cpu_milli, memory_mib) in moments.items():
             console.print(f"  {cpu_milli / 1000:.1f} cores, {memory_mib / 1024:.1f} GiB {moment}")
 
@@ -277,7 +277,7 @@ def where_to_look(ready: dict[str, Any], local: pathlib.Path) -> str:
     kubectl = f"{_shown(VENV / 'tools' / 'kubectl')} --kubeconfig {ready['kubeconfig']}"
     return "\n".join(
         (
-            "The cluster goes on:",
+            "The cluster keeps running:",
             f"  its page    {ready['rest_url']}/cluster",
             f"  its pods    {kubectl} get pods -L yodel.io/role,yodel.io/user",
             f"  its jobs    {_shown(VENV / 'bin' / 'yodel')} app list",

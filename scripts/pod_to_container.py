@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from yodel.services.nodes.agents import LISTED_MAX_S
+from yodel.services.nodes.heartbeat import LISTED_MAX_S
 from yodel.services.pods.reconciler import AGENT_REPORT_WAIT_S
 from yodel.translator import node_events, pod_events, refusals
 
@@ -25,7 +25,7 @@ container), nor towards the failures that Spark and MapReduce allow an executor 
 
 WAITS = f"""### Which ends wait for the node agent
 The node agent usually reports an end before Kubernetes does, and only it has the last lines that the process wrote.
-If the pod has ended and the agent has not reported it for {AGENT_REPORT_WAIT_S:g} s, the container is over and
+If the pod has ended and the agent has not reported it for {AGENT_REPORT_WAIT_S:g} s, the container has ended and
 its capacity is free. Ends marked *waits for its agent* are reported to the ApplicationMaster after the agent's report,
 all others at once. The pod's own status decides
 

@@ -161,9 +161,9 @@ class QueuesInUse(Refused):
 class NoSuchQueue(Refused):
     """A change names a queue that is not there."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(f"Queue {path} not found")
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Queue {name} not found")
 
 
 class StaleVersion(Refused):

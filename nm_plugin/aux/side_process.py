@@ -103,7 +103,7 @@ class SideProcess:
     async def _run_once(self) -> str:
         """Until it ends or has to be ended; why.  Raises OSError."""
         if await self._answers():
-            return f"port {self._program.port} is taken by somebody else"
+            return f"port {self._program.port} is used by another process"
         process = await self._spawn()
         self._trouble = "is starting"
         try:

@@ -33,11 +33,11 @@ from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 
 INTERVAL_MS = 1000
-NOT_MOUNTED = "{} on, and the agent has no best-effort group to write {} to"
-NOT_UNDONE = "{} written in an earlier life, and the agent has no best-effort group any more to undo them in"
+NOT_MOUNTED = "{} on, but the agent has no best-effort cgroup to write {} to"
+NOT_UNDONE = "{} written before the agent restarted, but it has no best-effort cgroup any more in which to remove them"
 
 
-STALE = "the best-effort group was made anew, and the one that is mounted to be written is gone"
+STALE = "the best-effort cgroup was created again, and the mounted one no longer exists"
 UNSEEN_LOOKS = 3
 STALE_LOOKS_MAX = 3
 """A heartbeat tells the problem before the agent ends."""
@@ -188,7 +188,7 @@ class Bounds:
             self._looked = (said, self._record.written.groups)
             problem = problem or (self._record.problem and f"limits: {self._record.problem}")
         if problem and problem != self._problem:
-            self._log.warning("limits_not_held", reason=problem)
+            self._log.warning("limits_not_enforced", reason=problem)
         self._problem = problem
         if self._stale_looks >= STALE_LOOKS_MAX and self._was_current:
             raise StaleMount(STALE)
@@ -227,7 +227,7 @@ class Bounds:
         self._show(groups, [batch.pod_uid for batch in listed])
         if said.is_nothing and record.written.is_nothing:
             self._let_go()
-            self._log.info("limits_undone")
+            self._log.info("limits_removed")
 
     def _show(self, groups: BestEffort, uids: Iterable[str]) -> None:
         own, there = self._pods.values(), groups.pods()
@@ -245,7 +245,7 @@ class Bounds:
         if not unseen:
             return ""
         more = f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
-        return f"limits: {unseen[0]}{more} run without bounds: there is no group of a pod that is named for them"
+        return f"limits: {unseen[0]}{more} run without limits: no pod cgroup was found for them"
 
     def _is_undone(self) -> bool:
         return self._record is not None and self._record.written.is_nothing
@@ -308,7 +308,7 @@ class Bounds:
             try:
                 self._bound(groups, batches[container_id], pod)
             except (OSError, LostReading) as error:
-                self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
+                self._log.info("pod_not_limited", container=str(container_id), reason=str(error))
                 gone.append(container_id)
         for container_id in gone:  # a group that comes in its place is looked for again
             groups.forget(self._pods.pop(container_id).name)
@@ -331,7 +331,7 @@ class Bounds:
                 value = pod.values[knob.file] = Value(str(batch.container_id), knob.file, amount)
             write, read = partial(groups.write, pod.name, knob), partial(groups.read, pod.name, knob)
             if value.hold(amount, now, write, read):
-                self._log.info("limit_put_back", pod=pod.name, file=knob.file, value=amount)
+                self._log.info("limit_restored", pod=pod.name, file=knob.file, value=amount)
 
     @staticmethod
     def _planned(groups: BestEffort, batch: Batch, pod: _Pod, before: Mapping[str, int]) -> dict[str, int]:

@@ -100,11 +100,11 @@ class EmergencyWatch:
         if chosen is None:
             return
         text = f"Container preempted by its node: {self._course.reason}; {_why(chosen, self._ranks)}."
-        self._log.warning("container_ended_in_emergency", container=str(chosen.container_id), reason=text)
+        self._log.warning("container_stopped_in_emergency", container=str(chosen.container_id), reason=text)
         try:
             await self._end(chosen.container_id, ContainerExitStatus.PREEMPTED, text)
         except (YodelError, OSError) as error:  # tried again at the next reading
-            self._log.error("container_not_ended", container=str(chosen.container_id), reason=str(error))
+            self._log.error("container_not_stopped", container=str(chosen.container_id), reason=str(error))
             return
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
@@ -157,7 +157,7 @@ def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate
 
 def _why(chosen: Candidate, ranks: Sequence[ContainerId]) -> str:
     if chosen.over_mib:
-        return f"it uses {chosen.over_mib} MiB more than a container of its size may"
+        return f"it uses {chosen.over_mib} MiB more than its limit"
     if chosen.container_id in ranks:
-        return f"it is number {ranks.index(chosen.container_id) + 1} of {len(ranks)} to go"
+        return f"it is number {ranks.index(chosen.container_id) + 1} of {len(ranks)} in the order of preemption"
     return "it is the newest"

@@ -45,7 +45,7 @@ class RootQuota:
         if self._value is None:
             self._value = Value(ROOT, groups.knobs.quota.file, amount)
         if self._value.hold(amount, found, groups.write_quota, groups.read_quota):
-            self._log.info("quota_put_back", value=amount)
+            self._log.info("quota_restored", value=amount)
 
     def undo(self, groups: BestEffort, record: Record) -> None:
         """It stays in the record until it is undone."""

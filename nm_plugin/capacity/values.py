@@ -93,7 +93,7 @@ class Record:
                 said = {"format": FORMAT, "pods": sorted(written.pods), "quota_milli": written.quota_milli}
                 write_atomically(self._file, said)
         except OSError as error:
-            self.problem = f"what is written is not kept for the agent's next life: {error}"
+            self.problem = f"written limits cannot be saved for a restart of the agent: {error}"
 
 
 def _parse(said: dict[str, Any]) -> Written:

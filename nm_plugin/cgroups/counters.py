@@ -182,5 +182,5 @@ def _processors(path: str, cpus: str) -> int:
         highest = whole(path, last) if dash else lowest
         count += highest - lowest + 1
         if highest < lowest:
-            raise LostReading(f"{path}: {cpus[:40]!r} is no list of processors")
+            raise LostReading(f"{path}: {cpus[:40]!r} is not a list of processors")
     return count

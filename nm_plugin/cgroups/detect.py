@@ -42,7 +42,7 @@ def find_layout(mount: Path, cgroup_root: str) -> Layout:
     """
     version = mounted_version(mount)
     if version is None:
-        raise LostReading(f"{mount}: no cgroup file system")
+        raise LostReading(f"{mount}: not a cgroup file system")
     names = levels(cgroup_root)
     layouts = [
         Layout(
@@ -58,7 +58,9 @@ def find_layout(mount: Path, cgroup_root: str) -> Layout:
     found = [layout for layout in layouts if layout.path(layout.pods, version.cpu).exists()]
     if not found:
         paths = " or ".join(str(layout.path(layout.pods, version.cpu)) for layout in layouts)
-        raise LostReading(f"{paths} is not there: is the node's cgroup file system mounted, and cgroup_root right?")
+        raise LostReading(f"{paths} does not exist: is the node's cgroup file system mounted, and cgroup_root correct?")
     if len(found) > 1:
-        raise LostReading(f"{found[0].pods} and {found[1].pods} are both there: which one does the kubelet use?")
+        raise LostReading(
+            f"{found[0].pods} and {found[1].pods} both exist: remove the one that the kubelet does not use"
+        )
     return found[0]

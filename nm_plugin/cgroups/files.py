@@ -70,5 +70,5 @@ def whole(path: str, text: str) -> int:
         LostReading: it is none.
     """
     if not text.isascii() or not text.isdigit() or len(text) > 20:
-        raise LostReading(f"{path}: {text[:40]!r} is no number")
+        raise LostReading(f"{path}: {text[:40]!r} is not a number")
     return int(text)

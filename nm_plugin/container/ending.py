@@ -89,7 +89,7 @@ class Ending:
             await pods.signal(container_id, "KILL")
             done, _ = await asyncio.wait({end}, timeout=KILL_REPEAT_S)
         if not done:
-            self._log.warning("container_heard_no_signal", container=str(container_id))
+            self._log.warning("container_not_signalled", container=str(container_id))
             await self.kill_all(container, leaves_s=0.0)
         return end
 
@@ -144,7 +144,7 @@ class Ending:
             try:
                 await self._accounts.run_as(user, remove_tree, path)
             except OSError as error:
-                self._log.warning("directory_left", directory=str(path), reason=str(error))
+                self._log.warning("directory_not_removed", directory=str(path), reason=str(error))
 
     async def end_application(self, application: Application) -> None:
         """Its directories, and those of its pods."""

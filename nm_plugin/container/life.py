@@ -306,9 +306,9 @@ def _without_contexts(container: Container) -> Container:
 
 
 _S = State
-_LATE: Cell[Container] = Ignore("the work it reports was overtaken by an end or a kill")
+_LATE: Cell[Container] = Ignore("the container was stopped or killed before that work was done")
 _AGAIN: Cell[Container] = Ignore("a repeated request; the first one counts")
-_NOT_RUNNING: Cell[Container] = Ignore("only what runs can be started again; the caller was told so")
+_NOT_RUNNING: Cell[Container] = Ignore("only a running container can be restarted; the caller gets an error")
 _NOT_YET: Cell[Container] = Ignore("cannot be produced by this state's effects; harmless after an agent restart")
 _KILL: Cell[Container] = Go(_kill, (_S.KILLING,))
 _LAUNCHED: Cell[Container] = Go(_launched, (_S.RUNNING,))

@@ -145,7 +145,7 @@ class ContainerManager:
         """Bring more resources into a running container, behind.  Raises Refused when it does not run."""
         container = self._book.get(container_id)
         if container is None or container.state is not State.RUNNING:
-            raise Refused(f"{_state_text(container, container_id)}; only what runs can be given more resources")
+            raise Refused(f"{_state_text(container, container_id)}; only a running container can be resized")
         self._does.expect_more(container_id, resources)
         self.spawn(self._does.localize_more(container_id, resources), f"localize-more-{container_id}")
 

@@ -70,15 +70,15 @@ class Notices:
                 self._signals[container_id] = ""
         except (YodelError, OSError) as error:
             self._signals[container_id] = ""
-            self._log.warning("executor_not_told", container=str(container_id), reason=str(error)[:500])
+            self._log.warning("executor_not_notified", container=str(container_id), reason=str(error)[:500])
 
     async def _is_sent(self, container: Container, name: str) -> bool:
         """False: nobody listens yet."""
         owner = container.owner
         pid = await self._threads.run(executor.tell, self._table, owner, name) if owner is not None else 0
         if pid:
-            self._log.info("executor_told_to_leave", container=str(container.container_id), pid=pid, signal=name)
-            text = f"The ResourceManager wants it back: SIG{name} to pid {pid}"
+            self._log.info("executor_notified", container=str(container.container_id), pid=pid, signal=name)
+            text = f"The ResourceManager preempts it: SIG{name} to pid {pid}"
             await self._ledger.note(container.container_id, diagnostics.stamped(self._now_ms(), text))
         return pid != 0
 

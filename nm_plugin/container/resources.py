@@ -78,7 +78,7 @@ class Resources:
         """They are asked for: pending until ``bring_more`` is through.  Raises Refused: too many."""
         statuses = self._more.setdefault(container_id, {})
         if len(statuses) + len(resources) > RESOURCES_MAX:
-            raise Refused(f"{container_id} has {len(statuses)} more resources already")
+            raise Refused(f"{container_id} already has {len(statuses)} additional resources")
         statuses.update({w.link: (Localization.PENDING, "") for w in resources})
 
     def localization_of(self, container: Container) -> list[tuple[str, Localization, str]]:

@@ -29,7 +29,7 @@ def address_in(network: str, addresses: Iterable[str] | None = None) -> str:
     inside = [address for address in known if address.version == wanted.version and address in wanted]
     if not inside:
         found = ", ".join(sorted(map(str, known))) or "none"
-        raise InvalidValue("host_cidr", network, f"a network that this machine has an address in; it has {found}")
+        raise InvalidValue("host_cidr", network, f"a network in which this machine has an address; it has {found}")
     return str(min(inside, key=int))
 
 

@@ -86,17 +86,17 @@ class PwdUsers:
             )
         if entry.pw_uid == self.reserved_uid:
             raise AccessDenied(
-                f"Requested user {name} has id {entry.pw_uid}, which the node agent keeps for unpacking archives "
-                "(unpack_uid); use another user, or set another unpack_uid"
+                f"Requested user {name} has id {entry.pw_uid}, which the node agent reserves for unpacking archives "
+                "(unpack_uid); submit as another user, or change unpack_uid"
             )
         groups = tuple(os.getgrouplist(name, entry.pw_gid))
         return OsUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
 
     def _advice(self) -> str:
         return (
-            f" on this node ({platform.node()}), where containers run as who submits them: make the account on every "
-            f"node, with one uid of at least {self.min_user_id} (with the chart: users.accounts), submit as somebody "
-            'whom they know (HADOOP_USER_NAME), or let all containers run as one user (user_mode = "single")'
+            f" on this node ({platform.node()}), where containers run as the submitting user: create the account on "
+            f"every node, with the same uid of at least {self.min_user_id} (with the chart: users.accounts), submit as "
+            'a user who exists there (HADOOP_USER_NAME), or let all containers run as one user (user_mode = "single")'
         )
 
 

@@ -209,7 +209,7 @@ def _image_lines(environment: Mapping[str, str]) -> list[str]:
     wanted = environment.get(DOCKER_IMAGE, "").strip() if environment.get(RUNTIME_TYPE) == DOCKER else ""
     if not wanted:
         return []
-    text = f"Image {wanted[:IMAGE_SHOWN_MAX]} was asked for, this container's pod runs"
+    text = f"Image {wanted[:IMAGE_SHOWN_MAX]} was requested, but this container's pod runs"
     rest = "images are chosen by the launch context of the ApplicationMaster, for all containers of an application"
     said = f'echo {_quoted(text)} "${{YODEL_IMAGE-}}:" {_quoted(rest)}'
     return [f'if [ "${{YODEL_IMAGE-}}" != {_quoted(wanted)} ]; then {said} >&2; exit 1; fi']

@@ -163,7 +163,7 @@ class ParkedPods:
         pid = await self.started(container_id, STARTING_WAIT_S)
         self._close_go(watched)
         if pid is None and not watched.exit_status.done():
-            raise HandOverFailed("The pod took its launch script and did not start it")
+            raise HandOverFailed("The pod received its launch script and did not start it")
         return pid or 0
 
     async def exit_status(self, container_id: ContainerId) -> int:

@@ -21,7 +21,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
-from nm_plugin.host.name_patterns import Matcher
+from nm_plugin.host.name_patterns import matching
 from nm_plugin.localization.tree import LINK_TARGET_MAX, Tree, UnsafeArchive
 from nm_plugin.localization.zip_list import check_entries
 
@@ -49,10 +49,11 @@ def is_archive_name(name: str) -> bool:
     return name.lower().endswith((".zip", ".jar", ".tar", ".tar.gz", ".tgz"))
 
 
-def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Matcher | None = None) -> int:
+def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: str = "") -> int:
     """Unpack ``source`` (whose real file name is ``name``) into the empty directory that is open as ``target``.
 
-    ``matcher`` restricts a jar to the entries that it finds.  What comes to be is its owner's alone (``tree``'s modes).
+    ``pattern`` restricts a jar to the entries that match it, unless it is empty.  What comes to be is its owner's alone
+    (``tree``'s modes).
     Returns the bytes written.
 
     Raises:
@@ -65,10 +66,10 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Ma
     writer = _Writer(tree, limits, os.fstat(source.fileno()).st_size)
     try:
         if not writer.tree.is_tar:
-            _unzip(source, writer, matcher if lower.endswith(".jar") else None)
+            _unzip(source, writer, pattern if lower.endswith(".jar") else "")
         else:
             _untar(source, writer)
-        if matcher is not None and lower.endswith(".jar"):
+        if pattern and lower.endswith(".jar"):
             source.seek(0)
             writer.file(name, source)
     finally:
@@ -123,13 +124,13 @@ class _Bounded:
         return self._file.read(self._most_bytes if size < 0 else size)
 
 
-def _unzip(source: BinaryIO, writer: _Writer, matcher: Matcher | None) -> None:
+def _unzip(source: BinaryIO, writer: _Writer, pattern: str) -> None:
     check_entries(source, writer.entries_max)
     with zipfile.ZipFile(cast(BinaryIO, _Bounded(source, ZIP_DIRECTORY_BYTES_MAX))) as archive:
         entries = archive.infolist()
         for _ in entries:
             writer.count()
-        accepted = None if matcher is None else matcher.matching([info.filename for info in entries])
+        accepted = matching(pattern, [info.filename for info in entries]) if pattern else None
         for info in entries:
             if accepted is None or info.filename in accepted:
                 _unzip_entry(archive, info, writer)

@@ -323,7 +323,7 @@ class ResourceCache:
             try:
                 await self._threads.run_as(owner, remove_tree, directory)
             except OSError as error:
-                self._log.warning("cache_directory_left", directory=str(directory), reason=str(error))
+                self._log.warning("cache_directory_not_removed", directory=str(directory), reason=str(error))
 
     def _owner(self, scope: Scope, claim: Claim) -> OsUser:
         return self._agent if scope.visibility is Visibility.PUBLIC else claim.user
@@ -339,7 +339,7 @@ class ResourceCache:
                 following = entry.next_asker(tried)
                 if following is None or isinstance(error, NotFetchable):
                     raise
-                self._log.info("localization_tried_anew", url=str(entry.key.url), reason=str(error)[:500])
+                self._log.info("localization_retried", url=str(entry.key.url), reason=str(error)[:500])
                 await self._discard(entry, claim)
                 claim = following
 
@@ -399,7 +399,7 @@ class ResourceCache:
             owner = users.lookup(user_name) if user_name else self._agent
             await self._threads.run_as(owner, remove_tree, directory)
         except (OSError, YodelError) as error:
-            self._log.warning("cache_directory_left", directory=str(directory), reason=str(error))
+            self._log.warning("cache_directory_not_removed", directory=str(directory), reason=str(error))
 
     def _index_file(self, entry: _Entry) -> Path:
         return self._index_dir / f"{entry.number}.json"

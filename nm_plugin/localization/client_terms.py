@@ -84,7 +84,7 @@ def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Co
     """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
     name = terms.service.name
     if _is_on(_EXTERNAL_SERVICE, said):
-        why = "that service serves shuffle data on the nodes, and there is none"
+        why = "that service serves shuffle data on the nodes, where there is none"
         return _refusal(_shown(_EXTERNAL_SERVICE, said), name, why)
     brought = _brought(context, terms, said)
     for key in _USER_FIRST:

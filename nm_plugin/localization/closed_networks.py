@@ -24,7 +24,7 @@ class Closed(YodelError):
 
     def __init__(self, host: str, addresses: Collection[str]) -> None:
         shown = ", ".join(addresses)[:200]
-        super().__init__(f"{host} ({shown}) is in a network that nothing is fetched from (fetch_closed_networks)")
+        super().__init__(f"{host} ({shown}) is in a network from which nothing is fetched (fetch_closed_networks)")
 
 
 class OpenNetworks(httpx2.AsyncBaseTransport):

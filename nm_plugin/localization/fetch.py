@@ -117,7 +117,7 @@ def check_content(url: SourceUrl, expected: str, path: Path) -> None:
     with path.open("rb") as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
     if actual != expected:
-        raise NotFetchable(f"Resource {url} is not what was chosen - expected SHA-256: {expected}, was: {actual}")
+        raise NotFetchable(f"Resource {url} has another digest - expected SHA-256: {expected}, was: {actual}")
 
 
 def check_public(url: SourceUrl, is_public: bool) -> None:
@@ -201,7 +201,7 @@ class _Budget:
 
     def _go_on(self) -> None:
         if self._stop is not None and self._stop.is_set():
-            raise FetchFailed("It is not wanted any more")
+            raise FetchFailed("It is not needed any more")
 
 
 def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:

@@ -97,7 +97,7 @@ class Gift:
 
     def _check(self, status: os.stat_result, name: str) -> None:
         if status.st_uid != self.from_uid:
-            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is somebody else's")
+            raise UnsafeArchive(f"The unpacked archive has {name!r}, which belongs to another user")
 
     def _take(self, descriptor: int, mode: int) -> None:
         if self.uid != self.from_uid:
@@ -106,4 +106,4 @@ class Gift:
 
 
 def _other_kind(name: str) -> UnsafeArchive:
-    return UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory, link or FIFO")
+    return UnsafeArchive(f"The unpacked archive has {name!r}, which is not a file, directory, link or FIFO")

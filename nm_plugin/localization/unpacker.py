@@ -3,7 +3,7 @@
 ``python -P -m nm_plugin.localization.unpacker SOURCE TARGET [UID:GID:GROUP,…]``: two inherited descriptors, the archive
 and the empty directory to fill, and whom to become once all modules are loaded (that one need not be able to read the
 agent's Python).  What is wanted comes as a line of JSON on standard input, what came of it leaves as a line on standard
-output: ``{"bytes": n, "warning": text}`` or ``{"error": text}``.  Then it waits for its end.  Started by ``unpacking``.
+output: ``{"bytes": n}`` or ``{"error": text}``.  Then it waits for its end.  Started by ``unpacking``.
 
 Before it reads a byte of the archive it has given up the right to start processes: whatever an archive makes of it, who
 ends it has ended all that has the archive's directory open.
@@ -17,11 +17,10 @@ import os
 import resource
 import sys
 import zlib
-from contextlib import closing, nullcontext
 from typing import Any
 
 from nm_plugin.host.identity import become, end_with_parent, start_nothing
-from nm_plugin.host.name_patterns import TIMEOUT_S, Matcher, PatternTooHard
+from nm_plugin.host.name_patterns import TIMEOUT_S, PatternTooHard
 from nm_plugin.localization.archive import Limits, unpack
 from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import YodelError
@@ -43,19 +42,16 @@ def main(arguments: list[str]) -> None:
     end_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
-    pattern = order["pattern"]
-    with closing(Matcher(pattern)) if pattern else nullcontext() as matcher:
-        start_nothing()
-        print(json.dumps(carry_out(order, int(source), int(target), matcher)), flush=True)
-        sys.stdin.read()  # until it is killed, or the agent is gone
+    start_nothing()
+    print(json.dumps(carry_out(order, int(source), int(target))), flush=True)
+    sys.stdin.read()  # until it is killed, or the agent is gone
 
 
-def carry_out(order: dict[str, Any], source: int, target: int, matcher: Matcher | None) -> dict[str, Any]:
+def carry_out(order: dict[str, Any], source: int, target: int) -> dict[str, Any]:
     """Never raises: whatever goes wrong is the archive's fault, or the disk's, and is told."""
     try:
         with os.fdopen(source, "rb") as file:
-            written = unpack(file, order["name"], target, Limits(**order["limits"]), matcher)
-            return {"bytes": written, "warning": matcher.warning if matcher is not None else ""}
+            return {"bytes": unpack(file, order["name"], target, Limits(**order["limits"]), order["pattern"])}
     except MemoryError:
         return {"error": f"Archive takes more than {MEMORY_BYTES_MAX >> 20} MiB of memory to unpack"}
     except UnsafeArchive as error:

@@ -29,7 +29,6 @@ from yodel.errors import YodelError
 from yodel.telemetry.limits import ARCHIVES, REFUSALS
 
 ANSWER_BYTES_MAX = 64 << 10
-WARNING_LENGTH_MAX = 500
 _LOG = structlog.get_logger(__name__)
 ENDED_EARLY = "The process that unpacks the archive ended early"
 
@@ -124,7 +123,7 @@ def _environment() -> dict[str, str]:
 async def _end(process: asyncio.subprocess.Process) -> None:
     """It has answered and waits for this, or is not waited for: nothing of it may be left when the tree is taken.
 
-    It cannot have started anything (``identity.start_nothing``) but the child that matches, which ends with it.
+    It cannot have started anything (``identity.start_nothing``).
     """
     with contextlib.suppress(ProcessLookupError):
         process.kill()
@@ -149,8 +148,6 @@ def _written(answer: bytes, owner: OsUser) -> int:
             REFUSALS.tell(ARCHIVES[content["limit"]], caller=owner.name, value=value, maximum=maximum)
         if "error" in content:
             raise UnpackingFailed(str(content["error"]))
-        if content.get("warning"):
-            _LOG.warning("pattern_unpacks_all", user=owner.name, reason=str(content["warning"])[:WARNING_LENGTH_MAX])
         return int(content["bytes"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnpackingFailed(ENDED_EARLY) from error

@@ -14,7 +14,6 @@ import os
 import struct
 import sys
 import time
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,7 +38,7 @@ from nm_plugin.logs.jobs import (
 from nm_plugin.logs.reading import search, shown
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files
 from nm_plugin.logs.uploading import steps
-from nm_plugin.logs.uploading.local_logs import Chooser, NothingChosen
+from nm_plugin.logs.uploading.local_logs import NothingChosen
 
 ERROR_LENGTH_MAX = 2000
 PROGRESS_INTERVAL_S = 1.0
@@ -55,9 +54,8 @@ def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
             become(identity)
         os.umask(0)
         config_dir = os.environ.get("HADOOP_CONF_DIR")
-        with closing(chooser_of(job)) as chooser:
-            remote, root = remote_files(job.root, Path(config_dir) if config_dir else None)
-            send(output, {"done": perform(job, remote, root, chooser, output)})
+        remote, root = remote_files(job.root, Path(config_dir) if config_dir else None)
+        send(output, {"done": perform(job, remote, root, output)})
     except NothingChosen as error:
         send(output, {"error": str(error)[:ERROR_LENGTH_MAX], "is_final": True})
     except Exception as error:
@@ -74,12 +72,7 @@ def _load_what_comes_late(root: str) -> None:
         importlib.import_module("hdfs_native")
 
 
-def chooser_of(job: Job) -> Chooser:
-    """Of what it is to publish, before there are connections and their threads."""
-    return Chooser(job.include, job.exclude) if isinstance(job, Publish) else Chooser("", "")
-
-
-def perform(job: Job, remote: RemoteFiles, root: str, chooser: Chooser, output: BinaryIO) -> Any:
+def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
     """The answer's content.  Raises what the file system raises, and NothingChosen."""
     progress = _Progress(output)
     match job:
@@ -90,7 +83,7 @@ def perform(job: Job, remote: RemoteFiles, root: str, chooser: Chooser, output: 
         case RemoveTree():
             remote.delete(root)
         case Publish():
-            return asdict(steps.publish(remote, root, job, chooser, progress))
+            return asdict(steps.publish(remote, root, job, progress))
         case Settle():
             steps.settle(remote, root, job)
         case Expire():

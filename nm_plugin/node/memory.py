@@ -25,8 +25,8 @@ from yodel.domain.states import ContainerExitStatus
 DUMP_COMMAND_BYTES_MAX = 4096
 DUMP_PROCESSES_MAX = 100
 NOT_MEASURED = (
-    "Container [containerID={}] has processes that cannot be measured: its user has more of them on this node than are "
-    "looked at, and no pod is named for them. Killing container.\n"
+    "Container [containerID={}] has processes that cannot be measured: its user has too many processes on this node, "
+    "and no pod was found for them. Killing container.\n"
 )
 
 

@@ -139,7 +139,10 @@ class WebRim:
     def _admit_nobody(self) -> None:
         """Raises Unauthenticated: callers have to be somebody."""
         if self._settings.authentication == "kerberos":
-            text = "Authentication required: names are not believed, and Kerberos tickets are not taken here yet"
+            text = (
+                "Authentication required: user names alone are not accepted, and Kerberos tickets are not supported "
+                "here yet"
+            )
             raise Unauthenticated(text, "Negotiate")
         if not self._settings.anonymous_allowed:
             raise Unauthenticated("Authentication required", "PseudoAuth")

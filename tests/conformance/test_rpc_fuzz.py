@@ -168,7 +168,13 @@ async def ports_of(world: World) -> dict[str, RpcProtocol]:
     rm = world.rm
     administration = await Administration(world).service()
     tracker = TrackerProtocol(
-        rm.nodes, rm.tokens, 1000, "test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        1000,
+        "test",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     )
     return {
         "client": client_protocol(world).protocol(),

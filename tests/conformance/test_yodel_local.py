@@ -401,7 +401,7 @@ def live_through_a_full_disk(cluster: Cluster, times: int, *, is_killed: bool = 
         wait_for("it is missed", lambda: '"status": -9' in cluster.log_tail())
     ballast.unlink()
     wait_for("it accepts again", lambda: accepts(cluster))
-    wait_for("room is told", lambda: is_told(f"There is room on the disk of {place} again"))
+    wait_for("room is told", lambda: is_told(f"The disk of {place} has free space again"))
 
 
 def fill(ballast: pathlib.Path) -> None:

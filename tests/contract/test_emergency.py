@@ -158,7 +158,7 @@ async def test_a_service_has_what_it_needs_and_batch_goes_in_the_order_of_ranks(
     node.agent.tracker.ranks = [master, first, second, third]
     await node.serve(110)
     assert "node memory 0.5 GiB of 0.5 GiB (9" in (diagnostics := await node.ended(first))
-    assert "it is number 2 of 4 to go" in diagnostics
+    assert "it is number 2 of 4 in the order of preemption" in diagnostics
     beat = await node.released()
     assert node.running() == {master, second, third}, "one was enough"
     assert [ids.container_id(one) for one in beat.emergency.containers] == [first]
@@ -179,7 +179,7 @@ async def test_who_uses_more_than_it_was_granted_goes_first_whatever_the_ranks(n
     try:
         greedy = await node.hold(3, 300, fill, resource=Resource(64, 1))
         node.agent.tracker.ranks = [first, second, greedy]
-        assert "MiB more than a container of its size may" in await node.ended(greedy)
+        assert "MiB more than its limit" in await node.ended(greedy)
         os.unlink(hidden)
         await node.released()
         assert node.running() == {first, second}
@@ -212,7 +212,7 @@ async def test_a_foreign_pod_that_names_a_container_has_it_ended_neither_first_n
 async def test_containers_of_before_an_upgrade_go_by_their_marks(node: Node) -> None:
     first, second = await node.hold(1, 60, pod_uid=""), await node.hold(2, 300, pod_uid="", resource=Resource(64, 1))
     await node.serve(110)
-    assert "MiB more than a container of its size may" in await node.ended(second)
+    assert "MiB more than its limit" in await node.ended(second)
     await node.released()
     assert node.running() == {first}
 

@@ -262,7 +262,7 @@ def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> No
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
     without.obey()
     without.look([])
-    assert "no best-effort group any more to undo them in" in without.problem()
+    assert "no best-effort cgroup any more in which to remove them" in without.problem()
     assert ((node.state / FILE_NAME).exists(), without.written_groups()) == (True, 1)
     later = node.agent()
     later.obey()
@@ -350,10 +350,10 @@ def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
     without.obey(quota=True)
     without.look([])
-    assert without.problem() == "a quota is on, and the agent has no best-effort group to write it to"
+    assert without.problem() == "a quota is on, but the agent has no best-effort cgroup to write it to"
     without.obey()
     without.look([])
-    assert "quotas were written in an earlier life" in without.problem()
+    assert "quotas were written before the agent restarted" in without.problem()
 
 
 def test_a_whole_life_opens_no_other_file_for_writing(node: Node) -> None:
@@ -443,7 +443,7 @@ def test_a_container_without_a_group_of_a_named_pod_is_told_and_no_group_is_touc
         agent.look(node.batch(uid))
         assert agent.problem() == "", "it may have just begun"
     agent.look(node.batch(uid))
-    assert agent.problem().startswith(f"limits: {CONTAINER} run without bounds")
+    assert agent.problem().startswith(f"limits: {CONTAINER} run without limits")
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
     agent.look(node.batch())
     assert (agent.problem(), len(agent.shown())) == ("", 2)

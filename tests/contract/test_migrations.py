@@ -158,6 +158,10 @@ async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
 
 ADDED = {
     "0012": ("ALTER TABLE nodes DROP COLUMN shuffle_clients",),
+    "0011": (
+        "ALTER TABLE nodes DROP COLUMN lent_limit_cpu_milli",
+        "ALTER TABLE nodes DROP COLUMN lent_limit_memory_mib",
+    ),
     "0010": ("ALTER TABLE containers DROP COLUMN awaits_agent", "ALTER TABLE attempts DROP COLUMN awaits_agent"),
     "0009": ("ALTER TABLE attempts DROP COLUMN shuffle",),
     "0008": ("ALTER TABLE queue_changes DROP COLUMN since",),

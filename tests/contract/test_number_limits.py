@@ -99,7 +99,13 @@ class Attack:
             return protocol, context(attempt_id=self.attacker.attempt_id, world=self.world)
         if name == "tracker":
             tracker = TrackerProtocol(
-                rm.nodes, rm.tokens, 1000, "test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+                rm.registration,
+                rm.heartbeats,
+                rm.tokens,
+                1000,
+                "test",
+                master_keys=rm.master_keys,
+                log_aggregation=rm.log_aggregation,
             )
             return tracker.protocol(), context("yarn")
         return AdminProtocol(await Administration(self.world).service()).protocol(), context("admin")

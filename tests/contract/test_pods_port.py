@@ -169,7 +169,7 @@ async def test_resizing_a_pod_that_is_gone_is_success(pods: PodDriver) -> None:
 
 async def test_the_name_of_a_strangers_pod_is_refused(pods: PodDriver) -> None:
     await pods.create(manifest("a"))
-    with pytest.raises(Refused, match="not ours"):
+    with pytest.raises(Refused, match="belongs to somebody else"):
         await pods.create(manifest("a", container_id="container_1_0001_01_000099"))
 
 

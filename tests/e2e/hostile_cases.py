@@ -273,7 +273,7 @@ def localized(around: Surroundings) -> Sequence[Case]:
 def unpacked(around: Surroundings, name: str) -> Mapping[str, Any]:
     """The agent's own user unpacks what is public."""
     visibility = "PUBLIC" if name.startswith(("up", "through")) else "PRIVATE"
-    pattern = "(a+)+b" if name.startswith("endless") else ".*"
+    pattern = "(a|aa)+[bc]" if name.startswith("endless") else ".*"
     more = {"type": "PATTERN", "pattern": pattern} if name.endswith(".jar") else {"type": "ARCHIVE"}
     return around.files[name].entry("unpacked", visibility=visibility, **more)
 
@@ -331,7 +331,10 @@ def harmless(around: Surroundings) -> Sequence[Case]:
                 "max-app-attempts": 2**31 - 1,
                 "attempt-failures-validity-interval": 2**63 - 1,
                 "application-timeouts": entries({"LIFETIME": 2**63 - 1}),
-                "log-aggregation-context": {"log-include-pattern": "\\X", "log-aggregation-policy-class-name": "../x"},
+                "log-aggregation-context": {
+                    "log-include-pattern": "(?i)\\p{Graph}++",
+                    "log-aggregation-policy-class-name": "../x",
+                },
             },
             printed="harmless",
         ),

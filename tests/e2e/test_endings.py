@@ -211,6 +211,6 @@ def test_who_reads_his_own_signals_away_ends_with_his_pod(cluster: KubeCluster) 
 
     ended_over_its_memory(cluster, application_id)
     done = told()
-    killed = [done.index(one) for one in ("KILLING", "container_heard_no_signal", "survivors_killed", "DONE")]
+    killed = [done.index(one) for one in ("KILLING", "container_not_signalled", "survivors_killed", "DONE")]
     assert killed == sorted(killed), done
     wait_for("no live pod", lambda: not cluster.live_pods(application_id))

@@ -60,7 +60,7 @@ def test_no_execute_taint(cluster: KubeCluster, jobs: LongJobs) -> None:
     hurt = jobs.tasks(node)
     cluster.kubectl("taint", "node", node, "yodel.io/e2e=gone:NoExecute")
     jobs.until_replaced(hurt)
-    jobs.until_told_of(hurt, "a taint of its node drove pod")
+    jobs.until_told_of(hurt, "was evicted by a taint of its node")
 
 
 @pytest.mark.timeout(600)

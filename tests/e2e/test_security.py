@@ -309,7 +309,7 @@ def test_ordinary_jobs_work_and_a_task_has_the_image_of_its_pod_or_none(over: Ho
     refused = with_image.result(END_S)
     assert refused.returncode != 0
     log = over.cluster.target_as(BOB).yarn("logs", "-applicationId", refused.application_id).stdout
-    assert "Image evil.example/x:1 was asked for, this container's pod runs localhost/yodel/" in log, log[-4000:]
+    assert "Image evil.example/x:1 was requested, but this container's pod runs localhost/yodel/" in log, log[-4000:]
     assert "\nwrong image\n" not in log
 
 

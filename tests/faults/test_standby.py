@@ -65,7 +65,7 @@ async def test_stopped_leader_writes_nothing_when_it_goes_on_and_ends(pair: Pair
     leader.process.send_signal(signal.SIGCONT)
     assert await leader.ended() != 0
     assert all(isinstance(error, Exception) for error in await asyncio.gather(*late, return_exceptions=True))
-    assert "lead lost" in leader.log.read_text()
+    assert "leadership lost" in leader.log.read_text()
     await standby.submit()
     after = pair.writes()
     assert after[old] == before[old]
@@ -102,9 +102,9 @@ async def test_leader_that_ends_in_order_hands_over_at_once(pair: Pair) -> None:
     await standby.until_ready(200)
     assert await leader.ended() == 0
     text = leader.log.read_text()
-    assert "waiting for a successor" in text
-    assert "no successor came" not in text
-    assert "lead released" in text
+    assert "waiting for a standby to take over" in text
+    assert "no standby took over" not in text
+    assert "leadership released" in text
 
 
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "by a crash"])

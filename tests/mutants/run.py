@@ -1,31 +1,25 @@
-"""Tries mutants: each in a copy of the checkout, by the tests it names, two at a time.
+"""Tries the faults that are kept: each in a copy of the checkout, by the tests it names, two at a time.
 
-First the tests are run without any fault: whoever fails then would find everything.  What is asked of a run: that every
-entry applies, and that no mutant survives; the exit status says so.
+First the tests are run without any fault: those that fail then would find everything.  Every entry has to apply, and
+every fault has to be found; the exit status says so.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import queue
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from tests.mutants.mutant import HERE, ROOT, DoesNotApply, Mutant, load
+from tests.mutants.checkout import copies, run
+from tests.mutants.mutant import DoesNotApply, Mutant, load
 
-COPIED = ("yodel", "nm_plugin", "tests", "scripts", "bench", "migrations", "examples", "docs", "deploy", "docker")
-COPIED_FILES = ("pyproject.toml", "README.md", "Makefile", ".importlinter", "requirements.lock")
-PARALLEL = 2
 TIMEOUT_S, SOUND_TIMEOUT_S = 180, 900
 PASSED, FAILED, INTERRUPTED = 0, 1, 2
 _ticks = itertools.count(1)
@@ -38,32 +32,27 @@ class Verdict(StrEnum):
     """The tests could not be run."""
 
 
-def main(arguments: Sequence[str], root: Path = ROOT, folder: Path = HERE) -> int:
-    """Exit status: 0 when every mutant was killed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("names", nargs="*", help="areas, or area/name; all without any")
-    parser.add_argument("--parallel", type=int, default=PARALLEL, metavar="N")
-    parser.add_argument("--trust", action="store_true", help="do not run the tests without a fault first")
-    given = parser.parse_args(arguments)
+def main(root: Path, folder: Path, names: Sequence[str], *, workers: int, is_trusted: bool = False) -> int:
+    """Exit status: 0 when every mutant was killed.  ``names`` are areas, or area/name; none are all."""
     started_s = time.monotonic()
     try:
-        mutants = _chosen(load(folder), given.names)
+        mutants = _chosen(load(folder), names)
         for mutant in mutants:
             mutant.applied(root)
             mutant.require_tests(root)
     except DoesNotApply as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    with _copies(root, given.parallel) as copies:
-        if not given.trust and not _is_sound(copies[0], mutants, given.parallel):
+    with copies(root, workers) as made:
+        if not is_trusted and not _is_sound(made[0], mutants, workers):
             print("error: tests fail without any mutant", file=sys.stderr)
             return 2
-        verdicts = _tried(mutants, copies)
+        verdicts = _tried(mutants, made)
     survivors = [mutant for mutant, verdict in zip(mutants, verdicts, strict=True) if verdict is not Verdict.KILLED]
     for mutant in survivors:
         print(f"\n{mutant}: {mutant.attribute}\n  - {mutant.before}\n  + {mutant.after}\n  {' '.join(mutant.tests)}")
     killed = len(mutants) - len(survivors)
-    print(f"\n{len(mutants)} mutants: {killed} killed, {len(survivors)} not; {time.monotonic() - started_s:.0f} s")
+    print(f"\n{len(mutants)} faults: {killed} killed, {len(survivors)} not; {time.monotonic() - started_s:.0f} s")
     return 1 if survivors else 0
 
 
@@ -74,31 +63,14 @@ def _chosen(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
     return [mutant for mutant in mutants if not names or mutant.area in names or str(mutant) in names]
 
 
-@contextmanager
-def _copies(root: Path, count: int) -> Iterator[list[Path]]:
-    with tempfile.TemporaryDirectory(prefix="yodel-mutants-") as scratch:
-        copies = [Path(scratch) / str(number) for number in range(max(1, count))]
-        for copy in copies:
-            copy.mkdir()
-            for name in COPIED:
-                if (root / name).is_dir():
-                    shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns(".*"))
-            for name in COPIED_FILES:
-                if (root / name).is_file():
-                    shutil.copy2(root / name, copy / name)
-            if (root / ".venv").exists():
-                (copy / ".venv").symlink_to((root / ".venv").resolve())
-        yield copies
-
-
-def _is_sound(copy: Path, mutants: Sequence[Mutant], parallel: int) -> bool:
+def _is_sound(copy: Path, mutants: Sequence[Mutant], workers: int) -> bool:
     tests = sorted({test for mutant in mutants for test in mutant.tests})
-    return _pytest(copy, [*tests, "-n", str(parallel), "--dist", "loadfile"], SOUND_TIMEOUT_S) == PASSED
+    return _pytest(copy, [*tests, "-n", str(workers), "--dist", "loadfile"], SOUND_TIMEOUT_S) == PASSED
 
 
-def _tried(mutants: Sequence[Mutant], copies: Sequence[Path]) -> list[Verdict]:
+def _tried(mutants: Sequence[Mutant], made: Sequence[Path]) -> list[Verdict]:
     free: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    for copy in copies:
+    for copy in made:
         free.put(copy)
 
     def attempt(mutant: Mutant) -> Verdict:
@@ -111,7 +83,7 @@ def _tried(mutants: Sequence[Mutant], copies: Sequence[Path]) -> list[Verdict]:
         finally:
             free.put(copy)
 
-    with ThreadPoolExecutor(len(copies)) as workers:
+    with ThreadPoolExecutor(len(made)) as workers:
         return list(workers.map(attempt, mutants))
 
 
@@ -138,28 +110,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _pytest(copy: Path, arguments: Sequence[str], timeout_s: float) -> int:
-    """Raises subprocess.TimeoutExpired; all that was started is ended."""
+    """Raises subprocess.TimeoutExpired."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / ".hypothesis")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     log = copy / "pytest.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=copy, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-        )
-        try:
-            status = process.wait(timeout_s)
-        finally:
-            _end_group(process)
+    status = run(command, copy, log, sources=copy, timeout_s=timeout_s)
     if status not in (PASSED, FAILED):
         print(log.read_text(errors="replace")[-2000:], file=sys.stderr)
     return status
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Of a session of its own: what a faulty program left behind goes with it."""
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        return
-    process.wait(10)

@@ -373,7 +373,7 @@ async def test_word_of_another_node_on_a_container_is_worth_nothing(world: World
     answer = await world.beat(*ends, node_id=elsewhere)
     assert {*answer.containers_to_forget} == {am.container.id, granted, planned}, "it need not say it again"
     assert all(world.container(one).is_live for one in answer.containers_to_forget)
-    assert world.rm.nodes.preempted_count == 0
+    assert world.rm.reports.preempted_count == 0
 
 
 async def test_container_that_could_not_be_given_back_at_a_restart_is_not_granted_on_top(world: World) -> None:

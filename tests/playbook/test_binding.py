@@ -58,7 +58,7 @@ async def a_job(world: World, *, others: int = 1) -> Am:
     if others:
         await world.register_node(OTHER)
         world.kube_nodes.append(machine(OTHER.host))
-        world.rm.binder.nodes_listed(world.kube_nodes)
+        world.rm.facts.nodes_listed(world.kube_nodes)
     return am
 
 
@@ -142,7 +142,7 @@ async def test_refused_everywhere_it_waits_with_the_reason_and_comes_back_in_tim
 
 async def test_what_fits_nowhere_waits_until_room_comes(world: World) -> None:
     am = await a_job(world, others=0)
-    world.rm.binder.node_seen(machine(NODE.host, cpu="3", version=2))
+    world.rm.facts.node_seen(machine(NODE.host, cpu="3", version=2))
     containers = await planned(world, am, 4)
     placed = [c for c in containers if world.has_pod(c)]
     waiting = [c for c in containers if not world.has_pod(c)]
@@ -157,7 +157,7 @@ async def test_what_fits_nowhere_waits_until_room_comes(world: World) -> None:
     await world.settle()
     assert [c for c in waiting if world.has_pod(c)] == waiting[:1]
 
-    world.rm.binder.node_seen(machine(NODE.host, cpu="8", version=3))
+    world.rm.facts.node_seen(machine(NODE.host, cpu="8", version=3))
     await world.settle()
     assert all(world.has_pod(c) for c in waiting)
     assert len((await am.beat()).granted) == 2
@@ -168,17 +168,17 @@ async def test_capacity_lowered_to_zero_stops_what_is_new_and_nothing_else(world
     (runs,) = await planned(world, am)
     await am.beat()
     admit_all(world)
-    world.rm.binder.node_seen(machine(NODE.host, cpu="0", version=2))
+    world.rm.facts.node_seen(machine(NODE.host, cpu="0", version=2))
     (waits,) = await planned(world, am)
     await world.pass_time(30)
     assert world.container(runs).is_live
     assert world.has_pod(runs)
     assert not world.has_pod(waits)
-    world.rm.binder.node_seen(machine(NODE.host, cpu="8", version=1))  # an old word
+    world.rm.facts.node_seen(machine(NODE.host, cpu="8", version=1))  # an old word
     await world.settle()
     assert not world.has_pod(waits)
 
-    world.rm.binder.node_seen(machine(NODE.host, cpu="8", version=3))
+    world.rm.facts.node_seen(machine(NODE.host, cpu="8", version=3))
     await world.settle()
     assert node_of(world, waits) == NODE.host
 
@@ -204,7 +204,7 @@ async def test_pods_of_others_count(world: World) -> None:
 
 async def test_closed_nodes_and_those_without_an_agent_get_nothing(world: World) -> None:
     am = await a_job(world, others=0)
-    world.rm.binder.nodes_listed([machine(NODE.host, unschedulable=True), machine(OTHER.host)])
+    world.rm.facts.nodes_listed([machine(NODE.host, unschedulable=True), machine(OTHER.host)])
     (container_id,) = await planned(world, am)
     assert not world.has_pod(container_id)
     text = "0/2 nodes are available: 1 node(s) had no running node agent, 1 node(s) were unschedulable."
@@ -234,7 +234,7 @@ async def test_lost_answer_of_a_creation_leads_to_the_same_node(world: World) ->
 
 async def test_refused_creation_gives_its_place_back(world: World) -> None:
     am = await a_job(world, others=0)
-    world.rm.binder.node_seen(machine(NODE.host, cpu="2", version=2))
+    world.rm.facts.node_seen(machine(NODE.host, cpu="2", version=2))
     world.pods.create_errors += [Refused("exceeded quota")]
     one, other = await planned(world, am, 2)
     assert [world.has_pod(one), world.has_pod(other)] == [False, True]
@@ -254,7 +254,7 @@ async def test_nothing_is_chosen_before_the_first_listings(world: World) -> None
     await am.register()
     (container_id,) = await planned(world, am)
     assert not world.has_pod(container_id)
-    assert "has not seen yet" in rm.state.reasons.waits[container_id]
+    assert "is not known yet" in rm.state.reasons.waits[container_id]
 
     relist()
     await world.settle()

@@ -12,7 +12,7 @@ from tests.support.rm_options import NODE_SIZE
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, FinalApplicationStatus, NodeState
-from yodel.services.nodes.agents import NodeRegistration
+from yodel.services.nodes.registration import NodeRegistration
 
 OTHER = NodeId("node-2", 8041)
 EXCLUDED = HostLists(excluded={NODE.host: None})
@@ -173,7 +173,7 @@ async def test_agent_of_a_refused_host_is_turned_away_and_its_node_closed(world:
     registration = NodeRegistration(
         node_id=NODE, http_port=8042, capability=NODE_SIZE, kubernetes_node_name="kube-1", version="test"
     )
-    registered = await world.run(world.rm.nodes.register(registration))
+    registered = await world.run(world.rm.registration.register(registration))
     text = "Disallowed NodeManager from  node-1, Sending SHUTDOWN signal to the NodeManager."
     assert registered.refusal == text
     assert state_of(world) is NodeState.DECOMMISSIONED

@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.lending import held, lending_world, published, quiet, say
+from tests.support.lending import CapacityState, emergency_on, held, lending_world, published, quiet, refused, say
 from tests.support.playbook import World, ask, complete, running
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.states import ContainerExitStatus
-from yodel.services.nodes.published_node import CapacityState
 
 SHORT = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60)
 
@@ -67,7 +66,7 @@ async def test_only_who_proved_to_be_on_a_node_speaks_for_it(world: World, emerg
 async def test_one_that_is_refused_changes_nothing_of_what_was_said(world: World) -> None:
     await say(world, 9, emergency=SHORT)
     await say(world, 9, emergency_problem="emergency.reason: too long")
-    assert world.rm.publishing.refused[NODE] == "emergency.reason: too long"
+    assert refused(world)[NODE] == "emergency.reason: too long"
     assert closed(world) == {NODE.host}
 
 
@@ -75,7 +74,7 @@ async def test_off_forgets_it(world: World) -> None:
     await say(world, 9, emergency=SHORT)
     world.rm.use_colocation(OFF)
     await quiet(world)
-    assert world.rm.publishing.emergency_on(NODE.host) is None
+    assert emergency_on(world, NODE.host) is None
 
 
 async def test_what_an_agent_ends_is_nobodys_failure_and_counted_apart(world: World) -> None:
@@ -90,7 +89,7 @@ async def test_what_an_agent_ends_is_nobodys_failure_and_counted_apart(world: Wo
     await world.beat(complete(task, ContainerExitStatus.PREEMPTED, text))
     await world.beat(complete(am.container.id, ContainerExitStatus.PREEMPTED, text))
     await world.settle()
-    assert world.rm.nodes.preempted_count == 2
+    assert world.rm.reports.preempted_count == 2
     assert world.application(am.application_id).failure_times_ms == ()
 
 

@@ -289,7 +289,7 @@ async def test_containers_of_a_node_that_shut_down_end_as_on_a_lost_one(world: W
     await world.bind_and_settle("node-2")
     ((granted),) = (await am.beat()).granted
 
-    await world.run(world.rm.nodes.unregister(other))
+    await world.run(world.rm.registration.unregister(other))
     await world.settle()
 
     assert completions(await am.beat()) == [(granted.container.id, -100, LOST_TEXT)]

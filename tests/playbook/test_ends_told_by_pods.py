@@ -157,7 +157,7 @@ async def test_pods_code_counts_once_the_agent_is_lost() -> None:
 
 async def test_pods_code_counts_once_the_node_has_left(world: World) -> None:
     am, task = await ended_task(world)
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
     container = world.container(task)
     assert (container.exit_status, container.awaits_agent) == (7, False)
@@ -265,7 +265,7 @@ async def test_preemption_that_an_agent_tells_late_is_counted_once(world: World)
     am, task = await ended_task(world)
     await world.beat(running(am.container.id), complete(task, -102, "Container preempted"))
     assert told(await am.beat()) == [(task, -102, "Container preempted")]
-    assert world.rm.nodes.preempted_count == 1
+    assert world.rm.reports.preempted_count == 1
     counted = world.rm.state.totals.cluster.preempted
     assert (counted.others, world.rm.state.usage.seconds[am.application_id].preempted) == (1, counted)
     await world.restart()

@@ -98,7 +98,7 @@ async def test_what_is_free_on_a_held_node_is_reserved_and_told() -> None:
         assert world.rm.quotas.ledger().used("root.a") == GIB + hold.free, "it counts as used"
         own = world.rm.queries.why.of(view.application).asks[0]
         assert own.chain[-1].text == (
-            f"Node {hold.node_id.host} is reserved for it: {hold.free} of {LARGE} is free there."
+            f"Node {hold.node_id.host} is reserved for it: free {hold.free.with_units}; requested {LARGE.with_units}."
         )
         other = world.rm.queries.why.of(world.application(cluster.small.application_id)).asks[0]
         assert any(link.what in (What.HELD, What.POOL_FULL) for link in other.chain)

@@ -8,7 +8,19 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.lending import CPU, GIB, MEMORY, held, lending_world, published, quiet, say, words
+from tests.support.lending import (
+    CPU,
+    GIB,
+    MEMORY,
+    colocation,
+    held,
+    lending_world,
+    published,
+    quiet,
+    refused,
+    say,
+    words,
+)
 from tests.support.loans import POLICY, measured_report, report
 from tests.support.playbook import World, ask, complete
 from tests.support.rm_options import SMALL
@@ -73,15 +85,15 @@ async def test_published_is_never_below_what_the_pods_ask_for(world: World) -> N
 
 async def test_the_switch_is_a_property_of_the_scheduler(world: World) -> None:
     await world.run(world.rm.scheduler_conf.update("admin", words(enabled="true", preset="baidu")))
-    policy = world.rm.publishing.colocation.policy
+    policy = colocation(world).policy
     assert policy is not None
     assert (await world.beat(policy_version="one")).policy == policy
     await world.restart()
     await world.register_node()
-    assert world.rm.publishing.colocation.policy == policy
+    assert colocation(world).policy == policy
     assert world.rm.scheduler_conf.properties()[f"{PREFIX}preset"] == "baidu"
     await world.run(world.rm.scheduler_conf.update("admin", words(enabled=None, preset=None)))
-    assert world.rm.publishing.colocation == OFF
+    assert colocation(world) == OFF
     assert not any(name.startswith(PREFIX) for name in world.rm.scheduler_conf.properties())
 
 
@@ -89,7 +101,7 @@ async def test_the_switch_is_a_property_of_the_scheduler(world: World) -> None:
     ("said", "missing", "text"),
     [
         ({"enabled": "true"}, ["rbac.nodeStatus (patch)", "rbac.allPods (list)"], "rbac.nodeStatus .* rbac.allPods"),
-        ({"enabled": "true", "dialect": "katalyst"}, [], "expected one of those that queues draw on: koordinator"),
+        ({"enabled": "true", "dialect": "katalyst"}, [], "expected a dialect that queues use: koordinator"),
         ({"enabled": "true", "cpu.share-percent": "101"}, [], "cpu.share-percent: '101'"),
     ],
 )
@@ -102,7 +114,7 @@ async def test_what_cannot_be_lent_is_not_switched_on(
     for change in (world.rm.scheduler_conf.update("admin", update), world.rm.scheduler_conf.validated(update)):
         with pytest.raises(InvalidQueues, match=text):
             await world.run(change)
-    assert world.rm.publishing.colocation == OFF
+    assert colocation(world) == OFF
     assert world.rm.scheduler_conf.version == 1
 
 
@@ -124,10 +136,10 @@ async def test_nothing_is_lent_to_pods_that_cannot_be_or_would_not_give_way(
     world.pods.classes = classes
     with pytest.raises(InvalidQueues, match=text):
         await world.run(world.rm.scheduler_conf.update("admin", words(enabled="true")))
-    assert world.rm.publishing.colocation == OFF
+    assert colocation(world) == OFF
     world.pods.classes = {"": 0, "koord-batch": -1}
     plan = await world.run(world.rm.scheduler_conf.change("admin", assembling(words(enabled="true"))))
-    assert (plan.warnings, world.rm.publishing.colocation.is_on) == ((), True)
+    assert (plan.warnings, colocation(world).is_on) == ((), True)
     world.pods.classes = {}
     await world.run(world.rm.scheduler_conf.update("admin", words(notice_s="5")))
     assert world.pods.created == [], "they are only tried"
@@ -139,9 +151,9 @@ async def test_what_cannot_be_told_of_pods_is_a_warning(world: World) -> None:
     change = world.rm.scheduler_conf.change("admin", assembling(words(enabled="true", preset="baidu")))
     plan = await world.run(change)
     assert plan.warnings == (
-        "whether batch pods can be made, and give way to services, is not known: exceeded quota: all",
+        "cannot determine whether batch pods can be created and are evicted before services: exceeded quota: all",
     )
-    assert world.rm.publishing.colocation.is_on
+    assert colocation(world).is_on
 
 
 async def test_a_reload_takes_no_class_above_services_while_something_is_lent(world: World) -> None:
@@ -199,7 +211,7 @@ async def test_a_silent_node_does_not_grow_and_then_lends_nothing_new(world: Wor
 
 async def test_a_node_that_left_lends_nothing_and_the_names_go(world: World) -> None:
     await say(world, 4)
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await quiet(world)
     assert published(world) is None
 
@@ -207,9 +219,9 @@ async def test_a_node_that_left_lends_nothing_and_the_names_go(world: World) -> 
 async def test_who_does_not_prove_its_node_lends_nothing(world: World) -> None:
     await say(world, 4, proved_name="")
     assert published(world) is None
-    assert world.rm.publishing.refused[NODE] == "its node token is of no node, and it says that it is on node-1"
+    assert refused(world)[NODE] == "its node token belongs to no node, but it reports from node-1"
     await say(world, 4)
-    assert (published(world), world.rm.publishing.refused) == ((4, 4), {})
+    assert (published(world), refused(world)) == ((4, 4), {})
 
 
 async def test_a_second_agent_of_a_node_is_refused_while_the_first_lives(world: World) -> None:
@@ -220,9 +232,9 @@ async def test_a_second_agent_of_a_node_is_refused_while_the_first_lives(world: 
         await world.beat()
         await say(world, 9, second)
     assert published(world) == (4, 4), "the first beats: that it does not measure gives nobody its place"
-    assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
+    assert "has another agent, node-1:8041" in refused(world)[second]
     await world.beat(node_id=second, proved_name=NODE.host, capacity_problem="what is wrong with its own report")
-    assert "has another agent, node-1:8041" in world.rm.publishing.refused[second]
+    assert "has another agent, node-1:8041" in refused(world)[second]
     await world.pass_time(30)
     for _ in range(2):
         await say(world, 9, second)

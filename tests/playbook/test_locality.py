@@ -29,7 +29,7 @@ def kube_node(name: str, labels: Mapping[str, str]) -> NodeObservation:
 
 
 async def two_nodes(world: World, second: Mapping[str, str], first: Mapping[str, str] | None = None) -> Am:
-    world.rm.topology.nodes_listed([kube_node(NODE.host, first or {}), kube_node(HOST_2.host, second)])
+    world.rm.facts.nodes_listed([kube_node(NODE.host, first or {}), kube_node(HOST_2.host, second)])
     am = await world.running_am()
     await world.register_node(HOST_2)
     await world.settle()
@@ -105,7 +105,7 @@ async def test_strict_rack_that_appears_later_is_served_then(world: World) -> No
     await am.beat(ask(1, "/r7"), ask(1, relax_locality=False))
     await world.settle()
     assert world.live_tasks() == []
-    world.rm.topology.node_seen(kube_node(HOST_2.host, {RACK: "r7"}))
+    world.rm.facts.node_seen(kube_node(HOST_2.host, {RACK: "r7"}))
     await world.settle()
     assert [task.placement.racks for task in world.live_tasks()] == [("/r7",)]
 
@@ -184,10 +184,9 @@ async def test_ask_that_can_never_fit_is_told_and_makes_no_pods(growing: World) 
 
     view = world.rm.queries.application(am.application_id)
     assert view.application.diagnostics.splitlines() == [
-        "Cannot be placed: 3 of <memory:6144, vCores:1> (priority 1): <memory:6144, vCores:1> is larger than every "
-        "eligible node; the largest node has <memory:4096, vCores:4>",
-        "Cannot be placed: 1 of <memory:1024, vCores:1> (priority 2): locality is strict and none of nowhere is in the "
-        "cluster",
+        "Cannot be placed: 3 of 6 GiB, 1 vcore (priority 1): 6 GiB, 1 vcore is larger than every "
+        "eligible node; the largest node has 4 GiB, 4 vcores",
+        "Cannot be placed: 1 of 1 GiB, 1 vcore (priority 2): locality is strict and none of nowhere is in the cluster",
     ]
     assert view.pending_containers == 4
     assert world.application(am.application_id).diagnostics == ""  # of the moment, not on disk
@@ -204,7 +203,7 @@ async def test_master_that_no_node_may_ever_take_is_refused(world: World) -> Non
     """Of each type some node has enough, and no node of both."""
     await world.register_node(capability=Resource(2048, 4))
     await world.register_node(HOST_2, Resource(4096, 2))
-    with pytest.raises(InvalidResourceRequest, match="no node may ever have so much"):
+    with pytest.raises(InvalidResourceRequest, match="no node can be that large"):
         await world.submit(am_asked_capability=Resource(4096, 4))
     assert world.rm.state.applications == {}
 
@@ -216,10 +215,7 @@ async def test_master_that_fits_nowhere_says_so_in_its_applications_diagnostics(
     await world.settle()
     view = world.rm.queries.application(application_id)
     assert view.application.state is ApplicationState.ACCEPTED
-    assert (
-        "(the ApplicationMaster): <memory:4096, vCores:1> is larger than every eligible node"
-        in view.application.diagnostics
-    )
+    assert "(the ApplicationMaster): 4 GiB, 1 vcore is larger than every eligible node" in view.application.diagnostics
     await world.register_node(HOST_2)
     await world.settle()
     assert world.rm.queries.application(application_id).application.diagnostics == ""

@@ -159,7 +159,7 @@ async def test_container_whose_named_nodes_are_all_gone_is_planned_anew(world: W
     await bind(world, tasks(world, "zk")[1], nodes=NODES[1:])
     *_, third = tasks(world, "zk")
     assert third.placement.nodes == ("node-3",)
-    await world.run(world.rm.nodes.unregister(NODES[2]))
+    await world.run(world.rm.registration.unregister(NODES[2]))
     await world.settle()
     assert third.id not in [task.id for task in tasks(world, "zk")]
     assert "no node satisfies" in world.rm.queries.application(am.application_id).application.diagnostics

@@ -40,7 +40,7 @@ def publish(world: World, small: int | None, node: str = NODE.host) -> None:
     batch = {CPU: str(small * 1000), MEMORY: str(small << 30)} if small is not None else {}
     allocatable = {"cpu": "16", "memory": "16Gi", **batch}
     seen = NodeObservation(name=node, uid=node, resource_version="1", ready=True, allocatable=allocatable)
-    world.rm.node_sinks.node_seen(seen)
+    world.rm.facts.node_seen(seen)
 
 
 def held(world: World, path: str) -> int:
@@ -82,9 +82,8 @@ async def test_less_is_lent_than_is_held_and_nothing_starts_and_nothing_ends(wor
     assert (await day.beat(ask(1))).headroom == SMALL * 15
     text = world.rm.queries.application(am.application_id).application.diagnostics
     assert text == (
-        f"Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0> of <memory:6144, "
-        "vCores:6>, requested "
-        "<memory:1024, vCores:1>."
+        f"Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free 0 MiB, 0 vcores of 6 GiB, 6 vcores; "
+        "requested 1 GiB, 1 vcore."
     )
     assert world.rm.state.reasons.misfits == {}, "a dip is no misfit"
 
@@ -114,7 +113,7 @@ async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: Worl
     found = world.rm.queries.application(application_id).application
     assert found.state is ApplicationState.ACCEPTED
     assert (
-        f"AM. Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free <memory:0, vCores:0>"
+        f"AM. Pool koordinator ({CPU}, {MEMORY}) has too little free capacity: free 0 MiB, 0 vcores of "
         in found.diagnostics
     )
     assert world.rm.state.reasons.misfits == {}
@@ -168,7 +167,7 @@ async def test_what_was_published_before_the_agent_came_counts(world: World) -> 
     publish(world, 5)
     await world.register_node()
     assert world.rm.state.pools.of_queue("root.batch").size == SMALL * 5
-    world.rm.node_sinks.nodes_listed([])
+    world.rm.facts.nodes_listed([])
     assert world.rm.state.pools.of_queue("root.batch").size == NONE
     assert world.rm.state.pools.of_queue("root.day").size == SMALL * 16
 
@@ -242,9 +241,7 @@ async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
 async def test_change_is_judged_by_pool() -> None:
     async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
         whole = {path: QueueChange(path=path, properties={"capacity": "100"}) for path in ("root.day", "root.batch")}
-        with pytest.raises(
-            InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which draw on one pool"
-        ):
+        with pytest.raises(InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which share one pool"):
             await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=[whole["root.day"]])))
         await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=list(whole.values()))))
         assert [world.rm.state.queues[path].capacity_percent for path in whole] == [100.0, 100.0]

@@ -80,7 +80,9 @@ async def test_borrowed_containers_are_asked_back_and_end_at_the_deadline(world:
     await round_of(world)
     ended = world.container(tasks[-1])
     assert (ended.state, ended.exit_status) == (ContainerState.COMPLETED, ContainerExitStatus.PREEMPTED)
-    assert ended.diagnostics == "Container preempted by scheduler: queue root.a gave it back to root.b"
+    assert (
+        ended.diagnostics == "Container preempted by scheduler: capacity of queue root.a is reclaimed for queue root.b"
+    )
     assert [container.id for container in (await am.beat()).completed] == [tasks[-1]]
     assert held(world, "root.b") == 1
 
@@ -164,7 +166,7 @@ async def test_agents_hear_of_containers_on_notice_as_long_as_they_are_chosen(wo
     await world.settle()
     await world.pass_time(3)
     await round_of(world)
-    assert world.rm.preemption.notices == {}, "nobody wants it any more"
+    assert world.rm.preemption.notices == {}, "no request needs it any more"
     assert not (await world.beat()).on_notice
 
 

@@ -8,15 +8,32 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.fakes import NODE, Crash
-from tests.support.lending import CPU, GIB, MEMORY, ON, held, lending_world, published, quiet, say, words
+from tests.support.lending import (
+    AT_ONCE,
+    CPU,
+    GIB,
+    GROWTH_WAITS_S,
+    MEMORY,
+    ON,
+    PAUSE_S,
+    CapacityState,
+    colocation,
+    held,
+    lending_world,
+    lent_node,
+    published,
+    publisher,
+    put_backs,
+    quiet,
+    say,
+    words,
+)
 from tests.support.loans import report
 from tests.support.playbook import World, ask, complete, running
 from tests.support.rm_options import SMALL
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.ids import NodeId
 from yodel.errors import Refused, Unavailable
-from yodel.services.nodes.published_node import CapacityState
-from yodel.services.nodes.publishing import AT_ONCE, GROWTH_WAITS_S, PAUSE_S
 from yodel.translator.names import PUBLISHED
 
 
@@ -31,7 +48,7 @@ async def world() -> AsyncIterator[World]:
 
 async def test_nothing_is_granted_before_a_report_and_a_listing(world: World) -> None:
     await world.run(world.rm.scheduler_conf.update("admin", words(enabled="true", preset="static")))
-    policy = world.rm.publishing.colocation.policy
+    policy = colocation(world).policy
     assert policy is not None
     await say(world, 6, capacity=report(6, version=policy.version))
     am = await world.running_am(queue="batch")
@@ -74,7 +91,7 @@ async def test_lead_that_is_lost_between_beat_and_patch_publishes_nothing(world:
     world.statuses.errors.append(Unavailable("this process does not lead"))
     await say(world, 9)
     assert published(world) == (4, 4)
-    assert world.rm.publishing.nodes[NODE.host].problem == "this process does not lead"
+    assert lent_node(world, NODE.host).problem == "this process does not lead"
     await world.pass_time(5)
     await quiet(world)
     assert published(world) == (9, 9), "it leads again"
@@ -105,7 +122,7 @@ async def test_names_of_another_engine_are_read_and_never_written(world: World) 
     await say(world, 2)
     assert published(world) == (5, 5)
     assert world.statuses.patches == []
-    assert world.rm.publishing.nodes[NODE.host].other == "koord-manager"
+    assert lent_node(world, NODE.host).other == "koord-manager"
     am = await world.running_am(queue="batch")
     assert (await am.beat(ask(1))).headroom == SMALL * 4, "queues count by what it publishes"
     world.statuses.write(NODE.host, {CPU: None, MEMORY: None}, "koord-manager")
@@ -120,7 +137,7 @@ async def test_names_without_a_manager_are_ours_where_the_annotation_says_so(wor
     await world.settle()
     world.rm.use_colocation(ON)
     await say(world, 2)
-    assert (published(world), world.rm.publishing.nodes[NODE.host].other) == ((5, 5), "somebody")
+    assert (published(world), lent_node(world, NODE.host).other) == ((5, 5), "somebody")
     world.statuses.change(NODE.host, annotations={PUBLISHED: f"{CPU},{MEMORY}"})
     await quiet(world)
     assert published(world) == (2, 2)
@@ -136,9 +153,9 @@ async def test_a_foreign_value_is_put_back_five_times_in_ten_minutes(world: Worl
     await quiet(world)
     await say(world, 6)
     assert published(world) == (1, 4), "it is the other's from now on"
-    node = world.rm.publishing.nodes[NODE.host]
+    node = lent_node(world, NODE.host)
     assert (node.other, node.has_yielded) == ("kubectl-edit", True)
-    assert world.rm.publishing.put_backs == 5
+    assert put_backs(world) == 5
 
 
 async def test_five_times_are_counted_within_ten_minutes(world: World) -> None:
@@ -149,7 +166,7 @@ async def test_five_times_are_counted_within_ten_minutes(world: World) -> None:
         await world.pass_time(119)
         await say(world, 4)
     assert published(world) == (4, 4)
-    assert not world.rm.publishing.nodes[NODE.host].has_yielded
+    assert not lent_node(world, NODE.host).has_yielded
 
 
 async def test_a_node_that_is_made_anew_is_published_anew(world: World) -> None:
@@ -157,7 +174,7 @@ async def test_a_node_that_is_made_anew_is_published_anew(world: World) -> None:
     world.statuses.put(NODE.host, uid="another")
     await quiet(world)
     assert published(world) == (4, 4)
-    assert world.rm.publishing.put_backs == 0, "nobody has changed anything"
+    assert put_backs(world) == 0, "nobody has changed anything"
     zeroed = {"cpu": "16", "memory": "16Gi", CPU: "0", MEMORY: "0"}
     managers = dict.fromkeys((CPU, MEMORY), "kubelet")
     world.statuses.change(NODE.host, capacity=zeroed, allocatable=zeroed, capacity_managers=managers)
@@ -214,8 +231,8 @@ async def test_a_name_that_went_is_anybodys(world: World) -> None:
     world.statuses.write(NODE.host, {CPU: 5000, MEMORY: 5 * GIB}, "koord-manager")
     await quiet(world)
     await say(world, 2)
-    node = world.rm.publishing.nodes[NODE.host]
-    assert (published(world), node.other, world.rm.publishing.put_backs) == ((5, 5), "koord-manager", 0)
+    node = lent_node(world, NODE.host)
+    assert (published(world), node.other, put_backs(world)) == ((5, 5), "koord-manager", 0)
 
 
 @pytest.mark.parametrize("amount", [None, 1000])
@@ -248,7 +265,7 @@ async def test_a_patch_that_failed_is_no_problem_once_nothing_is_to_be_written(w
 async def test_the_task_publishes_within_two_seconds_and_rests_when_a_patch_fails(world: World) -> None:
     """On the loop's own clock, as it runs in a process."""
     rounds = 0
-    publishing = world.rm.publishing
+    publishing = publisher(world)
     whole = publishing.round
 
     async def counted() -> None:

@@ -42,8 +42,8 @@ async def test_queue_stops_at_its_maximum_and_says_so(world: World) -> None:
     assert held(world, "root.a") == 12
     view = world.rm.queries.application(am.application_id)
     assert view.application.diagnostics == (
-        "Queue root.a is at its maximum capacity: <memory:12288, vCores:12>, used <memory:12288, vCores:12>, requested "
-        "<memory:1024, vCores:1>."
+        "Queue root.a is at its maximum capacity: used 12 GiB, 12 vcores of 12 GiB, 12 vcores; requested 1 GiB, "
+        "1 vcore."
     )
     assert (await am.beat()).headroom == NONE
 

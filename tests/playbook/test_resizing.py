@@ -15,7 +15,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.errors import Refused
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
-from yodel.services.nodes.agents import ContainerReport
+from yodel.services.nodes.container_reports import ContainerReport
 
 INCREASE, DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
 PROMOTE, DEMOTE = ContainerUpdateType.PROMOTE_EXECUTION_TYPE, ContainerUpdateType.DEMOTE_EXECUTION_TYPE

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.lending import ON, held, lending_world, published, say
+from tests.support.lending import ON, held, lending_world, lent_node, published, say
 from tests.support.loans import report
 from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
@@ -206,12 +206,12 @@ async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_
 async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_order(world: World) -> None:
     (node_id,) = world.rm.state.nodes
     nothing = Lent(cpu_milli=0, memory_mib=0)
-    with pytest.raises(Refused, match="lends nothing"):
+    with pytest.raises(Refused, match="lends no capacity"):
         await world.run(world.rm.taking_back.evict("admin", node_id, nothing, is_dry_run=False))
     await a_job(world, 1)
     with pytest.raises(AccessDenied):
         await world.run(world.rm.taking_back.evict("alice", node_id, nothing, is_dry_run=True))
-    assert world.rm.publishing.nodes[NODE.host].ordered is None
+    assert lent_node(world, NODE.host).ordered is None
 
 
 @pytest.mark.parametrize("enforcement", list(Enforcement))

@@ -84,7 +84,7 @@ async def test_name_that_becomes_known_is_a_place_to_go(world: World) -> None:
     await world.settle()
     assert world.live_tasks() == []
     labels = {"kubernetes.io/hostname": "10.0.0.7"}
-    world.rm.topology.node_seen(NodeObservation(name=NODE.host, uid="u", resource_version="1", labels=labels))
+    world.rm.facts.node_seen(NodeObservation(name=NODE.host, uid="u", resource_version="1", labels=labels))
     await world.settle()
     assert len(world.live_tasks()) == 1
 

@@ -143,7 +143,7 @@ async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
         await world.settle()
         found = only(why(world, am.application_id))
         assert found.size == Resource(2048, 1)
-        assert "requested <memory:2048, vCores:1>" in found.chain[0].text
+        assert "requested 2 GiB, 1 vcore" in found.chain[0].text
 
 
 async def test_user_at_his_limit_sees_his_applications() -> None:
@@ -156,6 +156,10 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
         (link,) = found.chain
         assert (link.user, link.queue, link.limit, link.used) == ("alice", "root.p.a", SMALL * 4, SMALL * 4)
         assert [(one.kind, one.name) for one in link.held_by] == [("application", str(first.application_id))]
+        assert link.text == (
+            "User alice is at the user limit of queue root.p.a: used 4 GiB, 4 vcores of 4 GiB, 4 vcores; requested "
+            "1 GiB, 1 vcore."
+        )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,11 @@ async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str,
         waiting = await world.submit(queue="b")
         await world.settle()
         found = why(world, waiting)
-        assert found.summary.startswith("Waiting for its ApplicationMaster: Application is added to the scheduler and ")
+        whose = "ApplicationMasters of user alice" if what is What.USER_AM_LIMIT else "ApplicationMasters"
+        assert found.summary == (
+            f"Waiting for its ApplicationMaster: {whose} in queue root.b are at their limit: used 1 GiB, 1 vcore of "
+            "1 GiB, 1 vcore; requested 1 GiB, 1 vcore."
+        )
         link = only(found).chain[0]
         assert (only(found).name, link.what) == ("the ApplicationMaster", what)
         assert [one.name for one in link.held_by] == [str(first.application_id)]
@@ -211,7 +219,7 @@ async def test_room_that_is_held_for_an_application_tells_which_to_whom_may_see_
         await world.settle()
         hide, said = (
             world.rm.queries.why.without_others,
-            f"Held for {other} (priority 1, <memory:4096, vCores:4>) of queue root.b.",
+            f"Held for {other} (priority 1, 4 GiB, 4 vcores) of queue root.b.",
         )
         assert hide(said, lambda _: True) == said
         assert hide(said, lambda one: one.id == waiting) == "Held for another application of queue root.b."
@@ -261,7 +269,7 @@ async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], w
         found = only(why(world, am.application_id))
         assert names(found) == [what]
         assert world.rm.queries.application(am.application_id).application.diagnostics.startswith(
-            f"Cannot be placed: 2 of {found.size} (priority 1): "
+            f"Cannot be placed: 2 of {found.size.with_units} (priority 1): "
         )
 
 
@@ -299,7 +307,7 @@ async def test_pod_that_a_limit_range_keeps_out_names_it_and_what_would_help() -
         await am.beat(ask(1))
         await world.settle()
         (found,) = why(world, am.application_id).asks
-        assert found.chain[0].text == f"A LimitRange of the namespace does not let the pod in: {words}"
+        assert found.chain[0].text == f"A LimitRange of the namespace does not allow the pod: {words}"
         assert "the LimitRange is changed" in found.chain[0].change
 
 
@@ -312,7 +320,7 @@ async def test_diagnostics_do_not_name_other_applications() -> None:
         (task,) = [
             c for c in world.rm.state.live_containers() if c.id.application_id == am.application_id and not c.is_am
         ]
-        words = f"Held for {other} (priority 1, <memory:4096, vCores:4>) of queue root.b, before {am.application_id}."
+        words = f"Held for {other} (priority 1, 4 GiB, 4 vcores) of queue root.b, before {am.application_id}."
         world.rm.state.reasons.explain_wait(task.id, words)
         text = world.rm.queries.application(am.application_id).application.diagnostics
         assert text == f"Held for another application of queue root.b, before {am.application_id}."
@@ -408,6 +416,6 @@ async def test_a_priority_above_the_clusters_is_told() -> None:
     async with World(replace(options(A, B), submission=SubmissionLimits(max_priority=3))) as world:
         application_id = await world.submit(queue="a", priority=7, context=context.SerializeToString())
         assert world.application(application_id).submission.priority == 3
-        said = "Priority 7 was asked for, and it has 3: no application has more than max_priority"
+        said = "Priority 7 was requested and reduced to 3, the highest allowed: max_priority"
         assert said in why(world, application_id).summary
         assert world.rm.queries.application(application_id).application.diagnostics.startswith(said)

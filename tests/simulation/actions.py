@@ -37,7 +37,7 @@ from yodel.errors import NotFound, Refused, Unavailable
 from yodel.pb_convert.times import iso_8601
 from yodel.ports.store import OutcomeUnknown
 from yodel.services.applications.changes import LIFETIME
-from yodel.services.nodes.published_node import PUT_BACKS_MAX
+from yodel.services.nodes.published import PUT_BACKS_MAX
 
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 JUMPS_S = (-3600, -60, -1, 1, 60, 900)

@@ -10,6 +10,7 @@ from typing import Any
 from tests.simulation.pair import PairCluster, Process
 from tests.simulation.world import BATCH_MEMORY, WINDOW, WINDOW_RULES, ColocationCluster, LendingCluster, WindowCluster
 from tests.support.actors import Cluster, Master
+from tests.support.lending import known_node, publisher
 from yodel.domain.ids import dns_name
 from yodel.domain.queues.pools import NATIVE
 from yodel.domain.resource import NONE, Resource, larger, total_of
@@ -181,14 +182,14 @@ def check_lending(cluster: LendingCluster) -> None:
 def check_colocation(cluster: ColocationCluster) -> None:
     """As long as a node lends less than pods of what was granted there ask for, no more is; what nobody has said counts
     as nothing."""
-    state, publishing, pods = cluster.rm.state, cluster.rm.publishing, cluster.pods.pods
+    state, pods = cluster.rm.state, cluster.pods.pods
     granted = [c for c in state.live_containers() if c.queue == "root.batch" and c.state is not ContainerState.PLANNED]
     batch = [c for c in granted if c.pod in pods and pods[c.pod].exit_code is None]
     below: dict[str, int] = {}
     for agent in cluster.nodes:
         host = agent.node_id.host
         held = sum(c.reserved.memory_mib for c in batch if c.node_id == agent.node_id)
-        node = publishing.nodes.get(host)
+        node = known_node(cluster, host)
         lent = node.lent.memory_mib if node is not None and node.lent is not None else 0
         if held > lent and (node is None or not node.other):
             assert held <= cluster.below.get(host, held), f"{host} lends {lent} MiB and was given {held}"
@@ -198,8 +199,7 @@ def check_colocation(cluster: ColocationCluster) -> None:
 
 def check_published(cluster: ColocationCluster) -> None:
     """Once everything is told: published is what pods ask for, or what is lent where that is more."""
-    publishing = cluster.rm.publishing
-    if cluster.pods.events or cluster.statuses.events or publishing.is_due:
+    if cluster.pods.events or cluster.statuses.events or publisher(cluster).is_due:
         return
     for host, node in cluster.statuses.nodes.items():
         published, asked_for = int(node.capacity.get(BATCH_MEMORY, 0)) >> 20, cluster.asked_for(host)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import NODE
+from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.colocation.properties import PREFIX
@@ -24,7 +25,8 @@ from yodel.errors import Unavailable
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
-from yodel.services.nodes.agents import ContainerReport, HeartbeatAnswer
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import HeartbeatAnswer
 from yodel.translator.node_fit import is_selected
 
 CORES = 4
@@ -103,11 +105,11 @@ class LendingCluster(Cluster):
 
     def publish(self, host: str, lent: Resource) -> None:
         self.lent[host] = lent
-        self.rm.node_sinks.node_seen(self._node(host))
+        node_watch(self).node_seen(self._node(host))
 
     def relist(self) -> None:
         super().relist()
-        self.rm.lending.nodes_listed([self._node(host) for host in self.lent])
+        node_watch(self).nodes_listed([self._node(host) for host in self.lent])
 
     def pods_step(self) -> None:
         super().pods_step()
@@ -148,7 +150,7 @@ class ColocationCluster(Cluster):
         return self
 
     async def beat(self, *containers: ContainerReport, node_id: NodeId = NODE, **changes: Any) -> HeartbeatAnswer:
-        policy = self.rm.publishing.colocation.policy
+        policy = colocation(self).policy
         if policy is not None and node_id.host not in self.silent:
             said = report(self.cores[node_id.host], policy.version, self.age_ms[node_id.host])
             changes = {"proved_name": node_id.host, "policy_version": policy.version, "capacity": said, **changes}
@@ -166,13 +168,13 @@ class ColocationCluster(Cluster):
 
     def check_notices(self) -> None:
         """A law: no more goes than is needed, no ApplicationMaster while others stay, and what is short is covered."""
-        state, publishing, live = self.rm.state, self.rm.publishing, [*self.rm.state.live_containers()]
+        state, live = self.rm.state, [*self.rm.state.live_containers()]
         noted = state.notices.of_teller(Teller.LOANS)
         for agent in self.nodes:
-            node = publishing.nodes.get(agent.node_id.host)
+            node = known_node(self, agent.node_id.host)
             own = [c for c in live if c.queue == "root.batch" and c.node_id == agent.node_id]
             going = [c for c in own if c.id in noted]
-            if node is None or node.lent is None or not publishing.measures:
+            if node is None or node.lent is None or not lends_as(self):
                 assert not going, "nobody knows what the node lends"
                 continue
             over_mib = sum(c.reserved.memory_mib for c in own) - node.lent.memory_mib

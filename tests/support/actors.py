@@ -23,7 +23,7 @@ from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegis
 from yodel.ports.node_agents import AmStart
 from yodel.services.core import Core
 from yodel.services.masters.allocate import Registration
-from yodel.services.nodes.agents import ContainerReport
+from yodel.services.nodes.container_reports import ContainerReport
 from yodel.translator.node_fit import requests_of
 
 ResultT = TypeVar("ResultT")

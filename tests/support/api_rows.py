@@ -59,9 +59,7 @@ async def fill(world: RestWorld) -> None:
     await world.put(MASTER, TASK, WAITING, ENDED)
     world.rm.state.reasons.explain_wait(WAITING.id, "0/1 nodes are available")
     load = NodeLoad(containers=Utilization(physical_mib=300, cpu_cores=0.5), node=Utilization(physical_mib=900))
-    world.rm.nodes.runtimes[NODE.id] = NodeRuntime(
-        last_seen_s=0.0, last_seen_ms=1_700_000_000_000, told_capability=NODE.capability, load=load
-    )
+    world.rm.nodes.runtimes[NODE.id] = NodeRuntime(last_seen_s=0.0, last_seen_ms=1_700_000_000_000, load=load)
     world.rm.reconciler.pod_seen(
         PodObservation(
             name=dns_name(TASK.id),

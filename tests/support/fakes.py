@@ -94,7 +94,7 @@ class FakePods:
             raise self.try_errors.pop(0)
         name = manifest["spec"].get("priorityClassName", "")
         if name not in self.classes:
-            raise Refused(f'Trying a pod: pods "a" is forbidden: no PriorityClass with name {name} was found')
+            raise Refused(f'Dry run of a pod: pods "a" is forbidden: no PriorityClass with name {name} was found')
         return self.classes[name]
 
     async def create(self, manifest: Manifest) -> None:

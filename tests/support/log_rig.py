@@ -27,7 +27,7 @@ from nm_plugin.logs.uploading.journal import AppLogs, Journals, LogContext
 from nm_plugin.logs.uploading.local_logs import NothingChosen
 from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
-from nm_plugin.logs.worker import chooser_of, perform
+from nm_plugin.logs.worker import perform
 from nm_plugin.logs.worker_pool import JobFailed, JobRefused
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
@@ -130,8 +130,7 @@ class InProcess:
         output = io.BytesIO()
         job = decode(encode(job))
         try:
-            with contextlib.closing(chooser_of(job)) as chooser:
-                done = perform(job, SteppedFiles(self._steps), job.root.removeprefix("file://"), chooser, output)
+            done = perform(job, SteppedFiles(self._steps), job.root.removeprefix("file://"), output)
         except NothingChosen as error:
             raise JobRefused(str(error)) from error
         for kind, data in _frames(output.getvalue()):

@@ -34,7 +34,9 @@ from yodel.ports.store import Store
 from yodel.services import recovery
 from yodel.services.core import Core, Ports
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
-from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer
+from yodel.services.nodes.registration import NodeRegistration
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.node_fit import requests_of
@@ -154,9 +156,9 @@ class World:
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
         self.statuses.events.clear()
         if self.statuses.nodes:
-            self.rm.node_sinks.nodes_listed(list(self.statuses.nodes.values()))
+            self.rm.facts.nodes_listed(list(self.statuses.nodes.values()))
         else:
-            self.rm.binder.nodes_listed(self.kube_nodes)
+            self.rm.facts.nodes_listed(self.kube_nodes)
         self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
@@ -199,9 +201,9 @@ class World:
         if self.pods.events:
             self.deliver_one_event()
         elif self.statuses.events:
-            self.rm.node_sinks.node_seen(self.statuses.events.pop(0))
-        elif rm.publishing.is_due:
-            await self.run(rm.publishing.round())
+            self.rm.facts.node_seen(self.statuses.events.pop(0))
+        elif rm.publisher.is_due:
+            await self.run(rm.publisher.round())
         elif rm.launches.is_ready:
             await self.run(rm.launches.round())
         elif rm.reconciles.is_ready:
@@ -251,7 +253,7 @@ class World:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()
-        self.rm.publishing.look()
+        self.rm.publisher.look()
         self.rm.window_edges.look()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())
@@ -303,7 +305,7 @@ class World:
             can_measure=True,
             shuffle_clients=shuffle_clients,
         )
-        await self.run(self.rm.nodes.register(registration))
+        await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0
 
     async def beat(
@@ -312,7 +314,7 @@ class World:
         """One heartbeat with the last response id that its node agent has heard, or with a given one."""
         last_id = self.response_ids.get(node_id, 0) if response_id is None else response_id
         beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
-        answer = self.rm.nodes.heartbeat(beat) or await self.run(self.rm.nodes.heartbeat_slow(beat))
+        answer = self.rm.heartbeats.take(beat) or await self.run(self.rm.heartbeats.slow(beat))
         self.response_ids[node_id] = answer.response_id
         return answer
 

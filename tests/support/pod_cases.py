@@ -178,7 +178,7 @@ CASES: dict[str, tuple[PodObservation, Becomes, int | None, str]] = {
         read(phase="Failed", containerStatuses=terminated(255, "Unknown")),
         Becomes.ENDS_WITH_POD,
         -100,
-        "how pod p ended is not known",
+        "the outcome of pod p is not known",
     ),
     "Pod deleted by hand": (
         read(phase="Failed", deleted_at=BOUND_AT, conditions=[scheduled()], containerStatuses=terminated(143, "Error")),

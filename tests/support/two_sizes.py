@@ -17,7 +17,7 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource, total_of
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.nodes.agents import ContainerReport
+from yodel.services.nodes.container_reports import ContainerReport
 from yodel.translator.node_fit import refusal
 
 GIB = Resource(1024, 1)

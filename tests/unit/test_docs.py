@@ -45,6 +45,13 @@ def test_made_page_is_fresh(script: str) -> None:
     assert (ROOT / MADE[script]).read_text() == runpy.run_path(str(ROOT / script))["render"](), f"run {script}"
 
 
+@pytest.mark.parametrize("page", ["queues.md", "colocation.md", "remote-shuffle.md"])
+def test_tables_of_properties_are_fresh(page: str) -> None:
+    script = "scripts/coming_from_yarn.py"
+    made = runpy.run_path(str(ROOT / script))["render_properties"](page)
+    assert (ROOT / "docs" / page).read_text() == made, f"run {script}"
+
+
 def test_differences_of_the_rest_api_are_those_that_are_allowed() -> None:
     """A full run of `make conformance` writes them; a reason that is put right is right on the page, too."""
     text = (ROOT / "docs" / "compatibility.md").read_text().partition(SECTION)[2]

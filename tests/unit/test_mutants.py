@@ -1,15 +1,15 @@
-"""Every mutant of ``make mutants`` applies to the code as it is, and the harness tells survivors from the dead."""
+"""Every fault that is kept applies to the code as it is, and ``make mutants`` tells survivors from the dead."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.mutant import ROOT, DoesNotApply, Mutant, load
-from tests.mutants.run import main
-
-MUTANTS_MIN = 100
+from tests.mutants import changed, run
+from tests.mutants.mutant import HERE, ROOT, DoesNotApply, Mutant, load
 
 
 def test_every_mutant_applies_and_names_tests_that_are_there() -> None:
@@ -22,7 +22,7 @@ def test_every_mutant_applies_and_names_tests_that_are_there() -> None:
         except DoesNotApply as error:
             wrong.append(str(error))
     assert wrong == []
-    assert len(mutants) >= MUTANTS_MIN
+    assert mutants
 
 
 def a_project(folder: Path, *, before: str = "x > 0", after: str = "x > 5") -> Path:
@@ -43,7 +43,7 @@ def test_a_survivor_is_named_and_fails_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], after: str, status: int, word: str
 ) -> None:
     root = a_project(tmp_path, after=after)
-    assert main(["--trust", "--parallel", "1"], root, root / "mutants") == status
+    assert run.main(root, root / "mutants", [], workers=1, is_trusted=True) == status
     said = capsys.readouterr().out
     assert f"{word:<8} sample/one" in said
     assert ("yodel.sample:A.f\n  - x > 0\n  + x > 1" in said) == (status == 1)
@@ -63,7 +63,7 @@ def test_a_mutant_that_does_not_apply_fails_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, why: str
 ) -> None:
     root = a_project(tmp_path, before=before, after=after)
-    assert main(["--trust"], root, root / "mutants") == 2
+    assert run.main(root, root / "mutants", [], workers=1) == 2
     assert why in capsys.readouterr().err
 
 
@@ -87,3 +87,82 @@ def test_names_of_nothing_are_told(tmp_path: Path, attribute: str, tests: tuple[
 
     with pytest.raises(DoesNotApply, match=why):
         look()
+
+
+def a_repository(folder: Path, after: str) -> Path:
+    """A checkout with a commit, in which a test knows ``f`` of 3 alone, and a line of it that has changed since."""
+    root = a_project(folder)
+    source = root / "yodel" / "sample.py"
+    source.write_text("LIMIT = 0\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return x > 1\n")
+    (root / "tests" / "unit").mkdir()
+    (root / "tests" / "unit" / "test_sample.py").write_text(
+        "from yodel.sample import f, g\n\n\ndef test_f():\n    assert f(3)\n    assert not g(0)\n"
+    )
+    (root / "pyproject.toml").touch()
+    (root / "tests" / "mutants").mkdir()
+    shutil.copy(HERE / "tool.py", root / "tests" / "mutants")
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    source.write_text(source.read_text().replace("return x\n", after))
+    return root
+
+
+def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """mutmut makes ``x >= 2`` and ``x > 3`` of the line that has changed, and nothing of the others."""
+    root = a_repository(tmp_path, "return (\n        x > 2\n    )\n")
+    before = (root / "yodel" / "sample.py").read_text()
+    assert changed.main(root, "HEAD") == 0
+    said = capsys.readouterr().out
+    assert "3 lines of 1 files, by 1 test files" in said
+    assert "yodel/sample.py:6: survived\n-        x > 2\n+        x >= 2" in said
+    assert "2 mutants: 1 killed, 1 survived, 0 not reached, 0 left out" in said
+    assert (root / "yodel" / "sample.py").read_text() == before
+    assert {path.name for path in root.iterdir()} == {".git", "mutants", "pyproject.toml", "tests", "yodel"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"), [("LIMIT = 0", "LIMIT = 1", "0 mutants"), ("x > 1", "x > 2", "2 not reached")]
+)
+def test_changes_that_no_test_reaches_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, words: str
+) -> None:
+    root = a_repository(tmp_path, "return x\n")
+    source = root / "yodel" / "sample.py"
+    source.write_text(source.read_text().replace(before, after))
+    test = root / "tests" / "unit" / "test_sample.py"
+    test.write_text(test.read_text().replace("    assert not g(0)\n", ""))
+    assert changed.main(root, "HEAD") == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_statement_that_has_changed_in_part_counts_as_a_whole_and_a_block_does_not(tmp_path: Path) -> None:
+    root = a_repository(tmp_path, "if (\n        x\n    ):\n        return 1\n    return x\n")
+    assert changed.changed_lines(root, "HEAD") == {"yodel/sample.py": {5, 6, 7, 8}}
+
+
+def test_tests_of_a_module_are_the_nearest_along_imports(tmp_path: Path) -> None:
+    root = a_repository(tmp_path, "return x\n")
+    (root / "yodel" / "deep.py").touch()
+    (root / "yodel" / "sample.py").write_text("from yodel.deep import a\n")
+    (root / "yodel" / "alone.py").touch()
+    (root / "tests" / "unit" / "test_other.py").write_text("import yodel.other\n")
+    assert changed.nearest_tests(root, ["yodel/deep.py"]) == ["tests/unit/test_sample.py"]
+    assert changed.nearest_tests(root, ["yodel/alone.py"]) == []
+
+
+def test_a_sample_is_within_its_time_and_the_same_each_time() -> None:
+    estimates_s = {f"mutant-{number}": number / 10 for number in range(100)}
+    chosen = changed.sample(estimates_s, 60.0)
+    assert 5 < len(chosen) < 60
+    assert sum(estimates_s[name] + changed.EACH_S for name in chosen) <= 60.0
+    assert chosen == changed.sample(dict(reversed(estimates_s.items())), 60.0)
+    assert sorted(changed.sample(estimates_s, 1e6)) == sorted(estimates_s)
+
+
+def test_files_are_drawn_until_there_are_lines_enough() -> None:
+    lines = {f"yodel/{number}.py": set(range(changed.LINES_MAX // 3)) for number in range(5)}
+    assert len(changed.drawn_files(lines)) == 3
+    assert changed.drawn_files({"yodel/large.py": set(range(changed.LINES_MAX + 1))}) == {"yodel/large.py"}

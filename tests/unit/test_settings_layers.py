@@ -64,7 +64,9 @@ def test_variable_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch, load
     monkeypatch.setenv(name, value)
     with pytest.raises(InvalidValue) as caught:
         load(None)
-    assert str(caught.value).startswith(f"""Invalid {name}: '{value}'; expected JSON, as ["a", "b"] or {{"a": 1}} (""")
+    assert str(caught.value).startswith(
+        f"""Invalid {name}: '{value}'; expected JSON, such as ["a", "b"] or {{"a": 1}} ("""
+    )
 
 
 def test_several_mistakes_are_a_line_each_and_of_several_settings_together_no_value_is_shown() -> None:

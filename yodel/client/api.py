@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ STREAM_TIMEOUT = httpx2.Timeout(45.0, connect=5.0)
 PAGE_LIMIT = 500
 ITEMS_MAX = 100_000
 TOKEN_BYTES_MAX = 4096
+_PARAMETER = re.compile(r"^query\.([a-z]+)(?:\.\d+)?: ")
 JsonObject = dict[str, Any]
 Params = Mapping[str, str | int | Sequence[str] | None]
 
@@ -174,7 +176,8 @@ def _refusal(answer: httpx2.Response) -> YodelError:
             problem = answer.json()
             # That of 400 is about fields of the body, which the command line made.
             hint = problem.get("hint") if answer.status_code != 400 else None
-            return ApiRefused(answer.status_code, str(problem["detail"]), hint)
+            # A parameter of the query is an option of the command.
+            return ApiRefused(answer.status_code, _PARAMETER.sub(r"--\1: ", str(problem["detail"])), hint)
     if answer.status_code == 503:
         return Unavailable(f"{answer.text[:300]} (HTTP 503)\n  Try again in a moment.")
     return _not_ours(answer)

@@ -101,7 +101,7 @@ def create_queue(
     def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
-        first, *others = queue_edits.bodies(queue_edits.parsed(words))
+        first, *others = queue_edits.bodies(queue_edits.parsed(words), bare=1)
         body = {**first, "change": others, "reason": reason}
         return "POST", "/queues", body
 

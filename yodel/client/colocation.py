@@ -58,6 +58,12 @@ def switch_on(
     dialect: Annotated[
         str | None, typer.Option(help="Resource names to publish; needed only if queues use several dialects.")
     ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            help="Change no policy: publish on this node again, which is YIELDED or OTHER.", show_default=False
+        ),
+    ] = None,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,
@@ -67,9 +73,20 @@ def switch_on(
     """Enable colocation.  Options that you do not give keep their current value.
 
     Example: yodel colocation on --preset crane cpu.kept-milli=2000 --reason "two cores for bursts"
+
+    Example: yodel colocation on --node node-1
     """
+    if node is not None and (words or preset or dialect or dry_run):
+        raise typer.BadParameter("a node takes no policy", param_hint="--node")
 
     async def work(client: RmClient, screen: Screen) -> None:
+        if node is not None:
+            from yodel.client.commands import node_id, segment
+
+            found, _ = await client.call("POST", f"/nodes/{segment(await node_id(client, node))}/publish")
+            if as_json:
+                screen.json(found)
+            return
         said: dict[str, str | None] = {**_numbers(words or []), "enabled": "true"}
         said |= {name: value for name, value in (("preset", preset), ("dialect", dialect)) if value is not None}
         await _change(client, screen, said, reason, since, dry_run=dry_run, as_json=as_json)
@@ -154,13 +171,15 @@ def evict(
             "--to", metavar="CPU,MEMORY", help="What batch may keep on the node, e.g. 2,4Gi; nothing by default."
         ),
     ] = "0,0",
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="End an eviction: the node may lend as before.")] = False,
     dry_run: DryRun = False,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
     """Reclaim a node's lent capacity: preempt batch containers in order, with notice, and show which and why.
 
-    No new container starts on the node until usage fits, and for a minute after that.
+    No new container starts on the node until usage fits, and for a minute after that, or until --withdraw. A restart
+    of the ResourceManager changes nothing about that.
 
     Example: yodel colocation evict node-1 --to 2,4Gi --dry-run
     """
@@ -169,6 +188,9 @@ def evict(
         from yodel.client.commands import node_id, segment
 
         path = f"/nodes/{segment(await node_id(client, node))}/evict"
+        if withdraw:
+            await client.call("DELETE", path)
+            return
         asked = {"dry_run": "true"} if dry_run else {}
         found, _ = await client.call("POST", path, params=asked, body=_left(to))
         if as_json:
@@ -250,7 +272,7 @@ def _resource_lines(one: JsonObject) -> list[str]:
         lines.append(f"  {quantity(sum(term['amount'] for term in one['terms']), own):>16} sum")
     lines += [f"  {quantity(step['after'], step['unit']):>16} {step['name']}: {step['why']}" for step in one["steps"]]
     published = "none" if one["published"] is None else quantity(one["published"], one["unit"])
-    lines.append(f"  {published:>16} published, {quantity(one['held'], one['unit'])} requested by pods")
+    lines.append(f"  {published:>16} published, {quantity(one['requested'], one['unit'])} requested by pods")
     if one["published"] != one["wanted"]:
         wanted = "none" if one["wanted"] is None else quantity(one["wanted"], one["unit"])
         lines.append(f"  {wanted:>16} to be published")

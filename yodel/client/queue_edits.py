@@ -46,10 +46,14 @@ def parsed(words: Sequence[str]) -> Edits:
     return edits
 
 
-def bodies(edits: Edits) -> list[JsonObject]:
-    """Raises InvalidValue: a file that is named cannot be read."""
+def bodies(edits: Edits, *, bare: int = 0) -> list[JsonObject]:
+    """The first ``bare`` queues may have no properties.  Raises InvalidValue: another has none, or a file that is named
+    cannot be read."""
     from yodel.client.chosen_jars import with_digests
 
+    for path, properties in edits[bare:]:
+        if not properties:
+            raise InvalidValue("argument", path[:200], "properties as name=value after it")
     return [{"path": path, "properties": with_digests(properties)} for path, properties in edits]
 
 

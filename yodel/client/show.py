@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from yodel.client.api import JsonObject
+from yodel.domain.resource import Resource, memory_with_unit
 
 STYLES: Mapping[str, str] = {
     "RUNNING": "green",
@@ -278,8 +279,7 @@ def event_words(event: JsonObject) -> list[str]:
 
 
 def amount(value: JsonObject) -> str:
-    others = "".join(f", {count} {name}" for name, count in value["others"].items())
-    return f"{memory(value['memory_mib'])}, {value['vcores']} vcores{others}"
+    return Resource(value["memory_mib"], value["vcores"], tuple(value["others"].items())).with_units
 
 
 def counted(containers: int) -> str:
@@ -291,7 +291,8 @@ def load(value: JsonObject) -> str:
 
 
 def memory(mib: int) -> str:
-    return f"{mib} MiB" if abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
+    """Rounded where it is much and not whole: what was measured."""
+    return memory_with_unit(mib) if mib % 1024 == 0 or abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
 
 
 def time(epoch_ms: int | None) -> str:

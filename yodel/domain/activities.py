@@ -39,13 +39,13 @@ NODE_NOT_MATCHING = "Node does not match partition or placement constraints"
 NODE_NOT_NAMED = "Node skipped because relax locality is not allowed"
 NODE_DELAYED = "Node skipped because of off-switch delay"
 AM_LIMIT = "Queue's AM resource limit exceeded. "
-REQUEST_WAITS_FOR_PODS = "Request skipped because as many pods are under way as may be"
-REQUEST_WAITS_FOR_PLACES = "Request skipped because it still waits for room on its hosts or racks"
+REQUEST_WAITS_FOR_PODS = "Request skipped because the limit of unscheduled pods is reached"
+REQUEST_WAITS_FOR_PLACES = "Request skipped because it still waits for capacity on its hosts or racks"
 REQUEST_WAITS_FOR_NEIGHBOURS = (
-    "Request skipped because nodes where its placement constraint holds are full, or containers that it counts have no "
-    "node yet"
+    "Request skipped because nodes that satisfy its placement constraint are full, or containers that it counts are "
+    "not scheduled yet"
 )
-UNDER_WAY = "Pod waits for a node"
+UNDER_WAY = "Pod is not scheduled yet"
 
 
 class ActivityState(Enum):

@@ -87,7 +87,7 @@ class Application:
 def capped_priority_note(asked: int, has: int) -> str:
     """That an application has not the priority that it was submitted with; the RPC answer has no room for it."""
     return (
-        f"Priority {asked} was asked for, and it has {has}: no application has more than max_priority "
+        f"Priority {asked} was requested and reduced to {has}, the highest allowed: max_priority "
         "(yarn.cluster.max-application-priority)."
     )
 
@@ -198,17 +198,17 @@ _EVENTS = (
     FailureExcused,
     KillRequested,
 )
-_OVER = Ignore("the application is over")
+_OVER = Ignore("the application has ended")
 
 APPLICATION_MACHINE: Machine[Application] = Machine(
     "Application",
     ApplicationState,
     _EVENTS,
     {
-        **every_state(_S, AttemptLaunched, Ignore("the end is under way")),
-        **every_state(_S, AttemptRegistered, Ignore("the end is under way")),
-        **every_state(_S, AttemptUnregistered, Ignore("the end is under way")),
-        **every_state(_S, FailureExcused, Ignore("the end is under way")),
+        **every_state(_S, AttemptLaunched, Ignore("the application is ending")),
+        **every_state(_S, AttemptRegistered, Ignore("the application is ending")),
+        **every_state(_S, AttemptUnregistered, Ignore("the application is ending")),
+        **every_state(_S, FailureExcused, Ignore("the application is ending")),
         **{(state, FailureExcused): Go(_excused, (state,)) for state in (_S.ACCEPTED, _S.RUNNING)},
         (_S.ACCEPTED, AttemptLaunched): Go(_launched, (_S.ACCEPTED,)),
         (_S.RUNNING, AttemptLaunched): Go(_launched, (_S.RUNNING,)),
@@ -222,8 +222,8 @@ APPLICATION_MACHINE: Machine[Application] = Machine(
         (_S.KILLING, AttemptEnded): Go(_killed, (_S.KILLED,)),
         (_S.ACCEPTED, KillRequested): Go(_kill, (_S.KILLING,)),
         (_S.RUNNING, KillRequested): Go(_kill, (_S.KILLING,)),
-        (_S.FINISHING, KillRequested): Ignore("it is finishing; the end it reported stands"),
-        (_S.KILLING, KillRequested): Ignore("being killed already"),
+        (_S.FINISHING, KillRequested): Ignore("it is finishing; the status that it reported stays"),
+        (_S.KILLING, KillRequested): Ignore("it is being killed already"),
         **{(state, event): _OVER for state in (_S.FINISHED, _S.FAILED, _S.KILLED) for event in _EVENTS},
     },
 )

@@ -125,7 +125,7 @@ class AskBook:
                     "asked_containers",
                     self._count,
                     count_max,
-                    f"Too many containers asked, {self._count} in all; one ApplicationMaster may wait for at most "
+                    f"Too many containers requested: {self._count} in total; one ApplicationMaster may have at most "
                     f"{count_max} (asked_containers_max)",
                 )
         except InvalidResourceRequest:

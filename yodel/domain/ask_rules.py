@@ -67,7 +67,7 @@ def check_count(ask: Ask | SchedulingAsk, rules: AskRules) -> None:
             "asked_containers_per_key",
             ask.count,
             rules.per_key_max,
-            f"Too many containers asked, {ask.count}; at most {rules.per_key_max} of one priority and size "
+            f"Too many containers requested: {ask.count}; at most {rules.per_key_max} of one priority and size "
             "(asked_containers_per_key_max)",
         )
 

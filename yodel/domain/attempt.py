@@ -244,7 +244,7 @@ def _over(
 
 
 _S = AttemptState
-_OVER = Ignore("the attempt is over")
+_OVER = Ignore("the attempt has ended")
 _FINAL = (_S.FINISHED, _S.FAILED, _S.KILLED)
 _EVENTS = (
     AmContainerBound,
@@ -268,7 +268,7 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         **every_state(_S, AmContainerBound, Ignore("bound already")),
         **every_state(_S, AmContainerStarted, Ignore("only its registration matters")),
         **every_state(_S, AmLaunched, Ignore("launched already")),
-        **every_state(_S, AmLaunchFailed, Ignore("it runs, whatever became of the answer to its launch")),
+        **every_state(_S, AmLaunchFailed, Ignore("it runs, even if the answer to its launch was lost")),
         **{(state, AmContainerCompleted): Go(_completed, (state, _S.FAILED)) for state in _S},
         **every_state(_S, AmRegistered, Impossible("an AM registers after its launch")),
         **every_state(_S, TrackingUrlChanged, Ignore("no AM is registered")),
@@ -287,10 +287,10 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         (_S.RUNNING, AmRegistered): Go(_registered, (_S.RUNNING,)),
         (_S.RUNNING, TrackingUrlChanged): Go(_url_changed, (_S.RUNNING,)),
         (_S.RUNNING, AmUnregistered): Go(_unregistered, (_S.FINISHING, _S.FINISHED)),
-        (_S.FINISHING, AmUnregistered): Ignore("said already; the AM asks until it hears true"),
+        (_S.FINISHING, AmUnregistered): Ignore("reported already; the AM repeats it until the answer is true"),
         (_S.FINISHING, AmContainerCompleted): Go(_finished, (_S.FINISHED,)),
         (_S.FINISHING, AmExpired): Go(_finishing_expired, (_S.FINISHED,)),
-        (_S.FINISHING, AttemptKillRequested): Ignore("it is finishing; the end it reported stands"),
+        (_S.FINISHING, AttemptKillRequested): Ignore("it is finishing; the status that it reported stays"),
         **{(state, event): _OVER for state in _FINAL for event in _EVENTS},
         (_S.FAILED, AmContainerCompleted): Go(_explained, (_S.FAILED,)),
         **{(state, ShuffleReported): Go(_shuffle_reported, (state,)) for state in _S},

@@ -290,8 +290,8 @@ _S = ContainerState
 _HANDED_OUT = (_S.ACQUIRED, _S.RUNNING)
 _STOP: Cell[Container] = Go(_stopped, (_S.COMPLETED,))
 _END: Cell[Container] = Go(_ended, (_S.COMPLETED,))
-_OVER = Ignore("the container is over")
-_NOT_RESIZED = Ignore("only what the ApplicationMaster holds is resized")
+_OVER = Ignore("the container has ended")
+_NOT_RESIZED = Ignore("only a container that the ApplicationMaster has is resized")
 _RESIZING = (
     IncreaseDecided,
     DecreaseRequested,
@@ -340,8 +340,10 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
         (_S.PLANNED, PodBound): Go(_bound, (_S.ALLOCATED,)),
         (_S.ALLOCATED, PodTurnedAway): Go(_turned_away, (_S.ALLOCATED, _S.PLANNED)),
         (_S.ALLOCATED, ContainerAcquired): Go(_acquired, (_S.ACQUIRED,)),
-        (_S.COMPLETED, ContainerAcquired): Ignore("it ended while its grant was on the way"),
-        (_S.PLANNED, ContainerStarted): Ignore("the binding has not been seen yet; the next heartbeat says it again"),
+        (_S.COMPLETED, ContainerAcquired): Ignore("it ended before the ApplicationMaster got it"),
+        (_S.PLANNED, ContainerStarted): Ignore(
+            "the binding has not been seen yet; the next heartbeat reports it again"
+        ),
         (_S.ALLOCATED, ContainerStarted): Go(_started, (_S.RUNNING,)),
         (_S.ACQUIRED, ContainerStarted): Go(_started, (_S.RUNNING,)),
         (_S.COMPLETED, PodBound): _OVER,

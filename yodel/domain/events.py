@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationAttemptId, NodeId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.report import Report
@@ -317,6 +318,13 @@ class NodeCapabilityOrdered:
     """An administrator said what the node has, whatever its agent says (updateNodeResource)."""
 
     capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLendingLimited:
+    """An administrator limited how much capacity the node lends, whatever its agent reports; None: no more."""
+
+    limit: LentLimit | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ from yodel.domain.events import (
     NodeDecommissionStarted,
     NodeExpired,
     NodeHealthReported,
+    NodeLendingLimited,
     NodePlaced,
     NodeRecommissioned,
     NodeRegistered,
     NodeUnregistered,
 )
 from yodel.domain.ids import NodeId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, NodeState
@@ -47,6 +49,8 @@ class Node:
     decommissioning_timeout_s: int = -1
     """While DECOMMISSIONING: seconds from ``decommissioning_since_ms``; negative is for ever."""
     ordered_capability: Resource = NOT_ORDERED
+    lent_limit: LentLimit | None = None
+    """The most that it lends, by order of an administrator, until what is used there fits."""
     shuffle_clients: tuple[str, ...] | None = None
     """Shuffle services whose client its agent can prepare; None: no agent has registered since this is known."""
 
@@ -125,6 +129,10 @@ def _ordered(node: Node, event: NodeCapabilityOrdered) -> Step[Node]:
     return Step(changed, (NodeChanged(node.id),))
 
 
+def _limited(node: Node, event: NodeLendingLimited) -> Step[Node]:
+    return Step(replace(node, lent_limit=event.limit))
+
+
 def _placed(node: Node, event: NodePlaced) -> Step[Node]:
     """What runs there stays; what is asked for may fit now."""
     if (event.rack, event.labels) == (node.rack, node.labels):
@@ -167,6 +175,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         NodeDecommissioned,
         NodeRecommissioned,
         NodeCapabilityOrdered,
+        NodeLendingLimited,
         NodePlaced,
     ),
     {
@@ -178,13 +187,14 @@ NODE_MACHINE: Machine[Node] = Machine(
         **every_state(_S, NodeDecommissioned, Go(_out, (_S.DECOMMISSIONED,))),
         **every_state(_S, NodeRecommissioned, Ignore("it was not on its way out")),
         **{(state, NodeCapabilityOrdered): Go(_ordered, (state,)) for state in _S},
+        **{(state, NodeLendingLimited): Go(_limited, (state,)) for state in _S},
         **{(state, NodePlaced): Go(_placed, (state,)) for state in _S},
         (_S.UNHEALTHY, NodeRegistered): Go(_registered, (_S.UNHEALTHY,)),
         (_S.DECOMMISSIONING, NodeRegistered): Go(_registered, (_S.DECOMMISSIONING,)),
         (_S.DECOMMISSIONING, NodeHealthReported): Go(_health, (_S.DECOMMISSIONING,)),
         (_S.DECOMMISSIONING, NodeRecommissioned): Go(_staying, (_S.RUNNING,)),
         (_S.NEW, NodeHealthReported): Impossible("a node registers before it reports"),
-        **{(state, NodeHealthReported): Ignore("told to register again") for state in _GONE},
+        **{(state, NodeHealthReported): Ignore("already ordered to register again") for state in _GONE},
         **{(state, NodeExpired): Ignore("gone already") for state in _GONE},
         **{(state, NodeDecommissionStarted): Ignore("gone already") for state in _GONE},
         (_S.DECOMMISSIONED, NodeDecommissioned): Ignore("out already"),

@@ -60,12 +60,25 @@ class Resource:
         """Whether there is something of any type."""
         return self.memory_mib > 0 or self.vcores > 0 or any(value > 0 for _, value in self.extras)
 
+    @property
+    def with_units(self) -> str:
+        """What people read outside of Hadoop's own texts, such as ``1 GiB, 2 vcores``; never rounded."""
+        vcores = f"{self.vcores} vcore{'s' * (self.vcores != 1)}"
+        return ", ".join(
+            [memory_with_unit(self.memory_mib), vcores, *(f"{value} {name}" for name, value in self.extras)]
+        )
+
     def __str__(self) -> str:
+        """As Hadoop writes it (Resource.toString)."""
         extras = "".join(f", {name}: {value}" for name, value in self.extras)
         return f"<memory:{self.memory_mib}, vCores:{self.vcores}{extras}>"
 
 
 NONE = Resource(0, 0)
+
+
+def memory_with_unit(mib: int) -> str:
+    return f"{mib // 1024} GiB" if mib and mib % 1024 == 0 else f"{mib} MiB"
 
 
 def _merged(left: Resource, right: Resource, sign: int) -> Extras:

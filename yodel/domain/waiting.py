@@ -46,19 +46,25 @@ class Hindrance(NamedTuple):
     said: str = ""
 
     @property
+    def text(self) -> str:
+        """Name what is in the way, with its figures, for pages and commands of our own."""
+        match self.hurdle:
+            case Hurdle.USER_LIMIT:
+                return f"User {self.user} is at the user limit of queue {self.path}: {self._used_and_requested}"
+            case Hurdle.AM_SHARE:
+                whose = f" of user {self.user}" if self.user else ""
+                return f"ApplicationMasters{whose} in queue {self.path} are at their limit: {self._used_and_requested}"
+            case _:
+                return self.reason
+
+    @property
     def reason(self) -> str:
-        """With its figures, in the CapacityScheduler's words where it has some."""
+        """The same for Hadoop's clients, in the CapacityScheduler's words where it has some."""
         match self.hurdle:
             case Hurdle.QUEUE_LIMIT:
-                return (
-                    f"Queue {self.path} is at its maximum capacity: {self.limit}, used {self.used}, requested "
-                    f"{self.asked}."
-                )
+                return f"Queue {self.path} is at its maximum capacity: {self._used_and_requested}"
             case Hurdle.WINDOW if self.limit != NONE or self.used != NONE:
-                return (
-                    f"Queue {self.path} is at its maximum capacity in {self.said}: {self.limit}, used {self.used}, "
-                    f"requested {self.asked}."
-                )
+                return f"Queue {self.path} is at its maximum capacity in {self.said}: {self._used_and_requested}"
             case Hurdle.USER_LIMIT:
                 return (
                     f"User capacity has reached its maximum limit, user limit is {self.limit}, resource used by "
@@ -68,10 +74,8 @@ class Hindrance(NamedTuple):
                 return self._am_share()
             case Hurdle.ROOM:
                 whose = f"Pool {self.said}" if self.said else "The cluster"
-                return (
-                    f"{whose} has too little free capacity: free {self.limit - self.used} of {self.limit}, requested "
-                    f"{self.asked}."
-                )
+                free, total, asked = (one.with_units for one in (self.limit - self.used, self.limit, self.asked))
+                return f"{whose} has too little free capacity: free {free} of {total}; requested {asked}."
             case _:
                 return self.said
 
@@ -81,6 +85,11 @@ class Hindrance(NamedTuple):
         if self.masters is None:
             return ""
         return f"Queue Resource Limit for AM = {self.masters.limit}; Queue AM Resource Usage = {self.masters.used}"
+
+    @property
+    def _used_and_requested(self) -> str:
+        used, limit, asked = (one.with_units for one in (self.used, self.limit, self.asked))
+        return f"used {used} of {limit}; requested {asked}."
 
     def _am_share(self) -> str:
         """In the words of CSAMContainerLaunchDiagnosticsConstants."""
@@ -104,7 +113,7 @@ def backing_off(said: str, size: Resource) -> Hindrance:
 
 
 def in_pieces(size: Resource) -> Hindrance:
-    return Hindrance(Hurdle.PIECES, size, said=f"No single node has {size} free.")
+    return Hindrance(Hurdle.PIECES, size, said=f"No single node has {size.with_units} free.")
 
 
 def too_many(path: str, running: int, most: int) -> str:
@@ -166,7 +175,7 @@ class Told(NamedTuple):
         nearest, unserved = self.chain[0], self.unserved
         if not self.is_placeless:
             return nearest.reason
-        return f"Cannot be placed: {unserved.number} of {unserved.size} ({unserved.name}): {nearest.reason}"
+        return f"Cannot be placed: {unserved.number} of {unserved.size.with_units} ({unserved.name}): {nearest.reason}"
 
 
 PLACELESS = frozenset(

@@ -73,9 +73,9 @@ def _of_this_machine(user: str) -> PosixUser:
         entry = pwd.getpwnam(user)
     except KeyError as error:
         raise Refused(
-            f"User {user} not found on the ResourceManager's machine, and containers run as who submits them: make the "
-            "account there and on every node, with the same uid, or name its uid in the settings "
-            f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who is known (HADOOP_USER_NAME), "
+            f"User {user} not found on the ResourceManager's machine, and containers run as the submitting user: "
+            "create the account there and on every node, with the same uid, or set its uid in the settings "
+            f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who exists (HADOOP_USER_NAME), "
             'or let all containers run as one user (user_mode = "single")'
         ) from error
     except OSError as error:

@@ -70,12 +70,12 @@ async def check_reachable(client: KubeClient, limits: RetryLimits | None = None)
 
     Raises: Refused, Unavailable.
     """
-    what = f"Asking {client.host} for its version"
+    what = f"Getting the version of {client.host}"
     body = await retried(lambda: client.call(Request(path="/version")), what, limits or RetryLimits())
     try:
         return msgspec.json.decode(body, type=_VersionBody).git_version
     except msgspec.DecodeError as malformed:
-        raise Unavailable(f"{client.host} does not answer like an API server: {malformed}") from malformed
+        raise Unavailable(f"{client.host} does not answer as an API server: {malformed}") from malformed
 
 
 class KubeClient:

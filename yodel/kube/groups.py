@@ -65,7 +65,7 @@ async def require_kinds(api: KubeApi, kinds: Iterable[GangKind], limits: RetryLi
     """
     for kind in kinds:
         request = Request(path=f"/apis/{kind.api_version}")
-        body = await retried(partial(_call_or_none, api, request), f"Asking for {kind.crd_name}", limits)
+        body = await retried(partial(_call_or_none, api, request), f"Getting {kind.crd_name}", limits)
         served = _decoded(body, _Resources).resources if body is not None else []
         if kind.plural not in [resource.name for resource in served]:
             expected = f"a cluster with the CustomResourceDefinition {kind.crd_name} in version {kind.api_version}"

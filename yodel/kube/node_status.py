@@ -75,7 +75,7 @@ class KubeNodeStatuses:
             content_type=MERGE_PATCH,
             accept=METADATA_ONLY,
         )
-        what = f"Publishing what node {node} lends"
+        what = f"Publishing the lent capacity of node {node}"
         body = await retried(partial(self._call_or_none, request), what, self._limits)
         try:
             return decode_version(body) if body is not None else ""
@@ -99,7 +99,7 @@ class KubeNodeStatuses:
             "spec": {"resourceAttributes": {name: text for name, text in attributes.items() if text}},
         }
         request = Request(method="POST", path=REVIEWS_PATH, body=msgspec.json.encode(review))
-        what = f"Asking for the right to {right.verb} {right.resource}"
+        what = f"Checking the right to {right.verb} {right.resource}"
         try:
             body = await retried(partial(self._call_or_none, request), what, self._limits)
             return body is None or msgspec.json.decode(body, type=_Review).status.allowed

@@ -47,7 +47,7 @@ class OwnPod:
         """Returns, with the reason, once the pod is gone or its grace period is over."""
         while (reason := await self.look()) is None:  # noqa: ASYNC110 - only who asks is told
             await asyncio.sleep(LOOK_EVERY_S)
-        log.warning("own pod is over", pod=self._name, reason=reason)
+        log.warning("pod is being deleted", pod=self._name, reason=reason)
         return reason
 
     async def look(self) -> str | None:
@@ -56,7 +56,7 @@ class OwnPod:
             pod = msgspec.json.decode(await self._api.call(Request(path=self._path)), type=_Pod)
         except ApiStatus as status:
             if status.code == HTTPStatus.NOT_FOUND:
-                return "it is gone"
+                return "it does not exist any more"
             self._not_said(str(status))
             return None
         except (Unavailable, msgspec.DecodeError) as error:
@@ -66,9 +66,9 @@ class OwnPod:
         end = pod.metadata.deletion_timestamp  # of the API server: when the grace period ends
         if end is None or self._clock.now_ms() < (end.timestamp() + LATE_S) * 1000:
             return None
-        return f"it should have ended at {end.isoformat()}"
+        return f"its grace period ended at {end.isoformat()}"
 
     def _not_said(self, why: str) -> None:
         if why != self._silence:
-            log.info("own pod not seen", pod=self._name, reason=why)
+            log.info("own pod not read", pod=self._name, reason=why)
         self._silence = why

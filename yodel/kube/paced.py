@@ -60,7 +60,7 @@ class PacedKube:
         pause_s = max(0.0, self._not_before_s - self._clock())
         wait_s = self._bucket.reserve(request.timeout_s - pause_s)
         if wait_s is None:
-            raise Unavailable(f"{request.method} {request.path}: too many requests are waiting for their turn")
+            raise Unavailable(f"{request.method} {request.path}: too many requests are queued")
         delay_s = max(wait_s, pause_s)
         if delay_s > 0:
             self.waited_s += delay_s

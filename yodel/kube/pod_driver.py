@@ -124,11 +124,11 @@ class PodDriver:
             body=msgspec.json.encode(manifest, enc_hook=_plain),
             timeout_s=self._limits.call_timeout_s,
         )
-        body = await retried(lambda: self._api.call(request), "Trying a pod", self._limits.retry)
+        body = await retried(lambda: self._api.call(request), "Dry run of a pod", self._limits.retry)
         try:
             return msgspec.json.decode(body, type=_Tried).spec.priority
         except msgspec.DecodeError as malformed:
-            raise Unavailable(f"Trying a pod: the answer is no pod: {malformed}") from malformed
+            raise Unavailable(f"Dry run of a pod: the answer is no pod: {malformed}") from malformed
 
     async def _turn(self, name: str) -> None:
         wait_s = self._creates.reserve(self._limits.create_wait_max_s)
@@ -159,7 +159,7 @@ class PodDriver:
             # Removed between the two calls: the creation is worth another attempt, which Unavailable asks for.
             raise Unavailable(f"pod {name} vanished while it was created") from status
         if container_id is None or existing.labels.get(CONTAINER_ID_LABEL) != container_id:
-            raise Refused(f"Creating pod {name}: a pod of that name exists and is not ours") from status
+            raise Refused(f"Creating pod {name}: a pod of that name exists and belongs to somebody else") from status
 
     async def _get_once(self, name: str) -> PodObservation | None:
         body = await self._call_or_none(self._request("GET", f"{self._pods_path}/{quote(name, safe='')}"))

@@ -150,7 +150,7 @@ class ListWatch(Generic[_Observed]):
             return self._failed(malformed)
         except Unavailable as silence:
             return self._failed(silence)
-        return 0.0 if heard_anything else self._failed(Unavailable("the watch ended without a word"))
+        return 0.0 if heard_anything else self._failed(Unavailable("the watch ended without an event"))
 
     def _failed(self, error: Exception, at_least_s: float = 0.0) -> float:
         self._health.failures_in_a_row += 1

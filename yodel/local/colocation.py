@@ -24,7 +24,7 @@ async def switch_colocation(web: str, preset: str | None) -> None:
                 return
             wanted = {ENABLED: "false"} if preset is None else {ENABLED: "true", PRESET: preset}
             version = (await client.get("/queues")).headers["etag"]
-            change = {"scheduler": wanted, "reason": "yodel local was started so"}
+            change = {"scheduler": wanted, "reason": "option of yodel local"}
             await _asked(client, "PATCH", "/queues", json=change, headers={"If-Match": version})
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             raise Unavailable(f"colocation could not be switched: {type(error).__name__}: {error}") from error

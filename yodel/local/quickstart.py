@@ -66,7 +66,7 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
     with _locked(directory):
         (directory / "ready.json").unlink(missing_ok=True)
         if await end_left_over(directory):
-            say("Ended what an earlier yodel local left here.")
+            say("Stopped what an earlier yodel local left running.")
         ports = choose_ports(options.ports, options.nodes, directory / "ports.json")
         write_configuration(options, ports)
         cluster = _Cluster(options, ports, say)
@@ -144,10 +144,10 @@ class _Cluster:
             if is_full and not was_full:
                 self._say(
                     f"The disk of {self._directory} is full ({usage.total >> 20} MiB, {usage.free >> 10} KiB free): "
-                    "nothing is accepted, and no log is written, until there is room."
+                    "nothing is accepted, and no log is written, until there is free space."
                 )
             elif was_full and not is_full:
-                self._say(f"There is room on the disk of {self._directory} again ({usage.free >> 20} MiB free).")
+                self._say(f"The disk of {self._directory} has free space again ({usage.free >> 20} MiB free).")
             was_full = is_full
             await asyncio.sleep(FULL_LOOK_S)
 
@@ -275,12 +275,12 @@ def _what_to_type(options: LocalOptions, ports: Ports) -> str:
     web, directory = f"http://{HOST}:{ports.webapp}", options.directory
     lines = [
         "",
-        f"Ready.  Its page: {web}/cluster",
+        f"Ready.  Web page: {web}/cluster",
         "",
-        "Submit to it from another terminal:",
+        "Submit from another terminal:",
         f"  export HADOOP_CONF_DIR={directory / 'hadoop-conf'}",
         "  spark-submit --master yarn --deploy-mode cluster your_job.py",
-        "See what became of it:",
+        "See the result:",
         "  yodel app list",
         f"  curl {web}/ws/v1/cluster/apps",
         f"  kubectl --kubeconfig {directory / 'kubeconfig'} get pods -L yodel.io/role,yodel.io/user",
@@ -288,7 +288,11 @@ def _what_to_type(options: LocalOptions, ports: Ports) -> str:
         "",
     ]
     if options.colocation is not None:
-        lines += ["See what this machine lends, from ten seconds after the start:", "  yodel node explain node-1", ""]
+        lines += [
+            "See the lent capacity of this machine, ten seconds after the start:",
+            "  yodel node explain node-1",
+            "",
+        ]
     if os.geteuid() == 0 and (closed := closed_parents(directory)):
         lines += [f"Note: other users cannot pass through {closed[0]}, so only root's containers can run here.", ""]
     return "\n".join([*lines, "Ctrl-C stops everything."])

@@ -51,6 +51,6 @@ def _rest_url(ready: Path) -> str:
     """Raises OSError, ValueError, LookupError: it is not ready, or not ours."""
     with ready.open("rb") as file:
         if os.fstat(file.fileno()).st_uid != os.getuid():
-            raise PermissionError(f"{ready} is somebody else's")
+            raise PermissionError(f"{ready} belongs to another process")
         content = json.loads(file.read(READY_BYTES_MAX))
     return str(content["rest_url"])

@@ -105,11 +105,11 @@ class Supervised:
             await asyncio.sleep(delay_s)
             if self._stopping:
                 return
-            log.warning("process ended, starting it again", role=self.child.role, status=status)
+            log.warning("process ended, restarting it", role=self.child.role, status=status)
             try:
                 await self.start()
             except (ChildFailed, OSError) as error:  # its log cannot be opened either on a disk that is full
-                log.error("process did not come back", role=self.child.role, reason=str(error).partition("\n")[0])
+                log.error("process did not restart", role=self.child.role, reason=str(error).partition("\n")[0])
             else:
                 restarted.set()
 

@@ -70,7 +70,7 @@ def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
     """What is more than a report may hold is left out, and said among the problems."""
     problems = report.problems
     if len(report.bounds) > BOUNDS_MAX:
-        left_out = f"{len(report.bounds)} values are held, of which {BOUNDS_MAX} are told"
+        left_out = f"{len(report.bounds)} limits are enforced, of which {BOUNDS_MAX} are reported"
         problems = (*problems[: ENTRIES_MAX - 1], left_out)
     pressure = report.pressure
     return pb.YodelCapacityProto(

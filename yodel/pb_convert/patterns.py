@@ -1,55 +1,49 @@
 """Regular expressions of a submission, judged before anything is kept of it.
 
-They are Java's, and matched on the nodes when the application may long be over: what can never be matched is told now.
+They are Java's, and matched on the nodes when the application may long be over: what cannot be matched is refused now.
 """
 
 from __future__ import annotations
 
-from yodel.domain import java_patterns
-from yodel.domain.java_patterns import NotTranslated, RefusedByJava
+from yodel.domain.java_patterns import LENGTH_MAX, PatternRefused, to_regex
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert.texts import text
 
-_INCLUDE = {"include_pattern": "log-include-pattern", "rolled_logs_include_pattern": "rolled-log-include-pattern"}
-_EXCLUDE = {"exclude_pattern": "log-exclude-pattern", "rolled_logs_exclude_pattern": "rolled-log-exclude-pattern"}
+_FIELDS = {
+    "include_pattern": "log-include-pattern",
+    "exclude_pattern": "log-exclude-pattern",
+    "rolled_logs_include_pattern": "rolled-log-include-pattern",
+    "rolled_logs_exclude_pattern": "rolled-log-exclude-pattern",
+}
 """Fields of LogAggregationContextProto, and what the REST API calls them."""
-RESOURCE_PATTERNS_MAX = 8
-"""Different ones of a submission's resources: each is read while others wait.  MapReduce has one."""
 
 
 def require_patterns(context: pb.ApplicationSubmissionContextProto) -> None:
     """Judge the patterns of log aggregation and of the master's PATTERN resources.
 
-    One that Java compiles and that cannot be matched here includes everything, so only an exclude pattern is refused
-    for that.
-
     Raises:
-        InvalidValue: names the field and what is wrong.
+        InvalidValue: names the field, what is wrong and where.
     """
     logs = context.log_aggregation_context
-    for name, field in (_INCLUDE | _EXCLUDE).items():
+    for name, field in _FIELDS.items():
         if logs.HasField(name):  # the defaults in the protobuf definition are not what Hadoop's records answer
-            _require(field, text(field, getattr(logs, name)), excludes=name in _EXCLUDE)
+            _require(field, text(field, getattr(logs, name)))
     patterns = {
         entry.value.pattern: entry.key
         for entry in context.am_container_spec.localResources
         if entry.value.type == pb.PATTERN and entry.value.pattern
     }
-    if len(patterns) > RESOURCE_PATTERNS_MAX:
-        raise InvalidValue("localResources", f"{len(patterns)} patterns", f"at most {RESOURCE_PATTERNS_MAX} different")
+    length = sum(map(len, patterns))
+    if length > LENGTH_MAX:  # they are read while others wait; MapReduce has one, of 19 characters
+        raise InvalidValue("localResources", f"patterns of {length} characters", f"at most {LENGTH_MAX} together")
     for pattern, link in patterns.items():
         field = f"pattern of local resource {link[:80]!r}"
-        _require(field, text(field, pattern), excludes=False)
+        _require(field, text(field, pattern))
 
 
-def _require(field: str, pattern: str, *, excludes: bool) -> None:
+def _require(field: str, pattern: str) -> None:
     try:
-        java_patterns.check(pattern)
-    except RefusedByJava as error:
-        expected = f"a regular expression of Java's: {error.reason} near index {error.index}"
-        raise InvalidValue(field, pattern[:200], expected) from None
-    except NotTranslated as error:
-        if excludes:
-            expected = f"a regular expression that can be matched here, or nothing would be excluded: {error.what}"
-            raise InvalidValue(field, pattern[:200], expected) from None
+        to_regex(pattern)
+    except PatternRefused as error:
+        raise InvalidValue(field, pattern[:200], error.expected) from None

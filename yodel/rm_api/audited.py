@@ -42,6 +42,8 @@ _ACTS = tuple(
         *((method, r"/api/v1/queue.*", "Update Queues", audit.ADMIN_SERVICE) for method in _CHANGING),
         ("POST", r"/api/v1/colocation/end-containers", "Preempt Containers", audit.ADMIN_SERVICE),
         ("POST", r"/api/v1/nodes/[^/]+/evict", "Evict Node", audit.ADMIN_SERVICE),
+        ("POST", r"/api/v1/nodes/[^/]+/publish", "Publish On Node", audit.ADMIN_SERVICE),
+        ("DELETE", r"/api/v1/nodes/[^/]+/evict", "Withdraw Eviction", audit.ADMIN_SERVICE),
         ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
         ("GET", FORMAT, "Format Scheduler Configuration", audit.ADMIN_SERVICE),
         ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),

@@ -37,7 +37,7 @@ from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.nodes.administration import AdminService
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.capacity import Capacities
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.scheduling.activities import Activities
@@ -120,7 +120,7 @@ class RestServices:
     rights: Rights
     submission: SubmissionService
     changes: ApplicationChanges
-    nodes: NodeService
+    nodes: Agents
     capacities: Capacities
     taking_back: TakingBack
     log_aggregation: LogAggregation

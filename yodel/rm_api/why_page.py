@@ -21,7 +21,7 @@ def why_section(view: WhyView) -> str:
 
 
 def _rows(ask: AskView) -> Iterator[tuple[str, ...]]:
-    what = f"{ask.count} of {ask.size} ({ask.name})"
+    what = f"{ask.count} of {ask.size.with_units} ({ask.name})"
     for number, link in enumerate(ask.chain):
         held = "<br>".join(text(one) for one in _held_by(link))
         yield text(what) if number == 0 else "", f"{text(link.what)}<br>{text(link.text)}", held, text(link.change)
@@ -29,6 +29,6 @@ def _rows(ask: AskView) -> Iterator[tuple[str, ...]]:
 
 def _held_by(link: Link) -> Iterator[str]:
     for holder in link.held_by:
-        yield f"{holder.name}: {holder.held}"
+        yield f"{holder.name}: {holder.held.with_units}"
     if link.more_holders:
         yield f"{link.more_holders} more"

@@ -40,14 +40,12 @@ LISTS = frozenset(
         "add-queue",
         "update-queue",
         "remove-queue",
-        "reservation-request",
     }
 )
 NUMBERS = frozenset(
     {
         *("memory", "vCores", "priority", "max-app-attempts", "size", "timestamp", "overCommitTimeout"),
-        *("attempt-failures-validity-interval", "num-containers", "min-concurrency", "duration"),
-        *("arrival", "deadline", "failure-threshold"),
+        *("attempt-failures-validity-interval", "failure-threshold"),
     }
 )
 FLAGS = frozenset(
@@ -60,7 +58,7 @@ OBJECTS = frozenset(
     {
         *("am-container-spec", "local-resources", "environment", "commands", "service-data", "credentials", "tokens"),
         *("secrets", "application-acls", "resource", "application-tags", "log-aggregation-context"),
-        *("resourceInformations", "global-updates", "params", "reservation-definition", "reservation-requests"),
+        *("resourceInformations", "global-updates", "params"),
     }
 )
 """What is an object even when it is empty."""

@@ -18,14 +18,14 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE, taking_turns
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import NodeView, Queries
 
 
 class ClusterCalls:
     """Handlers by wire name in ``handlers``."""
 
-    def __init__(self, queries: Queries, nodes: NodeService) -> None:
+    def __init__(self, queries: Queries, nodes: Agents) -> None:
         self._queries, self._nodes = queries, nodes
 
     def handlers(self) -> dict[str, Handler]:

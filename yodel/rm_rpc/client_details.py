@@ -19,7 +19,7 @@ from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.rpc_io.pieces import REPORTS_PIECE, taking_turns
 from yodel.services.access.rights import Rights
 from yodel.services.applications.submission import SubmissionService
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import Queries
 
 
@@ -27,7 +27,7 @@ class DetailCalls:
     """Handlers by wire name in ``handlers``."""
 
     def __init__(
-        self, queries: Queries, rights: Rights, submission: SubmissionService, nodes: NodeService, reports: ReportMaker
+        self, queries: Queries, rights: Rights, submission: SubmissionService, nodes: Agents, reports: ReportMaker
     ) -> None:
         self._rights = rights
         self._queries, self._submission, self._nodes, self._reports = queries, submission, nodes, reports

@@ -23,7 +23,7 @@ from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import Queries
 
 NAME = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
@@ -37,7 +37,7 @@ class ClientServices:
     rights: Rights
     submission: SubmissionService
     changes: ApplicationChanges
-    nodes: NodeService
+    nodes: Agents
     delegation_tokens: DelegationTokens
     log_aggregation: LogAggregation
 

@@ -19,8 +19,8 @@ from yodel.services.nodes.administration import AdminService
 NAME = "org.apache.hadoop.ha.HAServiceProtocol"
 SERVICE_FAILED = "org.apache.hadoop.ha.ServiceFailedException"
 NOT_BY_ORDER = (
-    "Error when transitioning to Standby mode: which ResourceManager is active follows from their lease in the "
-    "database and is not changed by an order; this one stays active"
+    "Error when transitioning to Standby mode: a lease in the database decides which ResourceManager is "
+    "active, and no request changes that; this one stays active"
 )
 
 

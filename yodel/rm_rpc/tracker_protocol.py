@@ -10,7 +10,7 @@ import structlog
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import RESOURCES, CapacityReport
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidValue
@@ -31,7 +31,9 @@ from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.nodes.container_reports import ContainerReport
+from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer, Heartbeats
+from yodel.services.nodes.registration import NodeRegistration, Registration
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 log = structlog.get_logger("yodel.nodes")
@@ -44,7 +46,8 @@ class TrackerProtocol:
 
     def __init__(
         self,
-        nodes: NodeService,
+        registration: Registration,
+        heartbeats: Heartbeats,
         tokens: TokenIssuer,
         heartbeat_interval_ms: int,
         rm_version: str,
@@ -52,9 +55,11 @@ class TrackerProtocol:
         master_keys: MasterKeys,
         log_aggregation: LogAggregation,
     ) -> None:
-        self._nodes, self._tokens = nodes, tokens
+        self._registration, self._heartbeats, self._tokens = registration, heartbeats, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
+        self._agents: dict[tuple[str, int], NodeId] = {}
+        """Who spoke last on each connection that is open, by the address of its other end."""
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -63,14 +68,22 @@ class TrackerProtocol:
             "unRegisterNodeManager": self.unregister,
         }
         descriptor = service_pb.DESCRIPTOR.services_by_name["ResourceTrackerService"]
-        return protocol(NAME, descriptor, handlers)
+        return replace(protocol(NAME, descriptor, handlers), closed=self.closed)
+
+    def closed(self, remote_host: str, remote_port: int) -> None:
+        """A connection is over: its agent gives up its claim to the node until it is heard again."""
+        node_id = self._agents.pop((remote_host, remote_port), None)
+        if node_id is not None:
+            self._heartbeats.closed(node_id, (remote_host, remote_port))
 
     async def register(
         self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
-        node_id = ids.node_id(request.node_id)
+        node_id, peer = ids.node_id(request.node_id), (context.remote_host, context.remote_port)
+        self._agents[peer] = node_id
         registration = NodeRegistration(
             node_id=node_id,
+            peer=peer,
             http_port=request.http_port,
             capability=ids.resource(request.resource),
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
@@ -81,7 +94,7 @@ class TrackerProtocol:
             shuffle_clients=shuffle_clients(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
-        registered = await self._nodes.register(registration)
+        registered = await self._registration.register(registration)
         if registered.refusal:
             return msg.RegisterNodeManagerResponseProto(
                 nodeAction=common.NODE_ACTION_SHUTDOWN, diagnostics_message=registered.refusal
@@ -109,12 +122,12 @@ class TrackerProtocol:
         statuses = request.node_status.containersStatuses
         if len(statuses) > PIECE:
             return self._heartbeat_large(context, request)
-        return self._heartbeat(context, request, _reports(statuses, self._nodes.grown))
+        return self._heartbeat(context, request, _reports(statuses, self._heartbeats.grown))
 
     async def _heartbeat_large(
         self, context: CallContext, request: msg.NodeHeartbeatRequestProto
     ) -> msg.NodeHeartbeatResponseProto:
-        statuses, grown = request.node_status.containersStatuses, self._nodes.grown
+        statuses, grown = request.node_status.containersStatuses, self._heartbeats.grown
         reports = await in_pieces(lambda status: _reports([status], grown)[0], statuses)
         answer = self._heartbeat(context, request, reports)
         return answer if isinstance(answer, msg.NodeHeartbeatResponseProto) else await answer
@@ -126,8 +139,10 @@ class TrackerProtocol:
         health = status.nodeHealthStatus
         capacity, problem = _capacity(request)
         said_emergency, emergency_problem = _emergency(request)
+        peer = (context.remote_host, context.remote_port)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
+            peer=peer,
             response_id=status.response_id,
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
@@ -141,23 +156,23 @@ class TrackerProtocol:
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
             shuffle=_shuffle(request),
         )
+        self._agents[peer] = beat.node_id
         reports_of_logs = request.log_aggregation_reports_for_apps
-        is_own = beat.node_id in self._nodes.runtimes and not self._nodes.is_for_another(beat.node_id, beat.proved_name)
-        if reports_of_logs and is_own:
+        if reports_of_logs and self._heartbeats.is_own(beat):
             self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))
-        answer = self._nodes.heartbeat(beat)
+        answer = self._heartbeats.take(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
     async def unregister(
         self, context: CallContext, request: msg.UnRegisterNodeManagerRequestProto
     ) -> msg.UnRegisterNodeManagerResponseProto:
-        await self._nodes.unregister(ids.node_id(request.node_id), _proved_name(context))
+        await self._registration.unregister(ids.node_id(request.node_id), _proved_name(context))
         return msg.UnRegisterNodeManagerResponseProto()
 
     async def _heartbeat_slow(
         self, request: msg.NodeHeartbeatRequestProto, beat: Heartbeat
     ) -> msg.NodeHeartbeatResponseProto:
-        return self._response(request, await self._nodes.heartbeat_slow(beat))
+        return self._response(request, await self._heartbeats.slow(beat))
 
     def _response(
         self, request: msg.NodeHeartbeatRequestProto, answer: HeartbeatAnswer

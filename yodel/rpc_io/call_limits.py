@@ -70,7 +70,7 @@ class CallScale:
         total, limit = self._large_bytes + size, self._limits.large_calls_bytes_max
         if total > limit:
             REFUSALS.tell(RPC_LARGE_CALLS, caller=caller, value=total, maximum=limit)
-            text = f"large calls under way hold {total} bytes, at most {limit} (fixed)"
+            text = f"unfinished large calls take {total} bytes, at most {limit} (fixed)"
             raise RemoteFault(faults.RETRIABLE, text, code=RpcErrorCode.ERROR_RPC_SERVER)
         self._large_bytes = total
         try:

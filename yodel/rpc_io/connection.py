@@ -98,6 +98,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.remove(self)
+        self._server.dispatcher.closed(*self._remote)
         if self._lingering is not None:
             self._lingering.cancel()
         if self._remote[0]:

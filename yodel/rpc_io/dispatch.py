@@ -80,11 +80,13 @@ class RpcMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcProtocol:
-    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name."""
+    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name.  ``closed`` is called with the address of
+    the other end of each connection of the port that is over."""
 
     name: str
     version: int = 1
     methods: Mapping[str, RpcMethod] = field(default_factory=lambda: MappingProxyType({}))
+    closed: Callable[[str, int], None] = lambda *_: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,11 @@ class Dispatcher:
         self.faults = 0
         """Calls answered with one."""
         self._log = structlog.get_logger("yodel.rpc")
+
+    def closed(self, remote_host: str, remote_port: int) -> None:
+        """A connection is over."""
+        for protocol in self._protocols.values():
+            protocol.closed(remote_host, remote_port)
 
     @property
     def protocols(self) -> Collection[RpcProtocol]:

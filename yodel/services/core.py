@@ -44,16 +44,18 @@ from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.capacity import Capacities
-from yodel.services.nodes.cordons import Cordons
+from yodel.services.nodes.container_reports import ContainerReports
 from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.facts import Change, Facts
+from yodel.services.nodes.heartbeat import Heartbeats
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import Lending
 from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
 from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
-from yodel.services.nodes.publishing import Publishing
-from yodel.services.nodes.sinks import NodeSinks
+from yodel.services.nodes.publisher import Publisher
+from yodel.services.nodes.registration import Registration
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
 from yodel.services.nodes.written_limits import WrittenLimits
@@ -117,7 +119,7 @@ class Limits:
     """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
-    ``are_nodes_watched`` says that somebody tells ``node_sinks`` of Kubernetes' nodes, which lend what is not native;
+    ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
     ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
     graceful leave for which none is given, negative for ever; ``lacking_for_colocation`` are settings without which
     measured capacity cannot be lent, each in words.
@@ -171,6 +173,7 @@ class Core:
         )
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms, self._pod_uid_of)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
+        self.facts = Facts(self.state, ports.clock)
         self._wire_pods()
         self._wire_nodes(stored)
         self._wire_scheduling()
@@ -184,6 +187,7 @@ class Core:
         ports, limits, state = self._ports, self._limits, self.state
         self.topology = Topology(
             self.engine,
+            self.facts,
             limits.rack_label,
             are_labels_enabled=limits.asks.are_node_labels_enabled,
             wake_scheduler=self._tick_wanted.set,
@@ -210,7 +214,7 @@ class Core:
             lambda c: self.maker.profiles.of(c.queue).binds,
             self.reconciles.add,
             self._see_others,
-            lambda name: self.publishing.held_changed(name),
+            lambda name: self.publisher.held_changed(name),
         )
         self.forgetting = Forgetting(self.engine, ports.store, ports.clock, limits.ended_kept, self._has_pod)
         self.reconciler = Reconciler(
@@ -231,23 +235,30 @@ class Core:
         """Node agents: who they are, what is launched there, and when they are given up."""
         ports, limits = self._ports, self._limits
         clock = ports.clock
-        self.lending = Lending(self.state, self._tick_wanted.set, are_nodes_watched=limits.are_nodes_watched)
-        self.publishing = Publishing(
-            self.state,
-            clock,
-            ports.statuses,
-            self.binder.held_on,
-            ports.see_holdings,
-            NodeSinks(self.lending, self.binder),
-        )
-        self.written_limits = WrittenLimits(self.state, clock, self.publishing)
-        self.nodes = NodeService(
+        facts, are_watched = self.facts, limits.are_nodes_watched
+        self.lending = Lending(facts, self.state, self._tick_wanted.set, are_nodes_watched=are_watched)
+        self.publisher = Publisher(facts, self.state, clock, ports.statuses, self.binder.held_on, ports.see_holdings)
+        self.written_limits = WrittenLimits(self.state, clock, facts)
+        for change, follower in (
+            (Change.SEEN, self.topology.changed),
+            (Change.SEEN, self.publisher.seen),
+            (Change.TOLD, self.publisher.told),
+            (Change.TOLD, self.written_limits.told),
+            (Change.COUNTED, self.lending.changed),
+        ):
+            if are_watched:
+                facts.follow(change, follower)
+        facts.follow(Change.COUNTED, lambda changes: self.binder.nodes_changed(changes, facts.counted))
+        self.nodes = Agents(self.state, clock, facts)
+        self.reports = ContainerReports(self.engine, self.reconciler.end_from_outside)
+        self.registration = Registration(self.engine, clock, self.nodes, self.reports, self.topology.place_of)
+        self.heartbeats = Heartbeats(
             self.engine,
             clock,
-            self.reconciler.end_from_outside,
-            self.publishing,
+            self.nodes,
+            self.reports,
+            facts,
             self.written_limits,
-            self.topology.place_of,
             self.reconciler.observed,
             lambda node_id: self.holdings.ranks(node_id),
         )
@@ -257,21 +268,19 @@ class Core:
         self.master_keys = MasterKeys(
             self.engine, self.tokens, clock, ports.random_bytes, limits.rolling, stored.master_keys
         )
-        self.cordons = Cordons()
         self.decommission = Decommission(
-            self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
+            self.engine, self.nodes, clock, limits.decommission_timeout_s, lambda: facts.cordoned if are_watched else ()
         )
-        self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
-        self.holdings = Holdings(self.state, clock, self.publishing, self.quotas, self.binder.others_on)
+        self.capacities = Capacities(facts, self.publisher, self.written_limits, self.nodes, self.binder.held_on)
+        self.holdings = Holdings(self.state, clock, facts, self.quotas, self.binder.others_on)
         self.taking_back = TakingBack(
             self.engine,
             clock,
-            self.publishing,
+            facts,
             self.holdings,
             self.rights,
             self.inspection.noticed,
         )
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -383,8 +392,8 @@ class Core:
             "resync": self.reconciler.run_resync(),
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
-            "publishing": self.publishing.run(),
-            "taking back": self.taking_back.run(),
+            "publishing": self.publisher.run(),
+            "lent preemption": self.taking_back.run(),
             "shuffle endpoints": self.shuffle_endpoints.run(),
         }
 
@@ -394,7 +403,7 @@ class Core:
         self.inspection.published(rows, removed)
         self.transitions.published(rows, removed)
         self.binder.published(rows)
-        self.publishing.published(rows)
+        self.publisher.committed(rows)
         self.window_edges.published()
         self.marked_queues.published(rows)
         self.shuffle_endpoints.published()
@@ -416,7 +425,7 @@ class Core:
 
     async def _change_profiles(self, profiles: PodProfiles) -> None:
         await self._ports.require_kinds(profiles.gang_kinds)
-        measures = measures_of(self.publishing.colocation, profiles.pool_rules())
+        measures = measures_of(self.facts.terms.colocation, profiles.pool_rules())
         if measures is not None:
             known = self.maker.profiles.all
             await require_giving_way(self._ports.pods, drawing_on(profiles, measures), known)
@@ -426,7 +435,7 @@ class Core:
         self.maker.use(profiles)
         rules = profiles.pool_rules()
         self.lending.use(rules)
-        self.publishing.use(self.publishing.colocation, rules)
+        self.publisher.use(self.facts.terms.colocation, rules)
         if profiles.binds:
             self._ports.see_holdings()
             self.binder.tell_of_all_others()
@@ -439,7 +448,7 @@ class Core:
             self.lending.see_others(node_name, held)
 
     async def _require_colocation(self, wanted: Colocation) -> Sequence[str]:
-        if not is_switched_on(wanted, self.publishing.colocation):
+        if not is_switched_on(wanted, self.facts.terms.colocation):
             return ()
         lacking, statuses = self._limits.lacking_for_colocation, self._ports.statuses
         measures = await require_possible(wanted, self.lending.rules, lacking, statuses)
@@ -447,8 +456,7 @@ class Core:
 
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""
-        self.publishing.use(colocation, self.lending.rules)
-        self.written_limits.use(colocation)
+        self.publisher.use(colocation, self.lending.rules)
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

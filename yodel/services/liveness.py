@@ -14,17 +14,13 @@ import structlog
 
 from yodel.domain.attempt import Attempt
 from yodel.domain.events import AmExpired, IncreaseExpired, KillRequested, NodeExpired, StopRequested
-from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.node import Node
+from yodel.domain.ids import ContainerId
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.writer.engine import Engine
 
 LOOK_INTERVAL_S = 1.0
-REPLACED_S = 30.0
-"""A node agent that is silent for so long is lost where another of its Kubernetes node is heard: it was restarted on
-another port, or its machine was replaced."""
 WAITING_FOR_AM = (AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptState.FINISHING)
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 log = structlog.get_logger("yodel.liveness")
@@ -41,12 +37,11 @@ class LivenessSettings:
 
 
 class Liveness:
-    def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, settings: LivenessSettings) -> None:
+    def __init__(self, engine: Engine, nodes: Agents, clock: Clock, settings: LivenessSettings) -> None:
         self._engine, self._nodes, self._clock, self._settings = engine, nodes, clock, settings
         self._unstarted_since_s: dict[ContainerId, float] = {}
         self._grown_since_s: dict[ContainerId, tuple[int, float]] = {}
         """The version that an unconfirmed increase made, and when it was first seen."""
-        self._started_s = clock.monotonic_s()
 
     async def run(self) -> None:
         while True:
@@ -57,7 +52,7 @@ class Liveness:
         """One look at everything that has a deadline."""
         now_s, now_ms = self._clock.monotonic_s(), self._clock.now_ms()
         self._look_at_attempts(now_s, now_ms)
-        self._look_at_nodes(now_s, now_ms)
+        self._look_at_nodes(now_ms)
         self._look_at_containers(now_s, now_ms)
         self._look_at_increases(now_s)
         self._look_at_lifetimes(now_ms)
@@ -77,23 +72,14 @@ class Liveness:
         master = self._engine.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
         return master is not None and master.awaits_agent
 
-    def _look_at_nodes(self, now_s: float, now_ms: int) -> None:
+    def _look_at_nodes(self, now_ms: int) -> None:
         for node in list(self._engine.state.nodes.values()):
             if not node.is_registered:
                 continue
-            silent_s = self._silent_s(node.id, now_s)
-            if silent_s > self._settings.node_expiry_s or (silent_s > REPLACED_S and self._is_replaced(node, now_s)):
+            if self._nodes.silent_s(node.id) > self._settings.node_expiry_s:
                 log.warning("node expired", node_id=str(node.id))
                 self._nodes.give_up(node.id)
                 self._engine.tell_later(node.id, NodeExpired(now_ms))
-
-    def _is_replaced(self, node: Node, now_s: float) -> bool:
-        agents = self._engine.state.node_index.agents_of(node.kubernetes_node_name)
-        return any(self._silent_s(other, now_s) <= REPLACED_S for other in agents if other in self._nodes.runtimes)
-
-    def _silent_s(self, node_id: NodeId, now_s: float) -> float:
-        runtime = self._nodes.runtimes.get(node_id)
-        return now_s - (runtime.last_seen_s if runtime is not None else self._started_s)
 
     def _look_at_containers(self, now_s: float, now_ms: int) -> None:
         unstarted = {c.id for c in self._engine.state.live_containers() if c.state in UNSTARTED and not c.is_am}
@@ -118,7 +104,7 @@ class Liveness:
                 since_s = now_s
             self._grown_since_s[container_id] = (version, since_s)
             if now_s - since_s > self._settings.container_expiry_s:
-                log.info("increase taken back: it was not passed on", container_id=str(container_id))
+                log.info("increase expired: it was not passed to the node", container_id=str(container_id))
                 self._engine.tell_later(container_id, IncreaseExpired())
 
     def _look_at_lifetimes(self, now_ms: int) -> None:

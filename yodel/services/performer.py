@@ -27,7 +27,7 @@ from yodel.domain.effects import (
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.state import ClusterState, ask_key
@@ -41,7 +41,7 @@ class EffectPerformer:
     def __init__(
         self,
         state: ClusterState,
-        nodes: NodeService,
+        nodes: Agents,
         clock: Clock,
         reconcile: Callable[[ContainerId], object],
         launch: Callable[[ApplicationAttemptId], object],

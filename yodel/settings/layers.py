@@ -93,7 +93,7 @@ class _Variables(EnvSettingsSource):
             return super().prepare_field_value(field_name, field, value, value_is_complex)
         except ValueError as error:
             name = f"{self.env_prefix}{field_name}".upper()
-            expected = f'JSON, as ["a", "b"] or {{"a": 1}} ({error})'
+            expected = f'JSON, such as ["a", "b"] or {{"a": 1}} ({error})'
             raise InvalidValue(name, str(value)[:VALUE_LENGTH_MAX], expected) from error
 
 

@@ -124,13 +124,13 @@ class QueueSettings(BaseModel):
     gang_spec: Mapping[str, Any] | None = None
     """Further fields of the group's spec, such as Volcano's `queue`."""
     placement: Literal["kubernetes", "bind"] | None = None
-    """Who chooses the node. `kubernetes`: the pods' scheduler. `bind`: the ResourceManager, from what is free; it then
+    """Who chooses the node. `kubernetes`: the pods' scheduler. `bind`: the ResourceManager, by free capacity; it then
     needs the right to list and watch nodes and the pods of all namespaces."""
     stable_nodes: str | None = Field(default=None, max_length=1024)
     """A Kubernetes label selector, such as `node-lifecycle!=spot`: ApplicationMasters go to nodes that it selects.
     Empty: to any."""
     stable_nodes_policy: Literal["prefer", "require"] | None = None
-    """`prefer`: where one of them has room, else elsewhere. `require`: nowhere else, they wait."""
+    """`prefer`: one of them if it has free capacity, else another node. `require`: only these; otherwise they wait."""
     read_only_root: bool | None = None
     """Pods have a read-only root file system, and an empty /tmp."""
     ephemeral_storage_request_mib: int | None = Field(default=None, ge=0)

@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     namespace: str = "default"
     """Kubernetes namespace in which containers' pods are created."""
     cluster_name: str = "yodel"
-    """Value of the label that tells this ResourceManager's pods from those of another."""
+    """Value of the label that distinguishes this ResourceManager's pods from those of another."""
 
     # --- addresses
     bind_host: str = "0.0.0.0"
@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     port serves them."""
 
     rpc: RmRpcSettings = Field(default_factory=RmRpcSettings)
-    """What callers may send and hold on the RPC ports: table `[rpc]` below."""
+    """Limits of callers on the RPC ports: table `[rpc]` below."""
 
     # --- allocation
     minimum_allocation_mib: int = Field(default=1024, ge=1)
@@ -86,8 +86,8 @@ class Settings(BaseSettings):
     maximum_allocation_vcores: int = Field(default=4, ge=1)
     """Most vcores of a container (yarn.scheduler.maximum-allocation-vcores)."""
     maximum_follows_nodes: bool = True
-    """Refuse what is larger than any node may have, and tell clients so, as YARN does. Set it to false where nodes come
-    when something waits for them: then only the two maxima above count."""
+    """Reject requests that are larger than any node, and report that maximum to clients, as YARN does. Set it to false
+    with a cluster autoscaler: then only the two maxima above count."""
     am_share: float = Field(default=0.5, gt=0, le=1)
     """Part of a queue that ApplicationMasters may use, 0 to 1 (yarn.scheduler.capacity.maximum-am-resource-percent)."""
     queue_enforcement: Literal["observe", "limit"] | None = None
@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     and all applications share one line. Unset: a new installation enforces them; one that had several queues before
     limits existed only observes."""
     preemption: PreemptionSettings = Field(default_factory=PreemptionSettings)
-    """How queues give back what they borrowed: table `[preemption]` below."""
+    """Preemption of what queues use above their guarantee: table `[preemption]` below."""
     opportunistic_containers: Literal["as-guaranteed", "refused"] = "as-guaranteed"
     """How a request for an OPPORTUNISTIC container is handled: as a GUARANTEED one, or refused."""
     node_labels_enabled: bool = False
@@ -107,22 +107,22 @@ class Settings(BaseSettings):
     )
     """Kubernetes node label whose value is the node's rack. `topology.kubernetes.io/zone` treats zones as racks."""
     node_locality_delay_s: float = Field(default=1.0, ge=0)
-    """How long a request waits for room on the hosts that it names (…capacity.node-locality-delay)."""
+    """How long a request waits for free capacity on the hosts that it names (…capacity.node-locality-delay)."""
     rack_locality_delay_s: float = Field(default=1.0, ge=0)
-    """How much longer it then waits for room in their racks (…capacity.rack-locality-additional-delay)."""
+    """How much longer it then waits for free capacity in their racks (…capacity.rack-locality-additional-delay)."""
     hold_nodes_max: int = Field(default=10, ge=0, le=100)
-    """Percent of a pool's nodes, but one at least, that may be held at once, each for one container that no node has
-    room for in one piece. 0: none is held."""
+    """Percent of a pool's nodes, but one at least, that may be reserved at once, each for one container that fits on no
+    single node. 0: none."""
     hold_max_s: float = Field(default=120.0, ge=1)
-    """How long a node is held on which nothing becomes free."""
+    """How long a node is reserved if none of its capacity becomes free."""
     placement_wait_s: float = Field(default=30.0, ge=1)
-    """How long a pod may wait for a node. With an autoscaler: above the time that a new node takes. After it a queue
-    under its guarantee gets what the pod holds, and a node that was held for it is given up."""
+    """How long a pod may wait to be scheduled. With an autoscaler: longer than a new node takes to join. Afterwards a
+    queue below its guarantee gets the pod's share, and a node that was reserved for the pod is released."""
     placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = "scheduler"
     """Who handles placement constraints (yarn.resourcemanager.placement-constraints.handler). `placement-processor`
     rejects a request that cannot be placed; `scheduler` lets it wait."""
     in_flight_max: int = Field(default=1000, ge=1)
-    """Pods that may be planned and not yet bound to a node."""
+    """Most pods that may exist without being scheduled to a node."""
     asked_containers_per_key_max: int = Field(default=100_000, ge=1, le=2**31 - 1)
     """Containers of the same priority, size and allocation request id that one ApplicationMaster may wait for."""
     asked_containers_max: int = Field(default=1_000_000, ge=1, le=2**31 - 1)
@@ -188,7 +188,7 @@ class Settings(BaseSettings):
     """Watch Kubernetes nodes: cordoned ones are decommissioned gracefully, and their labels give racks. Needs the
     right to list and watch nodes."""
     pod_events: bool = True
-    """Write Kubernetes events on pods for grants, launches and ends."""
+    """Write Kubernetes events on pods for allocations, launches and ends."""
     pod_events_per_second: float = Field(default=10.0, gt=0)
     """Events written per second, on average."""
     application_objects: bool = True
@@ -222,7 +222,7 @@ class Settings(BaseSettings):
     http_static_user_may_write: bool = False
     """Let callers without a name submit and kill over HTTP, as Hadoop without Kerberos does."""
     web: WebSettings = Field(default_factory=WebSettings)
-    """Who may call over HTTP, and what browsers are told: table `[web]` below."""
+    """Who may call over HTTP, and headers for browsers: table `[web]` below."""
     rest_submissions: bool = True
     """Accept submissions and changes over REST (yarn.webapp.enable-rest-app-submissions)."""
     rest_lists_filtered: bool = False
@@ -232,7 +232,7 @@ class Settings(BaseSettings):
     web_proxy_warning: bool = False
     """Ask before showing another user's pages, as Hadoop with Kerberos does."""
     proxy_users: Mapping[str, str] = Field(default_factory=dict)
-    """hadoop.proxyuser.* properties: who may act for whom, and from where."""
+    """hadoop.proxyuser.* properties: which users may act for which others, and from which hosts."""
     delegation_key_update_interval_s: float = Field(default=86_400.0, gt=0)
     """How often a new key for delegation tokens is made (yarn.resourcemanager.delegation.key.update-interval)."""
     delegation_token_max_lifetime_s: float = Field(default=604_800.0, gt=0)
@@ -247,7 +247,7 @@ class Settings(BaseSettings):
     dynamic_resources_path: Path | None = None
     """File with sizes of nodes that override their own, in the form of Hadoop's dynamic-resources.xml."""
     node_token_file: Path | None = None
-    """File with the secret that node agents must know. Unset: none is asked for."""
+    """File with the secret that node agents must know. Unset: agents need none."""
 
     # --- deadlines
     am_expiry_s: float = Field(default=600.0, gt=0)
@@ -256,10 +256,10 @@ class Settings(BaseSettings):
     node_expiry_s: float = Field(default=600.0, gt=0)
     """A node agent that is silent for this long is considered lost (yarn.nm.liveness-monitor.expiry-interval-ms)."""
     container_expiry_s: float = Field(default=600.0, gt=0)
-    """A granted container that is not started within this time is taken back
+    """An allocated container that is not started within this time expires
     (…rm.container-allocation.expiry-interval-ms)."""
     node_heartbeat_interval_ms: int = Field(default=1000, ge=50)
-    """Interval between heartbeats, as told to the node agents."""
+    """Interval between heartbeats of node agents."""
     decommission_timeout_s: int = Field(default=3600, ge=-1)
     """How long a graceful decommission waits for running applications; -1: forever
     (yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs)."""

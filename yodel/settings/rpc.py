@@ -13,7 +13,7 @@ class RpcSettings(BaseModel):
     frame_timeout_s: float = Field(default=30.0, gt=0, le=3600)
     """Longest time from the first byte of a frame to its last."""
     unfinished_frames_mib_max: int = Field(default=64, ge=1, le=65_536)
-    """Memory for frames that have begun and not ended, over all ports and connections."""
+    """Memory for incomplete frames, over all ports and connections."""
     call_fields_max: int = Field(default=150_000, ge=32_768, le=10_000_000)
     """Fields of one call, counted before it is parsed."""
     call_items_max: int = Field(default=5_000, ge=2_048, le=1_000_000)

@@ -53,8 +53,8 @@ class WebSettings(BaseModel):
     """File with the secret that signs cookies (hadoop.http.authentication.signature.secret.file). Unset: a key derived
     from one in the store."""
     host_names: tuple[HostName, ...] = ()
-    """Host names by which browsers may make changes, beside IP addresses, `localhost` and this machine's name. A name
-    that begins with a dot means everything below it; `*` means any name."""
+    """Host names by which browsers may make changes, in addition to IP addresses, `localhost` and this machine's
+    name. A name that begins with a dot means everything below it; `*` means any name."""
     proxied_origin: Literal["auto", "own", "shared"] = "auto"
     """Whether applications' pages are served from an origin of their own, so that their scripts cannot call this API
     in the viewer's name. `auto`: `own` with kerberos, `shared` with simple (Hadoop: yarn.web-proxy.address)."""
@@ -92,7 +92,7 @@ class WebSettings(BaseModel):
     """Networks (CIDR) from which administration over HTTP is accepted: queues, node labels and sizes, log levels.
     Empty: from everywhere. The Helm chart sets the networks that may reach the admin port."""
     admin_token_file: Path | None = None
-    """File with a token of 16 to 4096 bytes. Who shows it (`Authorization: Bearer`) administers over HTTP from any
+    """File with a token of 16 to 4096 bytes. A caller with it (`Authorization: Bearer`) administers over HTTP from any
     network, as the user that the ResourceManager runs as. Unset: nobody does. The Helm chart sets it for the Job that
     switches colocation off before an uninstall."""
     connections_max: int = Field(default=2_000, ge=8, le=100_000)

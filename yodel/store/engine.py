@@ -51,7 +51,9 @@ def parsed_url(url: str) -> URL:
     if parsed.drivername not in DRIVERS:
         raise InvalidValue("store URL", shown, f"a URL that begins with {' or '.join(f'{d}://' for d in DRIVERS)}")
     if parsed.drivername == SQLITE and (not parsed.database or parsed.database.startswith((":", "file:"))):
-        raise InvalidValue("store URL", shown, "the path of a file, as in sqlite+aiosqlite:////var/lib/yodel/yodel.db")
+        raise InvalidValue(
+            "store URL", shown, "the path of a file, such as in sqlite+aiosqlite:////var/lib/yodel/yodel.db"
+        )
     return parsed
 
 

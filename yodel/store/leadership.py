@@ -146,7 +146,7 @@ class Leadership:
         self._leads_until_s = asked_s + self._times.leading_s
         if self.remaining_s <= 0:  # the answer was that slow: ask again
             return False
-        log.info("lead gained", holder=self.holder)
+        log.info("leadership gained", holder=self.holder)
         return True
 
     async def keep(self) -> NoReturn:
@@ -167,14 +167,14 @@ class Leadership:
         """
         if patience_s <= 0:
             return
-        log.info("waiting for a successor", patience_s=patience_s)
+        log.info("waiting for a standby to take over", patience_s=patience_s)
         try:
             async with asyncio.timeout(patience_s):
                 await asyncio.sleep(self._times.successor_s + TOGETHER_S)
                 self._successor.clear()
                 await self._successor.wait()
         except TimeoutError:
-            log.warning("no successor came", patience_s=patience_s)
+            log.warning("no standby took over", patience_s=patience_s)
 
     async def release(self) -> None:
         """Give the lead back, if we had it, so that a standby need not wait, and let go of the database.
@@ -185,10 +185,10 @@ class Leadership:
         try:
             if has_led:
                 await self._lease.release()
-                log.info("lead released", holder=self.holder)
+                log.info("leadership released", holder=self.holder)
             await self._lease.close()
         except Unavailable as silence:
-            log.warning("lease not released: it ends by itself", lease_s=self._times.lease_s, error=str(silence))
+            log.warning("lease not released, it will expire", lease_s=self._times.lease_s, error=str(silence))
 
     async def _renew_steadily(self, tasks: asyncio.TaskGroup) -> NoReturn:
         """Without waiting for earlier attempts: a connection that broke silently may hang for longer than we lead."""
@@ -213,7 +213,7 @@ class Leadership:
             log.warning("lease not renewed", remaining_s=round(self.remaining_s, 3), error=str(silence))
             return
         if has_successor is None:
-            self._lose("another has taken it")
+            self._lose("another ResourceManager has taken it")
         # An answer that comes after the end of the lease is too late: we have said that we stopped.
         if self.remaining_s > 0:
             self._leads_until_s = max(self._leads_until_s, asked_s + self._times.leading_s)
@@ -226,7 +226,7 @@ class Leadership:
 
     def _lose(self, why: str) -> NoReturn:
         self._leads_until_s = float("-inf")
-        log.error("lead lost", holder=self.holder, why=why)
+        log.error("leadership lost", holder=self.holder, why=why)
         self._end(why)
         raise LeadLost(self.holder)
 

@@ -17,6 +17,7 @@ from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Container, Placement
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.lent_limit import LentLimit
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
@@ -72,6 +73,8 @@ def node_values(node: Node) -> Values:
         "decommissioning_timeout_s": node.decommissioning_timeout_s,
         "shuffle_clients": None if node.shuffle_clients is None else list(node.shuffle_clients),
         **resource_values("ordered_capability", node.ordered_capability),
+        "lent_limit_cpu_milli": node.lent_limit.cpu_milli if node.lent_limit is not None else None,
+        "lent_limit_memory_mib": node.lent_limit.memory_mib if node.lent_limit is not None else None,
     }
 
 
@@ -91,6 +94,15 @@ def node_from(row: Columns) -> Node:
         decommissioning_timeout_s=row["decommissioning_timeout_s"],
         shuffle_clients=None if row["shuffle_clients"] is None else tuple(row["shuffle_clients"]),
         ordered_capability=resource_from("ordered_capability", row),
+        lent_limit=_lent_limit(row["lent_limit_cpu_milli"], row["lent_limit_memory_mib"]),
+    )
+
+
+def _lent_limit(cpu_milli: int | None, memory_mib: int | None) -> LentLimit | None:
+    return (
+        LentLimit(cpu_milli=cpu_milli, memory_mib=memory_mib)
+        if cpu_milli is not None and memory_mib is not None
+        else None
     )
 
 

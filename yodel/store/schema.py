@@ -56,7 +56,7 @@ async def look(url: str) -> Schema:
     """
     engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
     try:
-        async with answering("tell its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
+        async with answering("report its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
             return await connection.run_sync(schema_of)
     finally:
         await engine.dispose()

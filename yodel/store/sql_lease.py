@@ -56,7 +56,7 @@ class SqlLease:
     async def claim(self) -> str:
         """Raises SchemaNotAtHead beside what the protocol says."""
         async with (
-            answering("say who leads", ANSWERS_TO_A_CLAIM * self._times.answer_s),
+            answering("report the leader", ANSWERS_TO_A_CLAIM * self._times.answer_s),
             self._engine.connect() as connection,
         ):
             if not self._is_known:

@@ -159,7 +159,7 @@ class SqlStore:
         """
         assert self._epoch is not None, "the store is not open"
         async with (
-            answering("tell its last commit", self._commit_timeout_s, self._engine.url),
+            answering("report its last commit", self._commit_timeout_s, self._engine.url),
             self._engine.begin() as connection,
         ):
             row = (await connection.execute(_LAST_COMMIT)).mappings().one()

@@ -15,7 +15,7 @@ async def stored_queues(url: str) -> Sequence[Queue]:
     """Raises Unavailable: the database does not answer, or has no such table."""
     engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
     try:
-        async with answering("tell its queues", STATEMENT_TIMEOUT_S), engine.connect() as connection:
+        async with answering("report its queues", STATEMENT_TIMEOUT_S), engine.connect() as connection:
             found = (await connection.execute(select(tables.queues))).mappings().all()
     finally:
         await engine.dispose()

@@ -117,6 +117,9 @@ class NodeColumns(TypedColumns):
     ordered_capability_memory_mib = Column(BigInteger, nullable=False)
     ordered_capability_vcores = Column(BigInteger, nullable=False)
     ordered_capability_extras = Column(JSON, nullable=False)
+    lent_limit_cpu_milli = Column(BigInteger)
+    lent_limit_memory_mib = Column(BigInteger)
+    """Both null: no administrator has limited what it lends."""
 
 
 class ApplicationColumns(TypedColumns):

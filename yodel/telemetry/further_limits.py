@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from yodel.telemetry.limit import Daemon, Limit
 
-_PROXY = "a page that says so (502)"
+_PROXY = "an error page (502)"
 PROXY_FETCHES = Limit(
     name="proxy_fetches",
     setting=None,
     default="64",
-    what="Pages of applications that the web proxy fetches at a time",
+    what="Applications' pages that the web proxy fetches at a time",
     answer=_PROXY,
     hadoop="none (`hadoop.http.max.threads`)",
 )
@@ -28,7 +28,7 @@ PROXY_FETCHES_OF_CALLER = Limit(
     name="proxy_fetches_of_caller",
     setting=None,
     default="16",
-    what="… for one user, or for one host where nobody gives a name",
+    what="… for one user, or for one host for callers without a name",
     answer=_PROXY,
     hadoop="none",
 )
@@ -36,7 +36,7 @@ PROXY_FETCHES_OF_ADDRESS = Limit(
     name="proxy_fetches_of_address",
     setting=None,
     default="48",
-    what="… for one address (IPv6: for one network of 64 bits)",
+    what="… for one address (IPv6: for one /64 network)",
     answer=_PROXY,
     hadoop="none",
 )
@@ -52,7 +52,7 @@ REST_BODIES_HELD = Limit(
     name="rest_bodies_held_bytes",
     setting=None,
     default="128 MiB, and 64 MiB for the first 64 KiB of each",
-    what="Request bodies that are read or wait to be worked through, together",
+    what="Request bodies that are being read or wait to be processed, in total",
     answer="503",
     hadoop="none",
 )
@@ -60,7 +60,7 @@ REST_BODY_WAIT = Limit(
     name="rest_body_wait_seconds",
     setting=None,
     default="60 s",
-    what="For a large body to be worked through, which is done with two at a time, each caller's in turn",
+    what="For a large body to be processed: two at a time, callers take turns",
     answer="503",
     hadoop="none",
 )
@@ -70,7 +70,7 @@ REST_QUERY_FIELDS = Limit(
     default="1,000",
     what="Fields of a query, at the ResourceManager and at node agents",
     answer="400",
-    hadoop="none but the head's length",
+    hadoop="only the length of the head",
     daemons=Daemon.BOTH,
 )
 API_BODY_BYTES = Limit(
@@ -79,7 +79,7 @@ API_BODY_BYTES = Limit(
     default="64 KiB; 4 MiB for a whole configuration of queues",
     what="Body of a call below `/api/`",
     answer="413",
-    hadoop="there is no such API",
+    hadoop="no such API",
 )
 WEB = (
     PROXY_FETCHES,
@@ -93,12 +93,12 @@ WEB = (
     API_BODY_BYTES,
 )
 
-_CONSTRAINT = "InvalidResourceRequestException; nothing of that call counts"
+_CONSTRAINT = "InvalidResourceRequestException; the whole call is rejected"
 CONSTRAINT_DEPTH = Limit(
     name="constraint_depth",
     setting=None,
     default="10",
-    what="placement constraints within each other",
+    what="nested placement constraints",
     answer=_CONSTRAINT,
     hadoop="none",
 )
@@ -106,7 +106,7 @@ CONSTRAINT_CHILDREN = Limit(
     name="constraint_children",
     setting=None,
     default="100",
-    what="placement constraints within one AND or OR",
+    what="children of one AND or OR placement constraint",
     answer=_CONSTRAINT,
     hadoop="none",
 )
@@ -150,9 +150,9 @@ DIRECTORY_DEPTH = Limit(
 SHUFFLE_CONNECTIONS = Limit(
     name="shuffle_connections",
     setting="shuffle_connections_max",
-    default="1,000, or what the open files allow",
+    default="1,000, or fewer by the limit of open files",
     what="connections to a node agent's shuffle port",
-    answer="429, to come again in a second; beyond 64 of those the connection is closed",
+    answer="429, retry after a second; beyond 64 of those the connection is closed",
     hadoop="`mapreduce.shuffle.max.connections`, no limit; 429",
     daemons=Daemon.NODE_AGENT,
 )

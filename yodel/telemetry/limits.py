@@ -22,7 +22,7 @@ CALLERS_MAX = 10_000
 
 
 _FRAME_ANSWER = "FATAL RpcServerException, FATAL_INVALID_RPC_HEADER; the connection is closed"
-_RPC_RETRY = "FATAL RetriableException, and the connection is closed: clients come again"
+_RPC_RETRY = "FATAL RetriableException, and the connection is closed: clients retry"
 
 
 def _frames(port: str, number: int, mib: int, setting: str, daemons: Daemon = Daemon.RESOURCE_MANAGER) -> Limit:
@@ -46,7 +46,7 @@ RPC_FRAME_BEFORE_OPEN = Limit(
     name="rpc_frame_before_open_bytes",
     setting=None,
     default="64 KiB",
-    what="bytes of one frame of a caller that has not said who it is",
+    what="bytes of one frame before the caller is authenticated",
     answer=_FRAME_ANSWER,
     hadoop="as for every frame",
     daemons=Daemon.BOTH,
@@ -64,7 +64,7 @@ RPC_UNFINISHED_FRAMES = Limit(
     name="rpc_unfinished_frames_bytes",
     setting="rpc.unfinished_frames_mib_max",
     default="64 MiB",
-    what="bytes of all frames that began and have not ended, of all ports; the first one of the address with most goes",
+    what="bytes of all incomplete frames of all ports; the oldest of the address with most is dropped",
     answer=_RPC_RETRY,
     hadoop="none",
     daemons=Daemon.BOTH,
@@ -91,8 +91,8 @@ RPC_LARGE_CALLS = Limit(
     name="rpc_large_calls_bytes",
     setting=None,
     default="64 MiB",
-    what="bytes of all calls of more than 64 KiB that are under way on one port",
-    answer="RetriableException: clients come again",
+    what="bytes of all unfinished calls of more than 64 KiB on one port",
+    answer="RetriableException: clients retry",
     hadoop="`ipc.server.max.callqueue`, by number",
     daemons=Daemon.BOTH,
 )
@@ -101,9 +101,9 @@ RPC_CONNECTIONS = Limit(
     setting="rpc.connections_max",
     default="10,000",
     what="connections to one RPC port",
-    answer="the one idle for longest (10 s, or 1 s before it is open) is closed; where none is idle, the newcomer gets "
+    answer="the longest idle one (10 s, or 1 s before it is open) is closed; if none is idle, the new one gets "
     "a FATAL RetriableException",
-    hadoop="`ipc.server.max.connections`, no limit; newcomers are closed",
+    hadoop="`ipc.server.max.connections`, no limit; new ones are closed",
     daemons=Daemon.BOTH,
 )
 RPC_CONNECTIONS_PER_ADDRESS = Limit(
@@ -116,20 +116,20 @@ RPC_CONNECTIONS_PER_ADDRESS = Limit(
     daemons=Daemon.BOTH,
 )
 
-_ASK_ANSWER = "InvalidResourceRequestException; nothing of that heartbeat counts"
+_ASK_ANSWER = "InvalidResourceRequestException; the whole heartbeat is rejected"
 ASKED_CONTAINERS_PER_KEY = Limit(
     name="asked_containers_per_key",
     setting="asked_containers_per_key_max",
     default="100,000",
-    what="containers of one priority, size and allocation request id that an ApplicationMaster waits for",
+    what="pending containers of one ApplicationMaster with the same priority, size and allocation request id",
     answer=_ASK_ANSWER,
-    hadoop="none: 2³¹−1 are taken, and counts overflow",
+    hadoop="none: 2³¹−1 are accepted, and counts overflow",
 )
 ASKED_CONTAINERS = Limit(
     name="asked_containers",
     setting="asked_containers_max",
     default="1,000,000",
-    what="containers that one ApplicationMaster waits for in all",
+    what="pending containers of one ApplicationMaster in total",
     answer=_ASK_ANSWER,
     hadoop="none",
 )
@@ -137,7 +137,7 @@ ASK_LINES = Limit(
     name="ask_lines",
     setting=None,
     default="50,000",
-    what="hosts, racks and `*` that the outstanding requests of one ApplicationMaster name",
+    what="hosts, racks and `*` in the outstanding requests of one ApplicationMaster",
     answer=_ASK_ANSWER,
     hadoop="none",
 )
@@ -145,16 +145,16 @@ ALLOCATE_ENTRIES = Limit(
     name="allocate_entries",
     setting=None,
     default="20,000; 10,000 of updates and of the blacklist",
-    what="requests, releases, updates or names for the blacklist in one heartbeat of an ApplicationMaster",
+    what="requests, releases, updates or blacklist entries in one heartbeat of an ApplicationMaster",
     answer=_ASK_ANSWER,
-    hadoop="none but `ipc.maximum.data.length`",
+    hadoop="only `ipc.maximum.data.length`",
 )
 BLACKLIST_NAMES = Limit(
     name="blacklist_names",
     setting=None,
     default="10,000",
-    what="hosts and racks on the blacklist of one ApplicationMaster, with those of earlier heartbeats",
-    answer="InvalidResourceBlacklistRequestException; nothing of that heartbeat counts",
+    what="hosts and racks on the blacklist of one ApplicationMaster, including those of earlier heartbeats",
+    answer="InvalidResourceBlacklistRequestException; the whole heartbeat is rejected",
     hadoop="none",
 )
 EXTRA_RESOURCE_AMOUNT = Limit(
@@ -162,7 +162,7 @@ EXTRA_RESOURCE_AMOUNT = Limit(
     setting=None,
     default="2³¹−1",
     what="amount of one resource type other than memory and cores, of one container",
-    answer="InvalidResourceRequestException, in the words of memory and cores",
+    answer="InvalidResourceRequestException, with the message for memory and cores",
     hadoop="2⁶³−1, or `yarn.resource-types.….maximum-allocation`",
 )
 ASKS = (
@@ -180,15 +180,15 @@ HTTP_CONNECTIONS = Limit(
     setting="web.connections_max",
     default="2,000",
     what="Connections to the ResourceManager's web port",
-    answer="the oldest idle connection is closed; 503 where all others are being answered",
-    hadoop="none (`hadoop.http.max.threads` bounds what is answered at once)",
+    answer="the oldest idle connection is closed; 503 if all others are busy",
+    hadoop="none (`hadoop.http.max.threads` limits requests at a time)",
 )
 HTTP_CONNECTIONS_PER_ADDRESS = Limit(
     name="http_connections_per_address",
     setting="web.connections_per_address_max",
     default="500",
-    what="… of one address (IPv6: of one network of 64 bits)",
-    answer="the oldest idle connection of that address is closed; 503 where all are being answered",
+    what="… of one address (IPv6: of one /64 network)",
+    answer="the oldest idle connection of that address is closed; 503 if all are busy",
     hadoop="none",
 )
 NODE_HTTP_CONNECTIONS = Limit(
@@ -204,7 +204,7 @@ NODE_HTTP_CONNECTIONS_PER_ADDRESS = Limit(
     name="node_http_connections_per_address",
     setting="web_connections_per_address_max",
     default="128",
-    what="… of one address (IPv6: of one network of 64 bits)",
+    what="… of one address (IPv6: of one /64 network)",
     answer="as at the ResourceManager",
     hadoop="none",
     daemons=Daemon.NODE_AGENT,
@@ -233,7 +233,7 @@ HTTP_HEAD_SECONDS = Limit(
     default="30 s",
     what="From the first byte of a request to the end of its headers",
     answer="408",
-    hadoop="none: each byte gives 60 s more (`hadoop.http.idle_timeout.ms`)",
+    hadoop="none: each byte extends it by 60 s (`hadoop.http.idle_timeout.ms`)",
     daemons=Daemon.BOTH,
 )
 HTTP_BODY_SECONDS = Limit(
@@ -249,7 +249,7 @@ HTTP_BODY_PARTS = Limit(
     name="http_body_parts",
     setting=None,
     default="8,192",
-    what="Parts of a body that is sent in chunks",
+    what="Chunks of a request body",
     answer="400",
     hadoop="none",
     daemons=Daemon.BOTH,
@@ -258,8 +258,8 @@ HTTP_PIPELINED = Limit(
     name="http_pipelined",
     setting=None,
     default="64",
-    what="Requests of a connection behind the one that is being answered",
-    answer="the connection is closed after the answers to those",
+    what="Pipelined requests of one connection",
+    answer="the connection is closed after those are answered",
     hadoop="none",
     daemons=Daemon.BOTH,
 )
@@ -267,7 +267,7 @@ REST_BODY_BYTES = Limit(
     name="rest_body_bytes",
     setting=None,
     default="4 MiB",
-    what="Body of a REST call; 16 MiB of one that the web proxy passes on",
+    what="Body of a REST call; 16 MiB for one that the web proxy forwards",
     answer="413",
     hadoop="none (Jersey reads it whole)",
 )
@@ -275,7 +275,7 @@ REST_VALUES = Limit(
     name="rest_values",
     setting=None,
     default="50,000",
-    what="Values in a JSON body, elements in an XML one, by their marks and before any is built",
+    what="Values in a JSON body or elements in an XML body, counted before parsing",
     answer="413",
     hadoop="none",
 )
@@ -283,7 +283,7 @@ REST_ATTRIBUTES = Limit(
     name="rest_attributes",
     setting=None,
     default="20,000",
-    what="Attributes in an XML body, by their equals signs; those of texts count too",
+    what="Attributes in an XML body: all equals signs, also those in text",
     answer="413",
     hadoop="none",
 )
@@ -291,7 +291,7 @@ DELEGATION_TOKENS = Limit(
     name="delegation_tokens",
     setting=None,
     default="100,000",
-    what="Delegation tokens that are valid",
+    what="Valid delegation tokens",
     answer="Refused",
     hadoop="none",
 )
@@ -307,7 +307,7 @@ DELEGATION_TOKENS_OF_ADDRESS = Limit(
     name="delegation_tokens_of_address",
     setting=None,
     default="50,000",
-    what="… given to one address, or network of 64 bits, since the ResourceManager started",
+    what="… issued to one address, or one IPv6 /64 network, since the ResourceManager started",
     answer="Refused",
     hadoop="none",
 )
@@ -315,17 +315,17 @@ EVENT_STREAMS = Limit(
     name="event_streams",
     setting=None,
     default="64",
-    what="Event streams that are open",
+    what="Open event streams",
     answer="503",
-    hadoop="there are none",
+    hadoop="no event streams",
 )
 EVENT_STREAMS_OF_OWNER = Limit(
     name="event_streams_of_owner",
     setting=None,
     default="16",
-    what="… of one user, or of one host where nobody gives a name",
+    what="… of one user, or of one host for callers without a name",
     answer="503",
-    hadoop="there are none",
+    hadoop="no event streams",
 )
 EVENT_STREAMS_OF_ADDRESS = Limit(
     name="event_streams_of_address",
@@ -333,7 +333,7 @@ EVENT_STREAMS_OF_ADDRESS = Limit(
     default="48",
     what="… of one host",
     answer="503",
-    hadoop="there are none",
+    hadoop="no event streams",
 )
 HTTP = (
     HTTP_CONNECTIONS,
@@ -362,7 +362,7 @@ SUBMISSION_BYTES = Limit(
     setting="submission_mib_max",
     default="4 MiB",
     what="bytes of one submission's context, over RPC or REST",
-    answer="400 with what was expected; over RPC an exception in the same words",
+    answer="400 with what was expected; over RPC an exception with the same message",
     hadoop="the state store's own (ZooKeeper: 1 MiB)",
 )
 SUBMISSION_ENTRIES = Limit(
@@ -378,7 +378,7 @@ LIVE_CONTEXT_BYTES = Limit(
     setting="user_submissions_mib_max",
     default="64 MiB",
     what="bytes of the contexts of all applications of one user that have not ended",
-    answer="400; over RPC a YarnException; to be submitted again when some have ended",
+    answer="400; over RPC a YarnException; submit again when some have ended",
     hadoop="none",
 )
 
@@ -396,7 +396,7 @@ ARCHIVES = {
     for name, setting, default, what in (
         ("archive_entries", "archive_entries_max", "500,000", "entries of one archive"),
         ("archive_bytes", "archive_bytes_max", "64 GiB", "bytes in one archive, or `archive_ratio_max` times its size"),
-        ("pattern_seconds", None, "10 s", "seconds that a resource's pattern takes"),
+        ("pattern_seconds", None, "5 s", "seconds of processor time that a resource's pattern takes"),
     )
 }
 TABLE: tuple[Limit, ...] = (

@@ -106,7 +106,7 @@ class Chooser:
             if not reason and node.name in avoided:
                 reason = "node(s) refused the pod a short time ago"
             if not reason and node.name in held:
-                reason = "node(s) were held for a larger container"
+                reason = "node(s) were reserved for a larger container"
             reasons.update([reason] if reason else lacking(wants.amounts, node.allocatable, node.used))
         return nowhere(len(self._ledger.nodes), reasons)
 

@@ -25,8 +25,8 @@ class SeenNode(Protocol):
 class Becomes(Enum):
     """What a line makes of the YARN node."""
 
-    LEAVES = "DECOMMISSIONING as long as the cordon lasts; ApplicationMasters are told; what runs goes on"
-    AS_ITS_AGENT_SAYS = "as its agent says; LOST when that is silent for `node_expiry_s`"
+    LEAVES = "DECOMMISSIONING as long as the cordon lasts; ApplicationMasters are notified; running containers continue"
+    AS_ITS_AGENT_SAYS = "as its agent reports; LOST after `node_expiry_s` without a heartbeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ TABLE: tuple[Line, ...] = (
         becomes=Becomes.AS_ITS_AGENT_SAYS,
     ),
     Line(
-        what="Node well",
+        what="Node ready",
         seen="condition `Ready` `True`",
         applies=lambda node: True,
         becomes=Becomes.AS_ITS_AGENT_SAYS,

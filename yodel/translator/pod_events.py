@@ -61,10 +61,10 @@ class End:
 class Becomes(Enum):
     """What a line makes of the container."""
 
-    WAITS = "waits for a place"
-    STARTS = "is on its node, not started yet"
-    RUNS = "goes on"
-    ANOTHER_POD = "gets another pod while the ApplicationMaster does not have it yet; else it ends"
+    WAITS = "waits to be scheduled"
+    STARTS = "is scheduled, not started yet"
+    RUNS = "continues"
+    ANOTHER_POD = "gets another pod if the ApplicationMaster does not have it yet; otherwise it ends"
     ENDS_WITH_POD = "ends when its pod has ended or is gone"
     ENDS = "ends at once"
 
@@ -189,7 +189,7 @@ TABLE: tuple[Line, ...] = (
         applies=lambda pod, _: pod.reason in ("Preempting", "Preempted"),
         becomes=Becomes.ENDS_WITH_POD,
         exit_status=PREEMPTED,
-        text="Container preempted: pod {pod.name} made room for a critical pod. {why}",
+        text="Container preempted: pod {pod.name} was preempted for a critical pod. {why}",
     ),
     Line(
         what="Node shut down, or lost",
@@ -229,7 +229,7 @@ TABLE: tuple[Line, ...] = (
         applies=_disrupted("DeletionByTaintManager"),
         becomes=Becomes.ENDS_WITH_POD,
         exit_status=ABORTED,
-        text="Container released on a *lost* node: a taint of its node drove pod {pod.name} out. {why}",
+        text="Container released on a *lost* node: pod {pod.name} was evicted by a taint of its node. {why}",
     ),
     Line(
         what="Node deleted",
@@ -253,7 +253,7 @@ TABLE: tuple[Line, ...] = (
         applies=lambda pod, _: pod.terminated_reason in _NO_STATUS,
         becomes=Becomes.ENDS_WITH_POD,
         exit_status=ABORTED,
-        text="Container released on a *lost* node: how pod {pod.name} ended is not known. {why}",
+        text="Container released on a *lost* node: the outcome of pod {pod.name} is not known. {why}",
     ),
     DELETED,
     Line(
@@ -330,7 +330,7 @@ TABLE: tuple[Line, ...] = (
     ),
     Line(
         what="Node NotReady",
-        seen="phase `Running`, condition `Ready` `False`; its agent's silence or the NoExecute taint ends it",
+        seen="phase `Running`, condition `Ready` `False`; it ends when its agent is lost or by the NoExecute taint",
         applies=lambda pod, _: pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN) and pod.is_ready is False,
         becomes=Becomes.RUNS,
         text="The node of pod {pod.name} is not ready",

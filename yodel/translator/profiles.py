@@ -168,5 +168,5 @@ def _check_bound(profile: PodSettings, section: str) -> None:
     }
     for name, value in judged_by_schedulers.items():
         if value:
-            expected = "none with placement bind: nodeSelector, nodeAffinity and tolerations are judged there"
+            expected = "none with placement bind: only nodeSelector, nodeAffinity and tolerations count there"
             raise InvalidValue(f"{section}.pod_template.spec.{name}", value, expected)

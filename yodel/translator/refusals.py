@@ -61,7 +61,7 @@ def _has(words: re.Pattern[str]) -> Callable[[str], bool]:
 
 TABLE: tuple[RefusalLine, ...] = (
     RefusalLine(
-        what="Quota full, or just made",
+        what="Quota exceeded, or just created",
         seen="403 `exceeded quota: …`, `failed quota: …`, `insufficient quota …`, `status unknown for quota: …`",
         says=_has(_QUOTA),
         until="pods of the namespace end, or the ResourceQuota is raised (kubectl describe resourcequota).",
@@ -71,30 +71,30 @@ TABLE: tuple[RefusalLine, ...] = (
         seen="403 `maximum memory usage per Container is …`, `minimum …`, `… max limit to request ratio per …`, "
         "`… there was an error enforcing limit ranges`",
         says=_has(_LIMIT_RANGE),
-        until="the LimitRange is changed (kubectl describe limitrange), or another size is asked for.",
-        cause="A LimitRange of the namespace does not let the pod in",
+        until="the LimitRange is changed (kubectl describe limitrange), or the requested size is changed.",
+        cause="A LimitRange of the namespace does not allow the pod",
     ),
     RefusalLine(
         what="Namespace missing or terminating",
         seen="404 `namespaces … not found`, 403 `… because it is being terminated`",
         says=_has(_LEAVING),
-        until="there is a namespace of that name again (kubectl get namespace).",
+        until="the namespace exists again (kubectl get namespace).",
         names_what_is_missing=True,
     ),
     RefusalLine(
-        what="Service account or class that the pod names missing, or just made",
+        what="Service account or class of the pod missing, or just created",
         seen="403 `error looking up service account …`, `no PriorityClass with name … was found`, "
         "`RuntimeClass … not found`",
         says=_has(_ABSENT),
-        until="it is made; that of a new namespace is made by Kubernetes itself, in a moment.",
+        until="it is created; Kubernetes itself creates the service account of a new namespace, in a moment.",
         names_what_is_missing=True,
     ),
     RefusalLine(
-        what="API server not ready, or without an answer from whom it asks",
+        what="API server not ready, or without an answer from a webhook",
         seen="403 `not yet ready to handle request`, `Error contacting webhook: …`, `… is forbidden: Post "
         '"https://…": …`',
         says=_has(_NOT_READY),
-        until="the API server is ready, and whom it asks before it makes a pod answers.",
+        until="the API server is ready and its webhooks answer.",
     ),
     RefusalLine(
         what="Refused by a webhook or a policy",

@@ -178,7 +178,7 @@ def _check_volume(volume: Mapping[str, Json], field: str) -> None:
         if isinstance(source, Mapping) and "serviceAccountToken" in source:
             place = f"{field}.projected.sources[{at}]"
             raise InvalidValue(
-                place, "serviceAccountToken", "no service account's token: users' programs would have it"
+                place, "serviceAccountToken", "no service account's token: users' programs could read it"
             )
 
 
@@ -209,7 +209,7 @@ def _check_mount_path(path: Json, field: str, reserved_paths: Collection[str]) -
 def _check_keys(entries: Mapping[str, str], field: str, taken: Collection[str]) -> None:
     for key in entries:
         if _is_ours(key) or key == RESERVED_LABEL or key in taken:
-            raise InvalidValue(f"{field}.{key}", entries[key], "a key that neither we nor the dialect set")
+            raise InvalidValue(f"{field}.{key}", entries[key], "a key that neither Yodel nor the dialect sets")
 
 
 def _is_ours(key: str) -> bool:

@@ -68,7 +68,8 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
     are_constraints_taken = settings.placement_constraints_handler != "disabled"
     master = MasterProtocol(core.master, core.queries, core.tokens, are_constraints_taken=are_constraints_taken)
     tracker = TrackerProtocol(
-        core.nodes,
+        core.registration,
+        core.heartbeats,
         core.tokens,
         settings.node_heartbeat_interval_ms,
         f"yodel-{__version__}",

@@ -1,4 +1,4 @@
-"""What Prometheus is told beside Hadoop's own counts, by name."""
+"""What ``/prom`` has besides Hadoop's own counts, by name."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         "preempted_containers_total": core.preemption.preempted_count,
         "pods_lost_total": core.reconciler.lost_count,
         "pods_refused_by_nodes_total": core.reconciler.refused_count,
-        "taken_back_notices_total": core.taking_back.given_count,
-        "emergency_containers_total": core.nodes.preempted_count,
-        "taken_back_containers_total": core.taking_back.ended_count,
+        "colocation_preemption_notices_total": core.taking_back.given_count,
+        "emergency_containers_total": core.reports.preempted_count,
+        "colocation_preempted_containers_total": core.taking_back.ended_count,
         "withdrawn_pods_total": core.preemption.withdrawn_count,
     }
 
@@ -43,5 +43,5 @@ def _containers(core: Core) -> dict[str, float]:
         "containers_allocated": cluster.allocated_containers,
         "containers_starting": cluster.starting_containers,
         "containers_pending": sum(state.pending_of(attempt_id)[0] for attempt_id in state.masters.runtimes),
-        "nodes_held": len(state.holds.all),
+        "nodes_reserved": len(state.holds.all),
     }

@@ -15,8 +15,8 @@ from yodel.kube.nodes import watched_nodes
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch, watched_pods
 from yodel.ports.clock import Clock
+from yodel.ports.kube_nodes import NodeSink
 from yodel.ports.pods import PodSink
-from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.pods.binder import Binder
 from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
@@ -61,13 +61,13 @@ class KubeSide:
                 health=self._pods,
             )
 
-    async def watch_nodes(self, sinks: NodeSinks, binder: Binder) -> None:
-        """Where nobody may list nodes unless this RM chooses among them, ``sinks`` do not hear of them."""
+    async def watch_nodes(self, sink: NodeSink) -> None:
+        """Where nobody may list nodes unless this RM chooses among them, it begins when it does."""
         if not self._settings.watch_nodes:
             await self._is_binding.wait()
         await watch(
             self.api,
-            watched_nodes("", sinks if self._settings.watch_nodes else NodeSinks(binder)),
+            watched_nodes("", sink),
             clock=self._clock.monotonic_s,
             random=random.random,
             health=self._nodes,
@@ -88,14 +88,14 @@ class KubeSide:
     def gauges(self) -> dict[str, float]:
         """How well Kubernetes is seen and reached."""
         nodes = {"node_watch_staleness_seconds": self._nodes.staleness_s} if self._settings.watch_nodes else {}
-        holdings = {"holdings_watch_staleness_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
+        usage = {"node_usage_watch_lag_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
         return {
             **nodes,
-            **holdings,
+            **usage,
             "watch_staleness_seconds": self._pods.staleness_s,
             "watch_listings": self._pods.listings,
             "watch_connections": self._pods.connections,
             "watch_failures_in_a_row": self._pods.failures_in_a_row,
-            "kubernetes_turned_away": self.api.turned_away,
-            "kubernetes_waited_seconds": self.api.waited_s,
+            "kube_requests_rejected_total": self.api.turned_away,
+            "kube_throttled_seconds_total": self.api.waited_s,
         }

@@ -75,7 +75,7 @@ class Rm:
     ) -> None:
         """Raises InvalidValue: a setting cannot be."""
         self._settings, self._clock, self._store, self._lead = settings, clock, store, lead
-        self._not_ready = "applications are being taken up"
+        self._not_ready = "applications are being recovered"
         self._rpc_servers: Sequence[RpcServer] = ()
         self._turns = LoopTurns()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
@@ -125,7 +125,7 @@ class Rm:
             loops = {
                 **core.loops(),
                 "pod watch": kube.watch_pods(core.reconciler, self._require_groups),
-                "node watch": kube.watch_nodes(core.node_sinks, core.binder),
+                "node watch": kube.watch_nodes(core.facts),
                 "watch of bound pods": kube.watch_holdings(core.binder),
                 "group sweep": self._sweep_groups(),
                 "garbage": garbage.run(),
@@ -200,7 +200,7 @@ class Rm:
         try:
             await self._pods.require(self.core.maker.profiles.gang_kinds)
         except (Refused, Unavailable) as error:
-            log.warning("kinds of groups not checked", error=str(error))
+            log.warning("kinds of pod groups not checked", error=str(error))
 
     async def _sweep_groups(self) -> None:
         await self._pods.run_sweep(

@@ -36,7 +36,7 @@ FIRST_WORD_S = 90.0
 """A turn to read, and the search through the files."""
 READ_S = 600.0
 """A whole log; a caller that reads more slowly is cut off."""
-CROWDED = "Too many read aggregated logs here; try again in a moment"
+CROWDED = "Too many readers of aggregated logs on this node; try again in a moment"
 LONG_MAX = 2**63 - 1
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Recalls:
                         yield answer
             except JobFailed as error:
                 # The head is sent: an error's status is out of reach.
-                self._log.warning("recall_broke_off", container=str(asked.container_id), reason=str(error)[:300])
+                self._log.warning("recall_aborted", container=str(asked.container_id), reason=str(error)[:300])
 
     async def _user(self, asked: Recalled) -> OsUser:
         try:

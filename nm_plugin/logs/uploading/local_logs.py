@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nm_plugin.host.name_patterns import Matcher, PatternTooHard
+from nm_plugin.host.name_patterns import PatternTooHard, matching
 from nm_plugin.logs.formats.random_file import TEXT_BYTES_MAX
 from yodel.errors import InvalidValue, YodelError
 
@@ -25,50 +25,26 @@ class NothingChosen(YodelError):
     """It cannot be told which logs are to be published, and never will be."""
 
 
-class Chooser:
-    """Chooses logs by the patterns of a LogAggregationContext, once; ``close`` it in any case.
+def chosen(include: str, exclude: str, names: Iterable[str]) -> tuple[frozenset[str], str]:
+    """Return the logs that the patterns of a LogAggregationContext choose, and a warning when others are among them.
 
-    A name is chosen when ``include`` is found in it and ``exclude`` is not; an empty one decides nothing.  An include
-    pattern that cannot be matched here, or takes too long, includes all.  Forks: to be made before there are threads.
+    A name is chosen when ``include`` is found in it and ``exclude`` is not; an empty pattern decides nothing.  The
+    ResourceManager refuses at submission what is not supported, so what remains is what takes too long: an include
+    pattern then includes all.
+
+    Raises:
+        NothingChosen: it is not known what the exclude pattern excludes.
     """
-
-    def __init__(self, include: str, exclude: str) -> None:
-        self._include, self._exclude = (
-            Matcher(pattern, f"log {kind} pattern", searches=True) if pattern else None
-            for kind, pattern in (("include", include), ("exclude", exclude))
-        )
-        self.warning = ""
-        """Why all names are included, when that is not what the pattern says."""
-
-    def chosen(self, names: Iterable[str]) -> frozenset[str]:
-        """Raises NothingChosen: a pattern that is none, or excludes nobody knows what.
-
-        The ResourceManager refuses both at submission, but for what takes too long.
-        """
-        listed = sorted(set(names))
-        try:
-            included = frozenset(listed) if self._include is None else self._included(self._include, listed)
-            if self._exclude is None:
-                return included
-            excluded = self._exclude.matching(listed)
-        except (InvalidValue, PatternTooHard) as error:
-            raise NothingChosen(str(error)) from error
-        if self._exclude.warning:
-            raise NothingChosen(f"Nothing would be excluded: {self._exclude.warning}")
-        return included - excluded
-
-    def _included(self, matcher: Matcher, listed: list[str]) -> frozenset[str]:
-        try:
-            included, warning = matcher.matching(listed), matcher.warning
-        except PatternTooHard as error:
-            included, warning = frozenset(listed), str(error)
-        self.warning = f"All logs are included: {warning}" if warning else ""
-        return included
-
-    def close(self) -> None:
-        for matcher in (self._include, self._exclude):
-            if matcher is not None:
-                matcher.close()
+    listed, warning = frozenset(names), ""
+    try:
+        excluded = matching(exclude, listed, "log exclude pattern", searches=True) if exclude else frozenset[str]()
+    except (InvalidValue, PatternTooHard) as error:
+        raise NothingChosen(str(error)) from error
+    try:
+        included = matching(include, listed, "log include pattern", searches=True) if include else listed
+    except (InvalidValue, PatternTooHard) as error:
+        included, warning = listed, f"All logs are included: {error}"
+    return included - excluded, warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

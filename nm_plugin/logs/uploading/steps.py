@@ -26,7 +26,7 @@ from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORAR
 from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.remote_files import RemoteFiles, RemoteWriter
 from nm_plugin.logs.uploading import local_logs
-from nm_plugin.logs.uploading.local_logs import FILES_MAX, Chooser, LocalLog
+from nm_plugin.logs.uploading.local_logs import FILES_MAX, LocalLog
 
 PRIVATE_MODE = 0o700
 ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb
@@ -63,13 +63,13 @@ def make_private(remote: RemoteFiles, path: str, job: MakePrivate) -> None:
         remote.set_mode(path, PRIVATE_MODE)
 
 
-def publish(remote: RemoteFiles, root: str, job: Publish, chooser: Chooser, progress: Progress) -> Published:
+def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> Published:
     """Upload what is there, is chosen and was not uploaded before.  Raises NothingChosen and what the file system
     raises."""
-    found = _found(job, chooser)
+    found, warning = _found(job)
     if not any(found.values()):
         return Published()
-    return replace(_publish(remote, root, job, found, progress), warning=chooser.warning)
+    return replace(_publish(remote, root, job, found, progress), warning=warning)
 
 
 def _publish(
@@ -120,11 +120,12 @@ def expire(remote: RemoteFiles, root: str, job: Expire) -> bool:
     return True
 
 
-def _found(job: Publish, chooser: Chooser) -> dict[str, list[LocalLog]]:
+def _found(job: Publish) -> tuple[dict[str, list[LocalLog]], str]:
     already = set(job.already)
     found = {one: local_logs.find(job.log_dirs, job.application, one) for one in job.containers}
-    chosen = chooser.chosen(log.name for logs in found.values() for log in logs)
-    return {
+    names = (log.name for logs in found.values() for log in logs)
+    chosen, warning = local_logs.chosen(job.include, job.exclude, names)
+    wanted = {
         container: [
             log
             for log in [log for log in logs if log.name in chosen][:FILES_MAX]
@@ -132,6 +133,7 @@ def _found(job: Publish, chooser: Chooser) -> dict[str, list[LocalLog]]:
         ]
         for container, logs in found.items()
     }
+    return wanted, warning
 
 
 def _make_directories(remote: RemoteFiles, root: str, names: tuple[str, ...]) -> str:

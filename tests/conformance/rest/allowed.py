@@ -245,7 +245,7 @@ OF_KUBERNETES = (
         calls=_SCHEDULER,
         place=r"body\..*\.userLimitFactor",
         hadoop="10, as that cluster is configured",
-        yodel="1, as nothing is said here",
+        yodel="1, as it is not set here",
         reason="`user-limit-factor` is the same property in both",
     ),
     Allowed(
@@ -372,6 +372,15 @@ OF_YODEL = (
         hadoop="404, 500 with a stack trace, 405, or a page with status 200",
         yodel="to the application's page, and 404",
         reason="masters' pages are called with every method; a page of nothing is no success",
+    ),
+    Allowed(
+        what="reservations",
+        calls=r"POST .*/reservation/(submit|update)\?.*|GET .*/reservation/list\?.*start-time=x.*",
+        place=r"status|body\.RemoteException\.(exception|javaClassName|message)",
+        yodel_shows="^400 |BadRequestException|Reservation is not enabled",
+        hadoop="what is wrong with a body or a time, then that there are none",
+        yodel="that there are none",
+        reason="there are none, whatever is asked",
     ),
 )
 

@@ -59,6 +59,12 @@ async def test_problem_is_told_with_what_to_do(filled: RestWorld) -> None:
     )
 
 
+async def test_parameter_that_is_refused_is_named_as_the_option_that_it_was(filled: RestWorld) -> None:
+    async with to(filled) as client:
+        with pytest.raises(ApiRefused, match=r"^--state: Input should be 'ACCEPTED', 'RUNNING', "):
+            await client.items("/applications", {"state": ["RUNING"]})
+
+
 async def test_silence_names_the_server_and_the_ways_out() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("refused", request=request)

@@ -23,13 +23,13 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.lent_limit import LentLimit
 from yodel.errors import Refused
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 from yodel.translator.profiles import PodProfiles
-from yodel.translator.publishing import Lent
 from yodel.translator.undo_lines import undo_lines, unpublish_line, unpublish_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -54,7 +54,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
         def prepare() -> None:
             rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-            rm.node_sinks.node_seen(node)
+            rm.facts.node_seen(node)
             rm.binder.holdings_listed([])
 
         made.await_on_loop(fill(made.world))
@@ -64,8 +64,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 def unpublish(served: Served, name: str = "kube-1") -> None:
     """The watch shows that the names are gone."""
-    gone = replace(without_names(served.world.rm.publishing.nodes["kube-1"].observed), name=name)
-    served.on_loop(lambda: served.world.rm.node_sinks.node_seen(gone))
+    gone = replace(without_names(served.world.rm.facts.observed("kube-1")), name=name)
+    served.on_loop(lambda: served.world.rm.facts.node_seen(gone))
 
 
 def without_names(node: NodeObservation) -> NodeObservation:
@@ -73,17 +73,17 @@ def without_names(node: NodeObservation) -> NodeObservation:
 
 
 def hear(served: Served) -> None:
-    policy = served.world.rm.publishing.colocation.policy
+    policy = served.world.rm.facts.terms.colocation.policy
     assert policy is not None
     report = measured_report(3_000, 4_000, policy.version)
-    served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
+    served.on_loop(lambda: served.world.rm.facts.hear(NODE.id, "kube-1", report))
 
 
 def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     done = served.invoke("colocation", "on", "--preset", "koordinator", "window-s=20", "--reason", "nights")
     assert done.exit_code == 0, done.output
     assert "yodel.colocation.window-s\t-\t20" in done.stdout
-    assert served.world.rm.publishing.colocation.is_on
+    assert served.world.rm.facts.terms.colocation.is_on
     hear(served)
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith("kube-1 is LENDING")
@@ -95,12 +95,12 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
         assert any(one.strip().startswith(line) for one in lines), (line, lines)
     status = served.invoke("colocation", "status").stdout
     assert "Colocation   on" in status
-    assert re.search(r"^Lent +6\.1 cores, 6144 MiB$", status, re.M)
+    assert re.search(r"^Lent +6\.1 cores, 6 GiB$", status, re.M)
     assert re.search(rf"^Published +{CPU} 5000m, {MEMORY} 4096Mi$", status, re.M)
     assert f"{CPU}, {MEMORY}" in status
     off = served.invoke("colocation", "off")
     assert off.exit_code == 0, off.output
-    assert not served.world.rm.publishing.colocation.is_on
+    assert not served.world.rm.facts.terms.colocation.is_on
     assert "kube-1\tGOING" in off.stdout
 
 
@@ -113,16 +113,16 @@ def test_what_could_not_be_told_of_pods_is_a_warning(served: Served, monkeypatch
     monkeypatch.setattr(FakePods, "priority_of", full)
     done = served.invoke("colocation", "on")
     assert done.exit_code == 0, done.output
-    warning = "warning: whether batch pods can be made, and give way to services, is not known: exceeded quota: all"
-    assert warning in done.stderr
-    assert served.world.rm.publishing.colocation.is_on
+    assert "warning: cannot determine whether batch pods can be created and are evicted before" in done.stderr
+    assert "services: exceeded quota: all" in done.stderr
+    assert served.world.rm.facts.terms.colocation.is_on
     assert "warning" not in served.invoke("colocation", "on", "window-s=20").output, "it is on"
 
 
 def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     on = served.invoke("colocation", "on", "limits=true")
     assert on.exit_code == 0, on.output
-    policy = served.world.rm.publishing.colocation.policy
+    policy = served.world.rm.facts.terms.colocation.policy
     assert policy is not None
     assert (policy.limits, policy.quota) == (True, False)
     bounds = (
@@ -134,7 +134,7 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
         measured_report(3_000, 4_000, policy.version), bounds=bounds, counts=(Figure(name=OTHERS_PODS, amount=3),)
     )
     report = replace(report, pressure=Pressure(source="kubepods/burstable", some_basis_points=1562))
-    served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
+    served.on_loop(lambda: served.world.rm.facts.hear(NODE.id, "kube-1", report))
     assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-7:] == [
         "CPU pressure of online pods: 15.62 % of the last 10 s (kubepods/burstable)",
         "",
@@ -147,7 +147,7 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     assert "share the quota" not in served.invoke("colocation", "status").stdout, "there is none"
     assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
     assert re.search(r"^Other pods +3 share the quota$", served.invoke("colocation", "status").stdout, re.M)
-    policy = served.world.rm.publishing.colocation.policy
+    policy = served.world.rm.facts.terms.colocation.policy
     assert policy is not None
     assert (policy.limits, policy.quota) == (False, True)
     refused = served.invoke("colocation", "on", "limits=yes")
@@ -160,7 +160,7 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     hear(served)
     container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
     short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
-    served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
+    served.on_loop(lambda: served.world.rm.facts.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")
     assert lines[2:4] == [f"low memory: {short.reason}", f"  {container} was stopped because of it"]
@@ -215,14 +215,14 @@ def test_off_tells_of_names_that_go_and_takes_no_resource_manager_that_saw_no_no
         if request.url.path.endswith("/colocation"):
             looks.append(request.url.path)
         if len(looks) == 1:  # it has seen that the names are there
-            publishing = served.world.rm.publishing
-            served.world.rm.node_sinks.node_seen(without_names(publishing.nodes["kube-1"].observed))
+            publishing = served.world.rm.facts
+            served.world.rm.facts.node_seen(without_names(publishing.observed("kube-1")))
         return found
 
     monkeypatch.setattr(served, "_answer", answered)
     done = served.invoke("colocation", "off", "--wait", "60")
     assert (done.exit_code, "kube-1: nothing is published anymore." in done.stdout) == (0, True), done.output
-    served.on_loop(lambda: served.world.rm.node_sinks.nodes_listed([]))
+    served.on_loop(lambda: served.world.rm.facts.nodes_listed([]))
     early = served.invoke("colocation", "off", "--wait", "0")
     assert early.exit_code == 1
     assert "The ResourceManager has not seen any Kubernetes node yet." in early.stdout
@@ -253,11 +253,11 @@ def test_what_starts_after_now_is_ended_too_while_it_waits(served: Served, monke
             unpublish_here()
         return ended[-1]
 
-    node = served.world.rm.publishing.nodes["kube-1"].observed
+    node = served.world.rm.facts.observed("kube-1")
     gone = replace(node, resource_version="9", capacity={}, allocatable={}, annotations={})
 
     def unpublish_here() -> None:
-        served.world.rm.node_sinks.node_seen(gone)
+        served.world.rm.facts.node_seen(gone)
 
     monkeypatch.setattr(taking_back, "end_containers", end_containers)
     monkeypatch.setattr(colocation, "LOOK_S", 0.01)
@@ -291,14 +291,14 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
         (("colour=red",), "yodel.colocation.colour is not supported"),
         (("enabled=true",), "an option of the policy as NAME=VALUE"),
         (("--dialect", "native"), "the kubelet publishes cpu and memory"),
-        (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
+        (("--dialect", "katalyst"), "expected a dialect that queues use: koordinator"),
     ):
         refused = served.invoke("colocation", "on", *words)
         assert (refused.exit_code, text in refused.stderr) == (2, True), refused.output
     served.user = "alice"
     assert served.invoke("colocation", "on").exit_code == 1
     assert served.invoke("colocation", "off", "--now").exit_code == 1
-    assert served.world.rm.publishing.colocation == Colocation()
+    assert served.world.rm.facts.terms.colocation == Colocation()
 
 
 def test_off_now_ends_what_runs_there(served: Served) -> None:
@@ -315,13 +315,31 @@ def test_evict_names_who_goes_and_why_and_changes_nothing_in_a_dry_run(served: S
     for words, count in ((("--to", "0,16Gi", "--dry-run"), 2), (("--to", "16,16Gi", "--dry-run"), 0)):
         done = served.invoke("colocation", "evict", "kube-1", *words)
         assert f"{count} containers on kube-1 would be stopped in 30 s." in done.stderr, done.output
-        assert rm.publishing.nodes["kube-1"].ordered is None
+        assert rm.state.nodes[NODE.id].lent_limit is None
     done = served.invoke("colocation", "evict", "kube-1")
     assert "2 containers on kube-1 will be stopped in 30 s." in done.stderr, done.output
     assert "of the pool" in done.stdout
     last = done.stdout.strip().splitlines()[-1]
     assert last.endswith("it is an ApplicationMaster: last of all")
-    assert rm.publishing.nodes["kube-1"].ordered == Lent(cpu_milli=0, memory_mib=0)
+    assert rm.state.nodes[NODE.id].lent_limit == LentLimit(cpu_milli=0, memory_mib=0)
+
+
+def test_on_a_node_publishes_where_it_was_left_to_another(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    refused = served.invoke("colocation", "on", "--node", "kube-1")
+    assert (refused.exit_code, "not left to another program" in refused.stderr) == (1, True), refused.output
+    assert served.invoke("colocation", "on", "--node", "kube-1", "--preset", "crane").exit_code == 2
+
+
+def test_an_eviction_is_withdrawn_once(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    served.invoke("colocation", "evict", "kube-1")
+    done = served.invoke("colocation", "evict", "kube-1", "--withdraw")
+    assert (done.exit_code, served.world.rm.state.nodes[NODE.id].lent_limit) == (0, None), done.output
+    again = served.invoke("colocation", "evict", "kube-1", "--withdraw")
+    assert (again.exit_code, "has no eviction in progress" in again.stderr) == (1, True), again.output
 
 
 def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
@@ -332,4 +350,4 @@ def test_evict_is_for_administrators_and_for_amounts(served: Served) -> None:
         assert (refused.exit_code, "e.g. 2,4Gi or 500m,512Mi" in refused.stderr) == (2, True), refused.output
     served.user = "alice"
     assert served.invoke("colocation", "evict", "kube-1").exit_code == 1
-    assert served.world.rm.publishing.nodes["kube-1"].ordered is None
+    assert served.world.rm.state.nodes[NODE.id].lent_limit is None

@@ -245,7 +245,7 @@ def test_applications_are_listed(net: Net) -> None:
     head, failed, running = lines(run("app", "list"))
     assert head[0] == "APPLICATION"
     assert (failed[0], failed[4:6]) == (str(FAILED.id), ["FAILED", "FAILED"])
-    assert (running[0], running[4:9]) == (str(RUNNING.id), ["RUNNING", "-", "0%", "2+1", "4096 MiB"])
+    assert (running[0], running[4:9]) == (str(RUNNING.id), ["RUNNING", "-", "0%", "2+1", "4 GiB"])
 
 
 def test_applications_are_filtered(net: Net) -> None:
@@ -302,7 +302,7 @@ def test_application_says_why_it_waits(net: Net) -> None:
 def test_application_is_shown_with_its_containers(net: Net) -> None:
     shown = run("app", "show", RUNNING.id).stdout
     assert f"Application {RUNNING.id}" in shown
-    assert f"{TASK.id}\tRUNNING\t-\tnode-1:8041\t2048 MiB\t2\t{dns_name(TASK.id)}\tRunning" in shown
+    assert f"{TASK.id}\tRUNNING\t-\tnode-1:8041\t2 GiB\t2\t{dns_name(TASK.id)}\tRunning" in shown
     assert "0/1 nodes are available" in shown
     found = read(run("app", "show", RUNNING.id, "--json"))
     assert (found["id"], len(found["containers"])) == (str(RUNNING.id), 4)
@@ -405,7 +405,7 @@ def test_watch_of_all_prints_lines_until_it_is_refused(net: Net, monkeypatch: py
 def test_pools_are_listed_with_what_is_free(net: Net) -> None:
     head, pool = lines(run("pool", "list"))
     assert head == ["POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "RESOURCES"]
-    assert pool[:4] == ["native", "8192 MiB, 8 vcores", "6144 MiB, 6 vcores", "2048 MiB, 2 vcores"]
+    assert pool[:4] == ["native", "8 GiB, 8 vcores", "6 GiB, 6 vcores", "2 GiB, 2 vcores"]
     assert pool[4:] == ["1", "root.default", "cpu, memory"]
     (shown,) = read(run("pool", "list", "--json"))
     assert shown["free"]["vcores"] == 2
@@ -414,7 +414,7 @@ def test_pools_are_listed_with_what_is_free(net: Net) -> None:
 def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
     head, node, gone = lines(run("node", "list"))
     assert head[2:5] == ["ALLOCATABLE", "USED", "FREE"]
-    assert node[:5] == [str(NODE.id), "RUNNING", "8192 MiB, 8 vcores", "4096 MiB, 4 vcores", "4096 MiB, 4 vcores"]
+    assert node[:5] == [str(NODE.id), "RUNNING", "8 GiB, 8 vcores", "4 GiB, 4 vcores", "4 GiB, 4 vcores"]
     assert (head[-2], node[-2], gone[-2]) == ("KUBERNETES NODE", "kube-1", "-")
     assert (gone[0], gone[-1]) == (str(GONE.id), "none: the node is LOST (silent)")
     assert [node["id"] for node in read(run("node", "list", "--state", "lost", "--json"))] == [str(GONE.id)]
@@ -433,7 +433,7 @@ def test_queues_are_a_tree_with_what_each_may_hold(net: Net) -> None:
     head, *rows = lines(run("queue", "tree"))
     assert head[:5] == ["QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED"]
     assert [row[0] for row in rows] == ["root", "root.default"]
-    assert rows[1][2:5] == ["8192 MiB, 8 vcores", "8192 MiB, 8 vcores", rows[0][4]]
+    assert rows[1][2:5] == ["8 GiB, 8 vcores", "8 GiB, 8 vcores", rows[0][4]]
     assert [queue["path"] for queue in read(run("queue", "tree", "--json"))] == ["root", "root.default"]
 
 

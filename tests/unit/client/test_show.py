@@ -111,7 +111,7 @@ async def test_what_waits_and_what_failed_is_said(filled: RestWorld) -> None:
 
 async def test_node_facts_say_what_is_lent_and_why(filled: RestWorld) -> None:
     facts = show.node_facts(await api_get(filled, f"/api/v1/nodes/{NODE.id}"))
-    assert facts["Allocatable"] == "8192 MiB, 8 vcores: registered by node agent"
+    assert facts["Allocatable"] == "8 GiB, 8 vcores: registered by node agent"
     assert facts["Measured"] == "300 MiB and 0.5 cores by containers, 900 MiB and 0.0 cores in total"
 
 
@@ -136,6 +136,8 @@ def test_durations(ms: int, expected: str) -> None:
     assert show.duration(ms) == expected
 
 
-@pytest.mark.parametrize(("mib", "expected"), [(0, "0 MiB"), (10_239, "10239 MiB"), (10_240, "10.0 GiB")])
+@pytest.mark.parametrize(
+    ("mib", "expected"), [(0, "0 MiB"), (10_239, "10239 MiB"), (10_240, "10 GiB"), (10_752, "10.5 GiB")]
+)
 def test_memory(mib: int, expected: str) -> None:
     assert show.memory(mib) == expected

@@ -36,9 +36,9 @@ def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
         "application_1_0001 (RUNNING, queue root.a, user alice)",
         "It waits for 2 containers: Queue root.a is full.",
         "",
-        "2 containers of 1024 MiB, 1 vcores (priority 1) are pending:",
+        "2 containers of 1 GiB, 1 vcore (priority 1) are pending:",
         "  1. QUEUE_MAX_CAPACITY: Queue root.a is full.",
-        "     used by: bob in root.a 1024 MiB, 1 vcores; root.b 1024 MiB, 1 vcores; 3 more",
+        "     used by: bob in root.a 1 GiB, 1 vcore; root.b 1 GiB, 1 vcore; 3 more",
         "     unblocks when: containers of root.a end.",
     ]
 
@@ -46,7 +46,7 @@ def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
 def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
     ask = {**ASK, "containers": 1, "is_scheduling": True, "chain": [{**LINK, "held_by": []}]}
     lines = list(why_lines({**WHY, "asks": [ask], "more_asks": 7}, 9000))
-    assert lines[3] == "1 container of 1024 MiB, 1 vcores (priority 1) is scheduling:"
+    assert lines[3] == "1 container of 1 GiB, 1 vcore (priority 1) is scheduling:"
     assert not any("used by" in line for line in lines)
     assert lines[-2:] == ["and 7 more requests", "The scheduler last checked 8s ago."]
 

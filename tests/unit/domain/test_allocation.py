@@ -145,8 +145,7 @@ def test_what_no_node_can_take_is_not_planned_and_told() -> None:
     (misfit,) = decision.misfits
     assert (misfit.key, misfit.count, misfit.is_constraint) == (KEY, 3, False)
     assert str(misfit) == (
-        "Cannot be placed: 3 of <memory:1024, vCores:1> (priority 1): locality is strict and none of nowhere is in the "
-        "cluster"
+        "Cannot be placed: 3 of 1 GiB, 1 vcore (priority 1): locality is strict and none of nowhere is in the cluster"
     )
 
 
@@ -160,7 +159,7 @@ def test_master_that_fits_nowhere_is_told_too() -> None:
     large = Resource(5000, 1)
     decision = decide([demand(am_capability=large)], room(100, places=the_places()), LIMITS)
     assert decision.plans == ()
-    assert str(decision.misfits[0]).startswith("Cannot be placed: 1 of <memory:5000, vCores:1> (the ApplicationMaster)")
+    assert str(decision.misfits[0]).startswith("Cannot be placed: 1 of 5000 MiB, 1 vcore (the ApplicationMaster)")
 
 
 def test_masters_label_becomes_its_placement() -> None:

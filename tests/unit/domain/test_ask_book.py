@@ -150,7 +150,7 @@ def test_beat_that_wants_too_much_in_all_changes_nothing() -> None:
     book = AskBook(tally)
     book.take([line(3, "host"), line(5), SchedulingAsk(key=a_key(2), count=2)], count_max=10)
     before = (book.lines(), book.pending(), tally.count)
-    with pytest.raises(TooMuchAsked, match=r"Too many containers asked, 11 in all; .* at most 10") as refused:
+    with pytest.raises(TooMuchAsked, match=r"Too many containers requested: 11 in total; .* at most 10") as refused:
         book.take([line(0, "host"), line(1, "other"), line(4), line(6, key=a_key(9)), line(1, key=a_key(2))], 10)
     assert (refused.value.limit, refused.value.value, refused.value.maximum) == ("asked_containers", 11, 10)
     assert (book.lines(), book.pending(), tally.count) == before

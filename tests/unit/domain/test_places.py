@@ -84,8 +84,8 @@ def test_expression_admits_nodes_of_several_labels(expression: str, admitted: li
         (Placement(node_label="gpu"), SIZE, "no node has the label 'gpu'"),
         (Placement(node_label="gpu || x"), SIZE, "no node has a label that matches the expression 'gpu || x'"),
         (Placement(avoid=("/r1", "/r2")), SIZE, "every eligible node is on the blacklist"),
-        (Placement(), Resource(4096, 5), "<memory:4096, vCores:5> is larger than every eligible node"),
-        (Placement(hosts=("a",), is_strict=True), Resource(9000, 1), "the largest node has <memory:4096, vCores:4>"),
+        (Placement(), Resource(4096, 5), "4 GiB, 5 vcores is larger than every eligible node"),
+        (Placement(hosts=("a",), is_strict=True), Resource(9000, 1), "the largest node has 4 GiB, 4 vcores"),
     ],
 )
 def test_why_no_node_would_ever_do(placement: Placement, capability: Resource, text: str) -> None:

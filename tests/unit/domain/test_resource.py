@@ -73,6 +73,19 @@ def test_minimum_that_is_not_positive_is_refused(minimum: Resource) -> None:
         rounded_up(Resource(1, 1), minimum)
 
 
+@pytest.mark.parametrize(
+    ("amount", "expected"),
+    [
+        (Resource(0, 0), "0 MiB, 0 vcores"),
+        (Resource(1024, 1), "1 GiB, 1 vcore"),
+        (Resource(12_289, 3, GPU), "12289 MiB, 3 vcores, 2 gpu"),
+        (Resource(-2048, -1), "-2 GiB, -1 vcores"),
+    ],
+)
+def test_people_read_amounts_with_units(amount: Resource, expected: str) -> None:
+    assert amount.with_units == expected
+
+
 def test_text_is_hadoops() -> None:
     assert str(Resource(1024, 2)) == "<memory:1024, vCores:2>"
     assert str(Resource(1024, 2, GPU)) == "<memory:1024, vCores:2, gpu: 2>"

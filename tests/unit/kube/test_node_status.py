@@ -36,7 +36,7 @@ async def test_one_merge_patch_says_both_and_who_writes() -> None:
 
 
 async def test_without_the_right_it_is_refused_and_silence_is_unavailable() -> None:
-    with pytest.raises(Refused, match=r"Publishing what node n lends: .*cannot patch"):
+    with pytest.raises(Refused, match=r"Publishing the lent capacity of node n: .*cannot patch"):
         await KubeNodeStatuses(FakeApi(refusal(403, "Forbidden", "cannot patch nodes/status"))).publish("n", {CPU: 1})
     with pytest.raises(Unavailable):
         await KubeNodeStatuses(FakeApi(Answer(body=b"[]"))).publish("n", {CPU: 1})

@@ -41,14 +41,14 @@ async def test_its_own_pod_is_asked_for_and_nothing_else() -> None:
 
 async def test_pod_that_is_gone_is_over() -> None:
     pod, _ = own_pod(refusal(404, "NotFound"))
-    assert await pod.look() == "it is gone"
+    assert await pod.look() == "it does not exist any more"
 
 
 @pytest.mark.parametrize(("late_s", "is_over"), [(-30, False), (0, False), (LATE_S - 0.1, False), (LATE_S, True)])
 async def test_pod_that_is_being_deleted_has_its_grace_period(late_s: float, is_over: bool) -> None:
     pod, _ = own_pod(Answer(body=DELETED), now_ms=END_MS + late_s * 1000)
     reason = await pod.look()
-    assert reason == ("it should have ended at 2026-01-02T03:04:05+00:00" if is_over else None)
+    assert reason == ("its grace period ended at 2026-01-02T03:04:05+00:00" if is_over else None)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,6 @@ async def test_whoever_says_nothing_about_the_pod_ends_nothing(answer: Answer) -
 async def test_it_is_looked_for_until_it_is_over() -> None:
     pod, api = own_pod(Answer(body=ALIVE), refusal(503, "ServiceUnavailable"), refusal(404, "NotFound"))
     begin_s = asyncio.get_running_loop().time()
-    assert await pod.until_over() == "it is gone"
+    assert await pod.until_over() == "it does not exist any more"
     assert len(api.server.asked) == 3
     assert asyncio.get_running_loop().time() - begin_s == pytest.approx(2 * LOOK_EVERY_S, abs=0.5)

@@ -53,7 +53,7 @@ async def test_a_pod_that_exists_with_our_container_id_is_success() -> None:
 @pytest.mark.parametrize("label", ["container_1_0001_01_000099", ""])
 async def test_a_pod_that_exists_and_is_not_ours_is_refused(label: str) -> None:
     pods, _ = driver(EXISTS, Answer(body=pod("a", 1, container_id=label)))
-    with pytest.raises(Refused, match="not ours"):
+    with pytest.raises(Refused, match="belongs to somebody else"):
         await pods.create(manifest())
 
 

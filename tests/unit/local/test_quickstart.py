@@ -93,7 +93,7 @@ async def test_full_disk_is_told_once_and_so_is_room(tmp_path: Path, monkeypatch
         await quickstart._Cluster(LocalOptions(directory=tmp_path), PORTS, said.append)._tell_of_a_full_disk()
     assert [line.split(":")[0] for line in said] == [
         f"The disk of {tmp_path} is full (64 MiB, 0 KiB free)",
-        f"There is room on the disk of {tmp_path} again (20 MiB free).",
+        f"The disk of {tmp_path} has free space again (20 MiB free).",
     ]
 
 
@@ -139,7 +139,7 @@ def test_every_child_may_take_as_long_as_the_start(tmp_path: Path) -> None:
 
 def test_terminal_is_told_the_next_commands(tmp_path: Path) -> None:
     said = quickstart._what_to_type(LocalOptions(directory=tmp_path), PORTS)
-    assert "Ready.  Its page: http://127.0.0.1:4/cluster\n" in said
+    assert "Ready.  Web page: http://127.0.0.1:4/cluster\n" in said
     assert "  yodel app list\n" in said
     assert f"export HADOOP_CONF_DIR={tmp_path}/hadoop-conf" in said
     assert "spark-submit --master yarn" in said

@@ -428,7 +428,7 @@ async def test_nothing_is_fetched_from_the_nodes_loopback(rig: Rig) -> None:
     status = await rig.tracker.until_complete(container)
     assert status.exit_status == -1000
     assert "127.0.0.1" in status.diagnostics
-    assert "is in a network that nothing is fetched from (fetch_closed_networks)" in status.diagnostics
+    assert "is in a network from which nothing is fetched (fetch_closed_networks)" in status.diagnostics
 
 
 async def test_twenty_containers_at_once(rig: Rig) -> None:

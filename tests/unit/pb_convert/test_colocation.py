@@ -72,7 +72,7 @@ def test_more_bounds_than_a_report_holds_are_left_out_and_said() -> None:
     many = replace(REPORT, bounds=REPORT.bounds[:1] * 1025, problems=("one",) * 20)
     found = colocation.capacity_report(colocation.capacity_report_pb(many))
     assert (len(found.bounds), len(found.problems)) == (1024, 16)
-    assert found.problems[-2:] == ("one", "1025 values are held, of which 1024 are told")
+    assert found.problems[-2:] == ("one", "1025 limits are enforced, of which 1024 are reported")
 
 
 def test_a_policy_survives_the_wire_and_a_static_zero_is_not_an_absent_one() -> None:

@@ -1,4 +1,4 @@
-"""Patterns of a submission: what Java refuses and what would exclude nothing."""
+"""Patterns of a submission: what Java refuses, and what is not supported."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import pytest
 
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.pb_convert.patterns import RESOURCE_PATTERNS_MAX
 from yodel.pb_convert.submission import submission
 
 FIELDS = ("include_pattern", "exclude_pattern", "rolled_logs_include_pattern", "rolled_logs_exclude_pattern")
-CANNOT_BE_TRANSLATED = r"(?<=a*)\X"
+NOT_SUPPORTED = r"std\X"
 
 
 def submit(resources: dict[str, str] | None = None, **logs: str) -> None:
@@ -35,17 +34,18 @@ def test_log_pattern_that_java_refuses_is_refused_by_the_name_of_its_field(field
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_pattern_that_cannot_be_translated_may_include_and_may_not_exclude(field: str) -> None:
-    if "include" in field:
-        submit(**{field: CANNOT_BE_TRANSLATED})
-        return
-    with pytest.raises(InvalidValue, match=r"exclude-pattern.*or nothing would be excluded"):
-        submit(**{field: CANNOT_BE_TRANSLATED})
+def test_pattern_that_is_not_supported_is_refused_with_its_place(field: str) -> None:
+    with pytest.raises(InvalidValue, match=r"-pattern: 'std.*escape sequence near index 3"):
+        submit(**{field: NOT_SUPPORTED})
 
 
 def test_patterns_of_resources() -> None:
-    submit({"job.jar": r"(?:classes/|lib/).*", "more.jar": CANNOT_BE_TRANSLATED})
+    submit({"job.jar": r"(?:classes/|lib/).*", "more.jar": r".*\.class"})
     with pytest.raises(InvalidValue, match=r"local resource 'job.jar'.*Dangling meta character"):
         submit({"job.jar": "*.class"})
-    with pytest.raises(InvalidValue, match=f"at most {RESOURCE_PATTERNS_MAX} different"):
-        submit({str(number): f"a{number}" for number in range(RESOURCE_PATTERNS_MAX + 1)})
+    with pytest.raises(InvalidValue, match=r"local resource 'more.jar'.*near index 3"):
+        submit({"job.jar": "lib/.*", "more.jar": NOT_SUPPORTED})
+    several = {str(number): f"{number}" * 128 for number in range(8)}
+    submit({**several, "the first again": several["0"]})
+    with pytest.raises(InvalidValue, match=r"patterns of 1026 characters.*at most 1024 together"):
+        submit({**several, "9": "99"})

@@ -34,17 +34,6 @@ FILLED = {
 }
 JSON, XML = {"Content-Type": "application/json"}, {"Content-Type": "application/xml"}
 ENTRY = {"entry": [{"key": "A", "value": "b"}]}
-RESERVATION = {
-    "arrival": 1,
-    "deadline": 2,
-    "reservation-name": "r",
-    "reservation-requests": {
-        "reservation-request-interpreter": 0,
-        "reservation-request": [
-            {"duration": 1, "num-containers": 1, "min-concurrency": 1, "capability": {"memory": 1024, "vCores": 1}}
-        ],
-    },
-}
 SUBMISSION: dict[str, Any] = {
     "application-id": "application_1_0001",
     "application-name": "fuzzed",
@@ -95,15 +84,6 @@ READ: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("PUT", f"{APP}/queue"): ("appqueue", {"queue": "default"}),
     ("PUT", f"{APP}/priority"): ("applicationpriority", {"priority": 3}),
     ("PUT", f"{APP}/timeout"): ("timeout", {"type": "LIFETIME", "expiryTime": "2030-01-01T00:00:00.000+0000"}),
-    ("POST", f"{CLUSTER}/reservation/submit"): (
-        "reservation-submission-context",
-        {"queue": "default", "reservation-id": "reservation_1_1", "reservation-definition": RESERVATION},
-    ),
-    ("POST", f"{CLUSTER}/reservation/update"): (
-        "reservation-update-context",
-        {"reservation-id": "reservation_1_1", "reservation-definition": RESERVATION},
-    ),
-    ("POST", f"{CLUSTER}/reservation/delete"): ("reservation-delete-context", {"reservation-id": "reservation_1_1"}),
     ("POST", f"{CLUSTER}/nodes/{{node_id}}/resource"): (
         "resourceOption",
         {"resource": {"memory": 4096, "vCores": 4}, "overCommitTimeout": -1},
@@ -121,6 +101,7 @@ UNREAD = {
     ("POST", f"{CLUSTER}/apps/new-application"): 413,
     ("POST", f"{CLUSTER}/containers/{{container_id}}/signal/{{command}}"): 200,
     ("POST", f"{CLUSTER}/reservation/new-reservation"): 503,
+    **{("POST", f"{CLUSTER}/reservation/{what}"): 400 for what in ("submit", "update", "delete")},
     ("POST", f"{CLUSTER}/delegation-token"): 403,  # without Kerberos there are none by REST
     ("POST", f"{CLUSTER}/delegation-token/expiration"): 403,
     ("DELETE", f"{CLUSTER}/delegation-token"): 403,

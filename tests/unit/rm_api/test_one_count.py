@@ -87,14 +87,12 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
     world.rm.state.masters.expect(attempt.id, 0.0, Outbox())
     size = row.submission.am_capability
 
-    async def shown() -> str:
+    async def shown() -> list[tuple[str, str]]:
         page = (await world.client.get(f"/cluster/app/{row.id}")).text
-        found = re.search(r"Pending</td><td>(.*?)</td>", page)
-        assert found is not None, page
-        return found[1]
+        return re.findall(r"<td>(Running|Scheduling|Pending|Reserved)</td><td>(.*?)</td>", page)
 
-    assert "1 container" in await shown()
+    assert await shown() == [("Pending", f"1 container, {size.with_units}")]
     metrics = (await world.json("/metrics"))["clusterMetrics"]
     assert (metrics["containersPending"], metrics["pendingMB"]) == (1, size.memory_mib)
     await world.put(a_container(container=1, state=ContainerState.PLANNED, node_id=None))
-    assert "1 container, 1 of them scheduling" in await shown()
+    assert await shown() == [("Scheduling", "1 container, 2 GiB, 2 vcores")]

@@ -73,7 +73,7 @@ async def world() -> AsyncIterator[RestWorld]:
         machine["kubernetes.io/batch-memory"] = "4Gi"
         rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
         rm.use_colocation(Colocation(policy=POLICY))
-        rm.node_sinks.node_seen(
+        rm.facts.node_seen(
             NodeObservation(
                 name="kube-1", uid="u", resource_version="1", ready=True, capacity=machine, allocatable=machine
             )
@@ -83,9 +83,9 @@ async def world() -> AsyncIterator[RestWorld]:
             Bound(container=name, file="memory.max", decided=7, written=7, read=7)
             for name in ("", str(TASK.id), str(OWN_CONTAINER))
         )
-        rm.publishing.hear(NODE.id, "kube-1", replace(measured_report(3_000, 4_000), bounds=bounds))
+        rm.facts.hear(NODE.id, "kube-1", replace(measured_report(3_000, 4_000), bounds=bounds))
         short = Emergency(reason="node memory", cool_down_s=60, containers=(MASTER.id, OWN_CONTAINER))
-        rm.publishing.hear_emergency(NODE.id, "kube-1", short)
+        rm.facts.hear_emergency(NODE.id, "kube-1", short)
         yield made
 
 
@@ -140,7 +140,7 @@ async def test_a_reason_says_nothing_of_an_application_of_somebody_else(world: R
         placement=Placement(),
         hurdle=Hurdle.HELD,
         free=Resource(0, 0),
-        reason=f"Node node-1 is reserved for {RUNNING.id} (priority 5, <memory:4, vCores:1>) of queue root.default.",
+        reason=f"Node node-1 is reserved for {RUNNING.id} (priority 5, 4 MiB, 1 vcore) of queue root.default.",
     )
     service.keep(asked, Decision(plans=(), take_backs=(), outcomes=(outcome,)), ())
     scheduler = "/ws/v1/cluster/scheduler"

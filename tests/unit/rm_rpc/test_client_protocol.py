@@ -64,10 +64,10 @@ async def test_report_is_there_before_the_submission_is_answered(world: World, p
 
 async def test_id_is_for_who_was_given_it_on_this_port_too(world: World, protocol: RpcProtocol) -> None:
     application_id = ids.application_id((await call(protocol, "getNewApplication", context())).application_id)
-    with pytest.raises(AccessDenied, match=f"{application_id} was given to another caller than bob"):
+    with pytest.raises(AccessDenied, match=f"{application_id} was issued to another caller, not to bob"):
         await world.run(call(protocol, "submitApplication", context("bob"), submission(application_id)))
     made_up = ApplicationId(application_id.cluster_timestamp_ms, application_id.sequence + 1)
-    with pytest.raises(AccessDenied, match=f"{made_up} was not given to alice"):
+    with pytest.raises(AccessDenied, match=f"{made_up} was not issued to alice"):
         await world.run(call(protocol, "submitApplication", context(), submission(made_up)))
     await world.run(call(protocol, "submitApplication", context(), submission(application_id)))
     assert {*world.rm.state.applications} == {application_id}

@@ -40,7 +40,7 @@ async def test_becoming_active_is_done_already(protocol: RpcProtocol) -> None:
             "admin",
             pb.TransitionToStandbyRequestProto(reqInfo=BY_USER),
             SERVICE_FAILED,
-            "not changed by an order",
+            "no request changes that",
         ),
         (
             "transitionToStandby",

@@ -104,7 +104,7 @@ async def test_releases_and_nodes_that_come_and_go(world: World, protocol: RpcPr
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
     caller = context(attempt_id=am.attempt_id, world=world)
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
 
     request = allocate(am.response_id, release=[ids.container_id_pb(container_id)])
@@ -319,11 +319,11 @@ async def test_too_many_containers_are_refused_in_hadoops_words_and_counted(
     asked.resourceSizing.numAllocations = count
     asked.resourceSizing.resources.memory = 1024
     with pytest.raises(
-        InvalidResourceRequest, match=rf"Too many containers asked, {count}; at most 100000 .*per_key_max"
+        InvalidResourceRequest, match=rf"Too many containers requested: {count}; at most 100000 .*per_key_max"
     ):
         await call(protocol, "allocate", caller, allocate(0, count))
     taking = MasterProtocol(world.rm.master, world.rm.queries, world.rm.tokens, are_constraints_taken=True).protocol()
-    with pytest.raises(InvalidResourceRequest, match="Too many containers asked"):
+    with pytest.raises(InvalidResourceRequest, match="Too many containers requested"):
         await call(taking, "allocate", caller, scheduling)
     assert REFUSALS.counts()["asked_containers_per_key"] == before + 2
     assert world.rm.state.masters.wanted.count == 0
@@ -342,7 +342,7 @@ async def test_refusal_of_a_beat_that_writes_is_counted_and_changes_nothing(
         ask = request.ask.add(resource_name="*", num_containers=100_000)
         ask.priority.priority = priority
         ask.capability.memory = 1024
-    with pytest.raises(InvalidResourceRequest, match=r"1100000 in all; one .* 1000000 .asked_containers_max"):
+    with pytest.raises(InvalidResourceRequest, match=r"1100000 in total; one .* 1000000 .asked_containers_max"):
         await call(protocol, "allocate", caller, request)
     assert REFUSALS.counts()["asked_containers"] == before + 1
     assert world.rm.state.masters.wanted.count == 0

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -40,7 +42,7 @@ from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.nodes.agents import ALL_PODS_EVERY
+from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -49,7 +51,13 @@ from yodel.translator.pools import rules_of
 def protocol(world: World) -> RpcProtocol:
     rm = world.rm
     return TrackerProtocol(
-        rm.nodes, rm.tokens, 250, "yodel-test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        250,
+        "yodel-test",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
     ).protocol()
 
 
@@ -328,7 +336,8 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
         beat.capacity.CopyFrom(capacity_report_pb(said))
         answer = await call(protocol, "nodeHeartbeat", node_context(name), beat)
         assert not answer.HasField("colocation_policy")
-        heard = world.rm.state.loans.of("k8s-1")
+        facts = world.rm.facts.of("k8s-1")
+        heard = facts.said if facts is not None else None
         assert (heard.report if heard is not None else None) == expected
 
     world.rm.use_colocation(OFF)
@@ -385,7 +394,7 @@ async def test_agent_registers_as_the_node_that_its_token_names(world: World, pr
         )
         assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
         assert answer.diagnostics_message == (
-            f"Disallowed NodeManager node-1:8041: its node token is of {name.decode()}, and it says that it is on "
+            f"Disallowed NodeManager node-1:8041: its node token belongs to {name.decode()}, but it registers as "
             f"{said or 'node-1'}, Sending SHUTDOWN signal to the NodeManager."
         )
         assert not answer.HasField("nm_token_master_key")
@@ -399,7 +408,7 @@ async def test_agent_of_another_node_has_no_say_over_a_node_id(world: World, pro
     (one,) = await am.obtain(1)
     mallory, before = node_context(b"node-9"), world.rm.state.nodes[NODE]
     answer = await call(protocol, "registerNodeManager", mallory, registration(kubernetes_node_name="node-9"))
-    reason = "its node token is of node-9, and this node id is registered for node-1"
+    reason = "its node token belongs to node-9, but this id is registered for node-1"
     text = f"Disallowed NodeManager node-1:8041: {reason}, Sending SHUTDOWN signal to the NodeManager."
     assert (answer.nodeAction, answer.diagnostics_message) == (common.NODE_ACTION_SHUTDOWN, text)
     assert not answer.HasField("nm_token_master_key")
@@ -434,11 +443,11 @@ async def test_node_id_is_free_once_its_kubernetes_node_is_gone(world: World, pr
     """Addresses are given anew when machines are replaced."""
     am = await world.running_am()
     new, request = node_context(b"node-9"), registration(kubernetes_node_name="node-9")
-    topology = world.rm.topology
+    facts = world.rm.facts
     there, fresh = (NodeObservation(name=name, uid=name, resource_version="1") for name in ("node-1", "node-9"))
-    topology.nodes_listed([there, fresh])
+    facts.nodes_listed([there, fresh])
     assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_SHUTDOWN
-    topology.nodes_listed([fresh])
+    facts.nodes_listed([fresh])
     assert (await call(protocol, "registerNodeManager", new, request)).nodeAction == common.NODE_ACTION_NORMAL
     await world.settle()
     assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-9"
@@ -479,7 +488,7 @@ async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bou
     world.rm.reconciler.pod_seen(replace(observed, uid="another"))
     news = [await named(one, version=POLICY.version) for _ in range(ALL_PODS_EVERY)]
     assert [told for told in news if told] == [[(one, "another")]], "its kubelet refused the first one"
-    assert list(world.rm.nodes.runtimes[NODE].named_pods) == [one], "what has ended is forgotten"
+    assert list(world.rm.nodes.runtimes[NODE].told.pods) == [one], "what has ended is forgotten"
     await call(protocol, "registerNodeManager", context(), able)
     assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))
@@ -510,8 +519,8 @@ async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
     await world.settle()
     assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
-    assert world.rm.state.loans.said == {}
-    assert "capacity.loans" in world.rm.publishing.refused[NODE]
+    assert [one for one in world.rm.facts.all() if one.said] == []
+    assert "capacity.loans" in world.rm.facts.refused[NODE]
 
 
 async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, protocol: RpcProtocol) -> None:
@@ -524,10 +533,10 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
         beat.emergency.cool_down_s = seconds
         answer = await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
         assert answer.response_id == number + 1
-    declared = world.rm.publishing.emergency_on(NODE.host)
+    declared = world.rm.facts.emergency_on(NODE.host)
     assert declared is not None
     assert (declared.reason, declared.cool_down_s) == ("node memory", 60)
-    assert "emergency.cool_down_s" in world.rm.publishing.refused[NODE]
+    assert "emergency.cool_down_s" in world.rm.facts.refused[NODE]
 
 
 async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_heartbeat(
@@ -549,3 +558,20 @@ async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_hear
         decision = world.attempt(am.attempt_id).shuffle
         assert decision is not None
         assert decision.status is status
+
+
+async def test_a_closed_connection_is_that_of_the_agent_that_spoke_on_it(world: World, protocol: RpcProtocol) -> None:
+    closed = asyncio.Event()
+
+    def over(*address: Any) -> None:
+        protocol.closed(*address)
+        closed.set()
+
+    async with serving(replace(protocol, closed=over), ServerSecurity(allow_simple=True)) as port:
+        client = client_of(NAME, port)
+        await client.call("registerNodeManager", registration(), msg.RegisterNodeManagerResponseProto)
+        await client.call("nodeHeartbeat", heartbeat(), msg.NodeHeartbeatResponseProto)
+        assert not world.rm.nodes.runtimes[NODE].is_closed
+        await client.close()
+        await asyncio.wait_for(closed.wait(), 10)
+        assert world.rm.nodes.runtimes[NODE].is_closed

@@ -98,7 +98,7 @@ async def test_master_that_waits_for_a_node_is_said_too(world: World) -> None:
     of(world).watch(application_id, 3)
     await tick(world)
     (look,) = of(world).of_application(application_id) or []
-    assert said(look) == ["Pod waits for a node"]
+    assert said(look) == ["Pod is not scheduled yet"]
 
 
 async def test_application_without_a_wish_says_so(world: World) -> None:

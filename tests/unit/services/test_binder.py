@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from yodel.services.pods.binder import (
     Binder,
     NoPlace,
 )
+from yodel.services.writer.changes import Changes
 from yodel.services.writer.state import ClusterState
 from yodel.translator.node_fit import requests_of
 from yodel.translator.pod_spec import manifest
@@ -47,10 +49,23 @@ class Desk:
         self.state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
         self.state.publish([agent(name) for name in NAMES])
         self.woken: list[ContainerId] = []
+        self._seen: dict[str, NodeObservation] = {}
         self.binder = Binder(self.state, self.clock, "yodel", lambda _: binds, self.woken.append)
         if are_known:
-            self.binder.nodes_listed([machine(name) for name in NAMES])
+            self.nodes_listed([machine(name) for name in NAMES])
             self.binder.holdings_listed([])
+
+    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
+        self._seen = {node.name: node for node in nodes}
+        self.binder.nodes_changed(Changes(nodes=[*self._seen], is_listing=True), self._seen.get)
+
+    def node_seen(self, node: NodeObservation) -> None:
+        self._seen[node.name] = node
+        self.binder.nodes_changed(Changes(nodes=(node.name,)), self._seen.get)
+
+    def node_gone(self, node: NodeObservation) -> None:
+        del self._seen[node.name]
+        self.binder.nodes_changed(Changes(nodes=(node.name,)), self._seen.get)
 
     def place(self, container: Container) -> str | NoPlace:
         made = manifest(container, POD_SETTINGS, None, "n", "t")
@@ -119,7 +134,7 @@ async def test_who_came_before_the_listings_is_woken_after_both() -> None:
     assert reason(desk.place(container)) == UNKNOWN
     desk.binder.holdings_listed([])
     assert await desk.heard() == []
-    desk.binder.nodes_listed([machine("node-1")])
+    desk.nodes_listed([machine("node-1")])
     assert await desk.heard() == [container.id]
     assert desk.place(container) == "node-1"
 
@@ -129,7 +144,7 @@ async def test_a_round_that_is_repeated_keeps_its_node() -> None:
     first = desk.place(container)
     desk.binder.created(container)
     assert desk.place(container) == first
-    desk.binder.node_seen(machine(str(first), version=2, unschedulable=True))
+    desk.node_seen(machine(str(first), version=2, unschedulable=True))
     assert desk.place(container) != first
 
 
@@ -149,7 +164,7 @@ async def test_the_line_moves_one_by_one_as_room_comes() -> None:
     assert desk.place(waiting[0]) == "node-1"
     assert await desk.heard() == []  # full again
 
-    desk.binder.node_seen(machine("node-2", "64", version=2))
+    desk.node_seen(machine("node-2", "64", version=2))
     assert await desk.heard() == [waiting[1].id]
     desk.place(waiting[1])
     assert await desk.heard() == [waiting[2].id]
@@ -181,7 +196,7 @@ async def test_many_lines_are_tried_a_slice_at_a_time() -> None:
     reasons = [reason(desk.place(container)) for container in many]
     assert reasons[:2] == ["0/2 nodes are available: 2 Insufficient cpu.", NO_ROOM]  # looking at all nodes is rationed
     await desk.heard()
-    desk.binder.node_seen(machine("node-1", "64", version=2))
+    desk.node_seen(machine("node-1", "64", version=2))
     slices = [await desk.heard() for _ in range(4)]
     assert [len(some) for some in slices] == [LINES_AT_ONCE, LINES_AT_ONCE, 20, 0]
 
@@ -233,7 +248,7 @@ async def test_refusals_remembered_are_bounded_and_forgotten_with_the_container(
     assert desk.place(container) in NAMES  # the first was forgotten
     desk.refuse(container, "node-1")
     desk.binder.over(container.id)
-    desk.binder.node_gone(machine("node-2"))
+    desk.node_gone(machine("node-2"))
     assert desk.place(container) == "node-1"
 
 

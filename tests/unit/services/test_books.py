@@ -84,7 +84,7 @@ BOOKS = [
         {
             STATE: "changed heard stirred wished queue_changed node_changed address_changed",
             "masters/service.py": "heard",
-            "nodes/agents.py": "heard",
+            "nodes/heartbeat.py": "heard",
             "scheduling/window_edges.py": "changed stirred",
             "scheduling/holder.py": "changed",
             "views/queries.py": "heard",
@@ -139,10 +139,10 @@ BOOKS = [
         owners=frozenset({"state"}),
     ),
     Book(
-        "loans",
-        "LoanBook",
-        "writer/loan_book.py",
-        {"nodes/publishing.py": "hear forget declare lend judge drop"},
+        "intakes",
+        "IntakeBook",
+        "writer/intake_book.py",
+        {"nodes/publisher.py": "lend judge drop"},
         owners=frozenset({"state"}),
     ),
     Book(

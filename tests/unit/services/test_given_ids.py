@@ -33,12 +33,12 @@ def test_id_is_for_who_was_given_it_from_wherever_he_calls(book: GivenIds) -> No
     book.given(FIRST, ALICE)
     book.require(FIRST, ALICE)
     book.require(FIRST, Asker(user="alice", host="10.0.0.2"))
-    assert refused(book, FIRST, BOB) == "application_1000_0008 was given to another caller than bob"
+    assert refused(book, FIRST, BOB) == "application_1000_0008 was issued to another caller, not to bob"
     assert "a caller without a name" in refused(book, FIRST, NOBODY)
 
 
 def test_id_that_nobody_was_given_is_refused(book: GivenIds) -> None:
-    assert "application_1000_0009 was not given to alice: ask for a new" in refused(book, SECOND, ALICE)
+    assert "application_1000_0009 was not issued to alice: request a new" in refused(book, SECOND, ALICE)
 
 
 def test_id_taken_without_a_name_is_the_first_named_callers_of_the_same_address(book: GivenIds) -> None:

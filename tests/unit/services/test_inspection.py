@@ -216,7 +216,7 @@ async def test_ask_that_cannot_be_placed_is_an_event_of_the_masters_pod_and_a_li
 
     told = events.told[-1]
     assert (told.reason, told.pod_name, told.is_warning) == ("ContainerUnschedulable", dns_name(am.container.id), True)
-    assert told.message.startswith("Cannot be placed: 2 of <memory:1024, vCores:1> (priority 1): locality is strict")
+    assert told.message.startswith("Cannot be placed: 2 of 1 GiB, 1 vcore (priority 1): locality is strict")
     line = board.lines[am.application_id]
     assert line is not None
     assert line.waits_for == told.message

@@ -25,9 +25,9 @@ def test_the_only_dialect_beside_native_is_meant_where_none_is_said() -> None:
 async def test_on_takes_a_dialect_that_queues_draw_on_and_every_right() -> None:
     statuses = FakeStatuses(lambda _: None)
     only_native, batch = rules_of(NATIVE, {}, 1000), rules_of(BATCH, {}, 1000)
-    with pytest.raises(Refused, match="no queue draws on a dialect other than native"):
+    with pytest.raises(Refused, match="no queue uses a dialect other than native"):
         await require_possible(ON, only_native, (), statuses)
-    with pytest.raises(Refused, match="expected one of those that queues draw on: koordinator"):
+    with pytest.raises(Refused, match="expected a dialect that queues use: koordinator"):
         await require_possible(KATALYST, batch, (), statuses)
     statuses.missing = ("rbac.nodeStatus (…)",)
     with pytest.raises(Refused, match=r"cannot be true: the node token; rbac.nodeStatus \(…\) is missing"):

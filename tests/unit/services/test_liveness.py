@@ -78,11 +78,3 @@ async def test_agent_whose_node_has_another_one_is_lost_once_it_is_silent() -> N
         assert world.rm.state.nodes[NODE].state is NodeState.LOST
         assert not world.container(am.container.id).is_live
         assert world.rm.state.node_index.of_kubernetes(NODE.host) == world.rm.state.nodes[second]
-
-
-async def test_agents_of_a_node_of_which_none_is_heard_have_the_whole_time() -> None:
-    async with World(SHORT) as world:
-        for node_id in (NODE, NodeId(NODE.host, 9999)):
-            await world.register_node(node_id)
-        await world.pass_time(60)
-        assert {node.state for node in world.rm.state.nodes.values()} == {NodeState.RUNNING}

@@ -10,8 +10,8 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
-from yodel.services.nodes import agents as nodes_module
-from yodel.services.nodes.agents import Heartbeat
+from yodel.services.nodes import outbox as nodes_module
+from yodel.services.nodes.heartbeat import Heartbeat
 
 
 @pytest.mark.parametrize("capability", [Resource(-1, 1), Resource(1024, -1)])
@@ -24,9 +24,9 @@ async def test_node_with_less_than_nothing_is_refused(world: World, capability: 
 async def test_node_that_left_between_the_halves_of_a_beat_is_told_to_register(world: World) -> None:
     await world.register_node()
     beat = Heartbeat(node_id=NODE, response_id=0, is_healthy=False, health_report="x")
-    assert world.rm.nodes.heartbeat(beat) is None
-    await world.run(world.rm.nodes.unregister(NODE))
-    assert (await world.run(world.rm.nodes.heartbeat_slow(beat))).must_resync
+    assert world.rm.heartbeats.take(beat) is None
+    await world.run(world.rm.registration.unregister(NODE))
+    assert (await world.run(world.rm.heartbeats.slow(beat))).must_resync
 
 
 async def test_beat_is_felt_by_who_keeps_answers(world: World) -> None:
@@ -121,7 +121,7 @@ async def test_end_that_is_told_again_is_no_news(world: World) -> None:
     (task,) = await am.obtain(1)
     await world.beat(complete(task, 3))
     again = Heartbeat(node_id=NODE, response_id=world.response_ids[NODE], containers=(complete(task, 3),))
-    answer = world.rm.nodes.heartbeat(again)
+    answer = world.rm.heartbeats.take(again)
     assert answer is not None
     assert answer.containers_to_forget == ()
 
@@ -130,7 +130,7 @@ async def test_node_that_is_given_up_while_its_news_is_written_is_answered(world
     am = await world.running_am()
     (task,) = await am.obtain(1)
     beat = Heartbeat(node_id=NODE, response_id=world.response_ids[NODE], containers=(complete(task, 3),))
-    answering = asyncio.create_task(world.rm.nodes.heartbeat_slow(beat))
+    answering = asyncio.create_task(world.rm.heartbeats.slow(beat))
     await asyncio.sleep(0)
     world.rm.nodes.give_up(NODE)
     assert (await answering).response_id == beat.response_id + 1

@@ -53,7 +53,7 @@ async def test_a_default_class_below_batch_is_found(pods: FakePods, below: int) 
     ],
 )
 async def test_what_is_missing_is_told_from_what_may_pass(pods: FakePods, words: str, is_missing: bool) -> None:
-    pods.try_errors = [Refused(f'Trying a pod: pods "a" is forbidden: {words}')] * 2
+    pods.try_errors = [Refused(f'Dry run of a pod: pods "a" is forbidden: {words}')] * 2
     found = await tried(pods, [BATCH])
     assert (found.missing, found.untold) == (((words,), ()) if is_missing else ((), (words,)))
     pods.try_errors = [Refused(words)]
@@ -62,7 +62,7 @@ async def test_what_is_missing_is_told_from_what_may_pass(pods: FakePods, words:
             await require_giving_way(pods, [BATCH])
     else:
         (warning,) = await require_giving_way(pods, [BATCH])
-        assert warning.endswith(f"is not known: {words}")
+        assert warning.endswith(f"before services: {words}")
 
 
 async def test_a_webhook_that_takes_no_dry_run_tells_nothing(pods: FakePods) -> None:
@@ -91,7 +91,7 @@ async def test_an_api_server_without_priorities_or_without_an_answer_tells_nothi
         return None
 
     pods.priority_of = none  # type: ignore[method-assign,assignment]
-    assert (await tried(pods, [BATCH])).untold == ("the API server gives pods no priority",)
+    assert (await tried(pods, [BATCH])).untold == ("the API server assigns no priority to pods",)
 
 
 async def test_what_is_as_it_was_is_not_tried(pods: FakePods) -> None:

@@ -98,7 +98,9 @@ async def test_loop_outlives_a_bug_in_a_decision(world: World) -> None:
         scheduler.wake()
         await asyncio.sleep(0.05)
     assert not loop.done()
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["tick failed by a bug, again soon"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == [
+        "scheduling cycle failed unexpectedly, will retry"
+    ]
     loop.cancel()
     with suppress(asyncio.CancelledError):
         await loop

@@ -315,7 +315,7 @@ async def test_administrators_of_a_queue_change_what_is_below_it(world: World) -
     ):
         with pytest.raises((AccessDenied, Refused)):
             await world.run(conf.change("alice", assembling(update)))
-    with pytest.raises(AccessDenied, match=r"It takes an administrator of the cluster to change .*root\.a\.queues\.$"):
+    with pytest.raises(AccessDenied, match=r"Only an administrator of the cluster may change .*root\.a\.queues\.$"):
         await world.run(conf.change("alice", assembling(ConfUpdate(added=[added("root.a.z", capacity="0")]))))
     with pytest.raises(AccessDenied, match=r"^User is not admin of all modified queues\.$"):
         await conf.planned("bob", assembling(ConfUpdate(updated=shares)))

@@ -14,7 +14,7 @@ from tests.support.playbook import World
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import NodeId
-from yodel.services.nodes.publishing import STALE_S
+from yodel.services.nodes.judgement import STALE_S
 from yodel.services.nodes.written_limits import LimitsState
 
 LIMITED = Colocation(policy=replace(POLICY, version="two", limits=True), is_bounding=True)
@@ -141,15 +141,16 @@ async def test_a_second_agent_of_a_node_confirms_nothing_and_says_nothing_of_it(
         await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
     assert world.rm.capacities.view(1).limits == before
     assert "kubepods/besteffort" in before[0].undo_lines[1]
-    await world.run(world.rm.nodes.unregister(NODE))
+    await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
+    await world.register_node(second)
     await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
     assert known(world) == (LimitsState.UNDONE, 0), "the first has left"
 
 
 async def test_a_node_that_kubernetes_does_not_know_is_forgotten(world: World) -> None:
     await say(world, 3)
-    world.rm.node_sinks.node_gone(world.statuses.nodes[NODE.host])
+    world.rm.facts.node_gone(world.statuses.nodes[NODE.host])
     assert known(world) is None
 
 

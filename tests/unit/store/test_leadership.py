@@ -244,7 +244,7 @@ async def test_a_leader_that_another_has_replaced_ends_at_its_next_renewal(row: 
     async with first.keeping():
         row.holder = "b"
         await asyncio.sleep(TIMES.renewal_s + 0.1)
-        assert [why for why, _ in first.ended] == ["another has taken it"]
+        assert [why for why, _ in first.ended] == ["another ResourceManager has taken it"]
 
 
 async def test_keep_raises_what_happened_when_the_process_is_let_live(row: Row) -> None:

@@ -26,7 +26,7 @@ CASES = {
     "Node deleted": None,
     "Node cordoned, node drained": read("True", **CORDONED),
     "Node NotReady": read("Unknown"),
-    "Node well": read("True"),
+    "Node ready": read("True"),
 }
 
 

@@ -154,7 +154,7 @@ def test_kinds_of_groups_are_those_that_queues_want_each_once() -> None:
         (
             {"dialect": "koordinator", "pod_template": {"metadata": {"labels": {"koordinator.sh/qosClass": "LS"}}}},
             "pod_template.metadata.labels.koordinator.sh/qosClass",
-            "neither we nor the dialect",
+            "neither Yodel nor the dialect",
         ),
         (
             {
@@ -162,7 +162,7 @@ def test_kinds_of_groups_are_those_that_queues_want_each_once() -> None:
                 "pod_template": {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "x"}}},
             },
             "pod_template.metadata.annotations.scheduling.k8s.io/group-name",
-            "neither we nor the dialect",
+            "neither Yodel nor the dialect",
         ),
         (
             {"ephemeral_storage_request_mib": 2, "ephemeral_storage_limit_mib": 1},

@@ -65,7 +65,7 @@ def test_pod_refused_by_another_status(message: str, what: str) -> None:
 
 
 def test_limit_range_is_named_where_its_own_words_do_not() -> None:
-    assert refusals.explained(LIMIT) == f"A LimitRange of the namespace does not let the pod in: {LIMIT}"
+    assert refusals.explained(LIMIT) == f"A LimitRange of the namespace does not allow the pod: {LIMIT}"
     assert refusals.explained(QUOTA) == QUOTA
 
 

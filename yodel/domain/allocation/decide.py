@@ -450,7 +450,8 @@ class _Tick:
 
     def _full_node(self, increase: Increase) -> Hindrance:
         free = self._capacity.free_on.get(increase.node_id, NONE)
-        text = f"Node {increase.node_id} has too little free capacity: free {free}, requested {increase.extra} more."
+        figures = f"free {free.with_units}; requested {increase.extra.with_units} more"
+        text = f"Node {increase.node_id} has too little free capacity: {figures}."
         return Hindrance(Hurdle.OWN_NODE, increase.extra, said=text)
 
     def _conclude(self, order: Order, spots: Spots) -> None:

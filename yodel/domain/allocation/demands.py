@@ -132,7 +132,7 @@ class Misfit:
 
     def __str__(self) -> str:
         what = "the ApplicationMaster" if self.key is None else f"priority {self.key.priority}"
-        return f"Cannot be placed: {self.count} of {self.capability} ({what}): {self.reason}"
+        return f"Cannot be placed: {self.count} of {self.capability.with_units} ({what}): {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

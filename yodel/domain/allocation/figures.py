@@ -61,7 +61,8 @@ class Figures:
         of, size = (queue, user, unserved.what, unserved.size), unserved.size
         for hold in self.held:
             if (hold.queue, hold.short.user, hold.short.key, hold.short.size) == of:
-                text = f"Node {hold.node_id.host} is reserved for it: {hold.free} of {size} is free there."
+                figures = f"free {hold.free.with_units}; requested {size.with_units}"
+                text = f"Node {hold.node_id.host} is reserved for it: {figures}."
                 if hold.container_id is not None:
                     text = f"Node {hold.node_id.host} is reserved for it; its pod is not scheduled there yet."
                 return (Hindrance(Hurdle.HELD, size, said=text),)
@@ -78,6 +79,6 @@ def _held_for(hold: Hold) -> str:
     short = hold.short
     what = "its ApplicationMaster" if short.key is None else f"priority {short.key.priority}"
     return (
-        f"Node {hold.node_id.host} is reserved for {short.attempt_id.application_id} ({what}, {short.size}) of queue "
-        f"{short.queue}, which is served first."
+        f"Node {hold.node_id.host} is reserved for {short.attempt_id.application_id} ({what}, "
+        f"{short.size.with_units}) of queue {short.queue}, which is served first."
     )

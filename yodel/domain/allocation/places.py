@@ -259,7 +259,7 @@ class Places:
         if not allowed:
             return Never(Hurdle.BLACKLIST, "every eligible node is on the blacklist")
         largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores)).capability
-        text = f"{capability} is larger than every eligible node; the largest node has {largest}"
+        text = f"{capability.with_units} is larger than every eligible node; the largest node has {largest.with_units}"
         return Never(Hurdle.SIZE, text)
 
     def is_of_partition(self, node: NodePlace, placement: Placement) -> bool:

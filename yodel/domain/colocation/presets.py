@@ -82,7 +82,7 @@ _PRESETS = (
         memory=Formula(static_amount=0),
         own_window_s=None,
         source="a fixed amount per node",
-        note="lends nothing until amounts are set",
+        note="lends no capacity until amounts are set",
     ),
 )
 PRESETS: Final[Mapping[str, Preset]] = {preset.name: preset for preset in _PRESETS}

@@ -8,28 +8,39 @@ would come of.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import Final
+from typing import Any, Final
 
 from yodel.domain.colocation.policy import FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.property_row import FLAG, Kind, PropertyRow, Scope, choice, count, matching
 from yodel.errors import Refused, did_you_mean
 
 PREFIX: Final = "yodel.colocation."
 LIMITS: Final = f"{PREFIX}limits"
 QUOTA: Final = f"{PREFIX}quota"
 NOTICE: Final = f"{PREFIX}notice-s"
-NOTICE_RANGE: Final = (0, 3600)
 ENABLED, PRESET, DIALECT = f"{PREFIX}enabled", f"{PREFIX}preset", f"{PREFIX}dialect"
-PRESET_DEFAULT: Final = "koordinator"
 VERSION_LENGTH: Final = 16
 _UNITS: Final = {"cpu": "milli", "memory": "mib"}
 _AMOUNTS: Final = {"reserved": "reserved", "kept": "kept", "static_amount": "static"}
 _COUNTS_SYSTEM: Final = "counts-system"
-_STATIC_TOO: Final = frozenset({"static_amount", "most_percent"})
-"""Numbers of a formula that count beside a static amount."""
+_STATIC_TOO: Final = {
+    "static_amount": "fixed amount to lend, independent of measurements",
+    "most_percent": "maximum part of a node that is lent",
+}
+"""Numbers of a formula that count beside a static amount, and what they do."""
+_SHAPING: Final = {
+    "window_s": "period of the mean, in seconds",
+    "step_up_percent": "largest increase a second, of the node",
+    "dead_band_percent": "smallest change, of the node",
+    "dead_band_cpu_milli": "smallest change in any case",
+    "dead_band_memory_mib": "smallest change in any case",
+    "round_cpu_milli": "rounding unit",
+    "round_memory_mib": "rounding unit",
+}
 
 
 def formula_names(resource: str) -> dict[str, str]:
@@ -42,14 +53,40 @@ def formula_names(resource: str) -> dict[str, str]:
 
 
 SHAPING_NAMES: Final = {number: PREFIX + number.replace("_", "-") for number in SHAPING_RANGES}
-NAMES: Final = frozenset(
-    {
-        *(ENABLED, PRESET, DIALECT, LIMITS, QUOTA, NOTICE),
-        *SHAPING_NAMES.values(),
-        *(name for resource in _UNITS for name in formula_names(resource).values()),
-        *(f"{PREFIX}{resource}.{_COUNTS_SYSTEM}" for resource in _UNITS),
-    }
+
+
+def _row(name: str, kind: Kind, default: str, why: str, field: str = "") -> PropertyRow:
+    return PropertyRow(name, Scope.COLOCATION, kind, default, why, (field,) if field else ())
+
+
+def _formula_rows(resource: str) -> Iterator[PropertyRow]:
+    formula = "[the formula](#the-formula); default: the preset's"
+    yield _row(f"{PREFIX}{resource}.{_COUNTS_SYSTEM}", FLAG, "", formula, "counts_system")
+    for number, name in formula_names(resource).items():
+        default = "100" if number == "most_percent" else ""
+        yield _row(name, count(*FORMULA_RANGES[number]), default, _STATIC_TOO.get(number, formula), number)
+
+
+_NATIVE = "a dialect other than native: the kubelet publishes cpu and memory"
+_PRESET = choice({name: name for name in PRESETS}, is_lower=False, expected=f"one of {', '.join(sorted(PRESETS))}")
+# fmt: off
+ROWS: Final = (
+    _row(ENABLED, FLAG, "false", "lend capacity"),
+    _row(PRESET, _PRESET, "koordinator", "the numbers that are not set explicitly"),
+    _row(DIALECT, matching(lambda text: text != "native", _NATIVE), "",
+        "resource names to publish; default: the only dialect besides `native` that queues use; `native` is refused, "
+        "because `cpu` and `memory` are the kubelet's"),
+    *(row for resource in _UNITS for row in _formula_rows(resource)),
+    _row(LIMITS, FLAG, "false", "[limit batch pods](#batch-pods-are-bounded)"),
+    _row(QUOTA, FLAG, "false", "[limit the processor time of all best-effort pods](#the-quota-of-best-effort-pods)"),
+    _row(NOTICE, count(0, 3600), str(OFF.notice_s),
+        "seconds from the notice to the end when a node has [less capacity than is in use](#preemption-on-a-node)"),
+    *(_row(name, count(*SHAPING_RANGES[number]), str(getattr(Shaping(), number)), _SHAPING[number], number)
+        for number, name in SHAPING_NAMES.items()),
 )
+# fmt: on
+_BY_NAME: Final = {row.name: row for row in ROWS}
+NAMES: Final = _BY_NAME.keys()
 """All that may be said."""
 
 
@@ -65,13 +102,14 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
             known = ", ".join(sorted(one.removeprefix(PREFIX) for one in NAMES))
             hint = did_you_mean(name.removeprefix(PREFIX), known.split(", ")) or "it has no effect;"
             raise Refused(f"Property {name} is not supported: {hint} below {PREFIX} are {known}")
-    is_on = _flag(said, ENABLED, default=False)
-    dialect = said.get(DIALECT, "")
-    if dialect == "native":
-        raise _refused(DIALECT, dialect, "a dialect other than native: the kubelet publishes cpu and memory")
-    policy = _policy(said)
-    notice_s = _numbers(said, {"notice_s": NOTICE}, {"notice_s": NOTICE_RANGE}).get("notice_s", OFF.notice_s)
-    return Colocation(dialect=dialect, policy=policy if is_on else None, is_bounding=policy.bounds, notice_s=notice_s)
+    values = {name: _BY_NAME[name].kind.parse(name, text) for name, text in said.items()}
+    policy = _policy(values)
+    return Colocation(
+        dialect=values.get(DIALECT, ""),
+        policy=policy if values.get(ENABLED, False) else None,
+        is_bounding=policy.bounds,
+        notice_s=values.get(NOTICE, OFF.notice_s),
+    )
 
 
 def version_of(policy: Policy) -> str:
@@ -80,58 +118,26 @@ def version_of(policy: Policy) -> str:
     return hashlib.sha256(repr(said).encode()).hexdigest()[:VERSION_LENGTH]
 
 
-def _policy(said: Mapping[str, str]) -> Policy:
-    name = said.get(PRESET, PRESET_DEFAULT)
-    preset = PRESETS.get(name)
-    if preset is None:
-        raise _refused(PRESET, name, f"one of {', '.join(sorted(PRESETS))}")
-    shaping = Shaping(**_numbers(said, SHAPING_NAMES, SHAPING_RANGES))
+def _policy(values: Mapping[str, Any]) -> Policy:
+    name = values.get(PRESET, _BY_NAME[PRESET].default)
+    preset = PRESETS[name]
     policy = Policy(
         version="",
         preset=name,
-        cpu=_formula(said, "cpu", preset.cpu),
-        memory=_formula(said, "memory", preset.memory),
-        shaping=shaping,
-        limits=_flag(said, LIMITS, default=False),
-        quota=_flag(said, QUOTA, default=False),
+        cpu=_formula(values, "cpu", preset.cpu),
+        memory=_formula(values, "memory", preset.memory),
+        shaping=Shaping(**{number: values[own] for number, own in SHAPING_NAMES.items() if own in values}),
+        limits=values.get(LIMITS, False),
+        quota=values.get(QUOTA, False),
     )
     return replace(policy, version=version_of(policy))
 
 
-def _formula(said: Mapping[str, str], resource: str, base: Formula) -> Formula:
-    names, counts = formula_names(resource), f"{PREFIX}{resource}.{_COUNTS_SYSTEM}"
-    numbers = _numbers(said, names, FORMULA_RANGES)
-    is_static = base.static_amount is not None or "static_amount" in numbers
-    without_effect = [names[number] for number in numbers if is_static and number not in _STATIC_TOO]
-    if is_static and counts in said:
-        without_effect.append(counts)
-    if without_effect:
-        raise Refused(f"Property {without_effect[0]} has no effect with a static amount of {resource}")
-    known = {number: getattr(base, number) for number in FORMULA_RANGES}
-    return Formula(counts_system=_flag(said, counts, default=base.counts_system), **{**known, **numbers})
-
-
-def _numbers(
-    said: Mapping[str, str], names: Mapping[str, str], ranges: Mapping[str, tuple[int, int]]
-) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for number, name in names.items():
-        if name not in said:
-            continue
-        (least, most), text = ranges[number], said[name]
-        is_whole = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
-        if not is_whole or not least <= int(text) <= most:
-            raise _refused(name, text, f"a whole number from {least} to {most}")
-        found[number] = int(text)
-    return found
-
-
-def _flag(said: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = said.get(name, "true" if default else "false").lower()
-    if text not in ("true", "false"):
-        raise _refused(name, text, "true or false")
-    return text == "true"
-
-
-def _refused(name: str, value: str, expected: str) -> Refused:
-    return Refused(f"Invalid {name}: {value[:80]!r}; expected {expected}")
+def _formula(values: Mapping[str, Any], resource: str, base: Formula) -> Formula:
+    names = formula_names(resource) | {"counts_system": f"{PREFIX}{resource}.{_COUNTS_SYSTEM}"}
+    said = {number: values[name] for number, name in names.items() if name in values}
+    if base.static_amount is not None or "static_amount" in said:
+        void = next((number for number in said if number not in _STATIC_TOO), None)
+        if void is not None:
+            raise Refused(f"Property {names[void]} has no effect with a static amount of {resource}")
+    return replace(base, **said)

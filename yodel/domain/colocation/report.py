@@ -128,7 +128,7 @@ class CapacityReport:
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]
         if any(one == other for one, other in pairwise(sorted(names))):
-            raise ValueError(f"loans: a resource twice in {', '.join(names)}")
+            raise ValueError(f"lent amounts: a resource is repeated in {', '.join(names)}")
 
     def loan_of(self, resource: str) -> Loan | None:
         """Return the loan of a resource, or None where the agent could not tell."""

@@ -106,7 +106,7 @@ def victims_of(
     something as its active users.
     """
     places = part.capacity.places
-    assert places is not None, "giving back needs to know the nodes"
+    assert places is not None, "preemption needs to know the nodes"
     lacking = lacking_of(part.demands, ledger, places, limits, part.capacity.is_backing_off)
     round_ = _Round(lacking, ledger, part.capacity, top, held, rules)
     if rules.is_enabled:

@@ -60,12 +60,14 @@ def said_in(name: str, text: str) -> Amounts:
     inner = "".join(text.split())
     entries = inner.removeprefix("[").removesuffix("]").split(",")
     if not inner.endswith("]") or len(entries) > KINDS_MAX:
-        raise _refused(name, text, "as [memory=10240,vcores=12]")
+        raise _refused(name, text, "amounts such as [memory=10240,vcores=12]")
     found: dict[str, Part] = {}
     for entry in entries:
         matched = _ENTRY.fullmatch(entry)
         if matched is None:
-            raise _refused(name, text, "as [memory=10240,vcores=12], each a number that may end with % or w")
+            raise _refused(
+                name, text, "amounts such as [memory=10240,vcores=12], each a number that may end with % or w"
+            )
         kind = MEMORY if matched[1] in ("memory", MEMORY) else matched[1]
         if kind in found:
             raise _refused(name, text, f"{kind} once")

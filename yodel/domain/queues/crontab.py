@@ -23,7 +23,7 @@ from yodel.errors import Refused
 
 LENGTH_MAX = 200
 FIVE_FIELDS = (
-    "five fields (minute, hour, day of the month, month, day of the week), as '0 8 * * 1-5', or @hourly, @daily, "
+    "five fields (minute, hour, day of the month, month, day of the week), such as '0 8 * * 1-5', or @hourly, @daily, "
     f"@weekly, @monthly or @yearly; at most {LENGTH_MAX} characters"
 )
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -156,7 +156,7 @@ def crontab(text: str) -> Crontab:
 @lru_cache(maxsize=2048)
 def zone(name: str) -> ZoneInfo:
     """A time zone by its name in the zone database.  Raises Refused."""
-    expected = "a name of the time zone database, as Europe/Berlin or UTC"
+    expected = "a name of the time zone database, such as Europe/Berlin or UTC"
     if _ZONE.fullmatch(name) is None:
         raise Refused(f"Invalid time zone: {name[:80]!r}; expected {expected}")
     try:
@@ -214,10 +214,10 @@ def _numbers(text: str, field: _Field, said: str) -> set[int]:
     for part in said.split(","):
         match = _PART.fullmatch(part)
         if match is None:
-            raise _refused(text, f"a {field.what} as 5, 1-5, */2, 1-5/2 or a list of these, not {part[:20]!r}")
+            raise _refused(text, f"a {field.what} such as 5, 1-5, */2, 1-5/2 or a list of these, not {part[:20]!r}")
         first, last, step = match["first"], match["last"], match["step"]
         if first is not None and last is None and step is not None:
-            raise _refused(text, f"a {field.what} with a step in a range, as 1-5/2, not {part[:20]!r}")
+            raise _refused(text, f"a {field.what} with a step in a range, such as 1-5/2, not {part[:20]!r}")
         low = field.least if first is None else _number(text, field, first)
         high = field.most if first is None else low if last is None else _number(text, field, last)
         if low > high or step in ("0", "00"):

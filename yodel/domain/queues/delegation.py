@@ -11,19 +11,11 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from functools import cache
 
+from yodel.domain.property_row import Mark
 from yodel.domain.queues.history import TreeChange
-from yodel.domain.queues.limit_properties import PARALLEL, PREEMPTION_PROPERTIES, user_of
-from yodel.domain.queues.window_properties import window_of
+from yodel.domain.queues.property_table import BY_QUEUE
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX
-
-DELEGATED = frozenset(
-    {
-        *("capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
-        *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("maximum-application-lifetime", "default-application-lifetime", PARALLEL),
-    }
-)
 
 
 def not_delegated(change: TreeChange, paths: Set[str], administers: Callable[[str], bool]) -> str | None:
@@ -40,10 +32,10 @@ def first_not_delegated(names: Iterable[str], paths: Set[str], administers: Call
     for name in names:
         path, own = owner(name.removeprefix(PREFIX), paths)
         parent = path.rpartition(".")[0]
-        is_kind = own in DELEGATED or bool(user_of(own)) or any(window_of(own))
+        row = BY_QUEUE.find(own)
         if parent and parent not in known:
             known[parent] = administers(parent)
-        if not parent or not is_kind or not known[parent]:
+        if not parent or row is None or Mark.DELEGATED not in row.marks or not known[parent]:
             return name
     return None
 
@@ -61,7 +53,7 @@ def reading(paths: Set[str], administers: Callable[[str], bool]) -> IsRead:
         parent = path.rpartition(".")[0]
         if parent and administers(parent):
             return True
-        is_own = "." not in own or own in PREEMPTION_PROPERTIES or bool(user_of(own)) or any(window_of(own))
+        is_own = "." not in own or BY_QUEUE.find(own) is not None
         return bool(path) and not is_own and administers(path)  # of a queue below it that was there once
 
     return is_read

@@ -12,79 +12,20 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
+from yodel.domain.property_row import Effect, PropertyRow
 from yodel.domain.queues.bounds import OutOfBounds, require_properties
-from yodel.domain.queues.limit_properties import APPLICATIONS, PARALLEL, user_of
-from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
-from yodel.domain.queues.properties import (
-    ALL_AS_IT_IS,
-    AS_IT_IS,
-    LEGACY_MODE,
-    MAXIMUM_AM_SHARE,
-    QUEUE_PROPERTIES,
-    described,
-)
+from yodel.domain.queues.properties import described
+from yodel.domain.queues.property_table import BY_QUEUE, BY_SCHEDULER, DOMINANT
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.queues.window_properties import window_of
 from yodel.domain.queues.words import owner, tree_of
 from yodel.domain.queues.xml_file import Entry
 from yodel.domain.scheduler_conf import PREFIX
-from yodel.domain.shuffle.words import is_shuffle_word
 from yodel.errors import Refused
 
 REFUSALS_MAX = 100
 """Told of one file."""
 REFUSED_NAME_LENGTH = 160
 """Of a name that is out of bounds, which may be of any length."""
-_ACLS = ("acl_submit_applications", "acl_administer_queue")
-_CALCULATOR = "resource-calculator"
-_DOMINANT = next(iter(ALL_AS_IT_IS[_CALCULATOR]))
-_LEAF_DEFAULTS: Mapping[str, str] = {
-    "user-limit-factor": "user-limit-factor",
-    "minimum-user-limit-percent": "minimum-user-limit-percent",
-    "global-queue-max-application": "maximum-applications",
-}
-"""Of the whole scheduler there, of each leaf that says nothing itself here."""
-_LEFT_OUT: Mapping[str, str] = {
-    "node-locality-delay": "use the setting node_locality_delay_s",
-    "rack-locality-additional-delay": "use the setting rack_locality_delay_s",
-    "rack-locality-full-reset": "locality delays are in seconds, not in missed scheduling opportunities",
-    "per-node-heartbeat.": "containers are not allocated on node heartbeats",
-    "application.fail-fast": "a queue is kept as long as it has running applications",
-    "user-metrics.enable": "usage by user is shown with each queue; JMX has no user beans",
-    "reservations-continue-look-all-nodes": "a reserved node does not block other requests",
-    "skip-allocate-on-nodes-with-reserved-containers": "free capacity of a reserved node goes to the reservation only",
-    "schedule-asynchronously.": "scheduling runs when something has changed",
-    "lazy-preemption-enabled": (
-        "a container with a preemption notice is stopped at its deadline if its capacity is still needed (preemption)"
-    ),
-    "multi-node-sorting.": "Kubernetes chooses the node, or with placement bind the ResourceManager by free capacity",
-    "queue.auto.refresh.": "configuration files are not watched",
-    "workflow-priority-mappings-override.enable": "workflow priority mappings are not supported",
-}
-"""Of the whole scheduler; a name with a dot at its end stands for all that begin so."""
-_MISSING: Mapping[str, str] = {
-    "mapping-rule-json-file": "a separate file of mapping rules; put the rules into mapping-rule-json",
-    "workflow-priority-mappings": "priorities by workflow",
-    "ordering-policy.": "preemption by priority of queues",
-    "user.": "limits of parallel applications by user",
-}
-"""Of the whole scheduler: what does not exist here."""
-_MISSING_OF_QUEUES: Mapping[str, str] = {
-    "accessible-node-labels": "node labels by queue",
-    "accessible-node-labels.": "shares by node label",
-    "default-node-label-expression": "a default node label by queue",
-    "auto-create-child-queue.": "automatic creation of queues",
-    "auto-queue-creation-v2.": "automatic creation of queues",
-    "leaf-queue-template.": "automatic creation of queues",
-    "default-application-priority": "a default priority of applications by queue",
-    "acl_application_max_priority": "a largest priority of applications by user",
-    "ordering-policy.": "further settings of an ordering policy",
-    "multi-node-sorting.policy": "an order of nodes by queue",
-    "reservable": "reservations in advance (yarn.resourcemanager.reservation-system)",
-    "allow-zero-capacity-sum": "children with capacity 0 under a parent that has some",
-}
-
-
 _ORDERS: Mapping[bool, frozenset[str]] = {
     False: frozenset({"fifo", "fair", "fifo-with-partitions"}),
     True: frozenset({"utilization", "priority-utilization"}),
@@ -92,12 +33,6 @@ _ORDERS: Mapping[bool, frozenset[str]] = {
 """Ordering policies that a parent, and that a leaf has no use of: they are the other's."""
 _IGNORED = "is left out, Hadoop ignores this"
 _TEMPLATE = "capacity-scheduler"
-_IGNORED_OF_QUEUES: Mapping[str, str] = {
-    "acl_administer_jobs": "it belongs to MapReduce 1",
-}
-_IGNORED_OF_ALL: Mapping[str, str] = {
-    "default.minimum-user-limit-percent": "it names no queue, because paths begin with root",
-}
 """That Ambari's own template writes."""
 
 
@@ -212,84 +147,59 @@ def _verdict(entry: Entry, paths: Set[str], parents: Set[str]) -> _Verdict:
         return _Verdict(refusal=f"contains a variable, which is not expanded: {entry.value[:80]!r}")
     short = entry.name.removeprefix(PREFIX)
     path, own = owner(short, paths) if short.startswith(f"{ROOT}.") else ("", short)
-    if not entry.value.strip() and own not in _ACLS:
+    row = BY_QUEUE.find(own) if path else BY_SCHEDULER.find(own)
+    if not entry.value.strip() and not (row is not None and row.kind.is_blank_meant):
         return _Verdict(note="is left out: it is empty")
-    return _of_queue(path, own, entry.value, paths, parents) if path else _of_all(own, entry.value)
-
-
-def _of_all(name: str, value: str) -> _Verdict:
-    text = value.strip()
-    if name == _CALCULATOR and text.endswith(".DefaultResourceCalculator"):
-        return _Verdict(_DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
-    if f"{PREFIX}{name}" in (MAXIMUM_AM_SHARE, LEGACY_MODE) or name == PARALLEL or name in ALL_AS_IT_IS:
-        return _Verdict(value)
-    if f"{PREFIX}{name}" in MAPPING_PROPERTIES:
-        return _Verdict(value)
-    if name == APPLICATIONS:
-        return _Verdict(value)
-    if name in _LEAF_DEFAULTS:
-        own = _LEAF_DEFAULTS[name]
-        return _Verdict(note=f"became {own} of each leaf queue that does not set it", of_leaves=own)
-    if name == "ordering-policy.priority-utilization.underutilized-preemption.enabled" and text.lower() == "false":
-        return _Verdict(note="is left out: preemption by queue priority is not supported")
-    if name in _IGNORED_OF_ALL:
-        return _ignored(_IGNORED_OF_ALL[name])
-    if what := _listed(_MISSING, name):
-        return _missing(what)
-    if why := _listed(_LEFT_OUT, name):
-        return _Verdict(note=f"is left out: {why}")
-    return _Verdict(refusal="is unknown or cannot be set")
-
-
-def _of_queue(path: str, own: str, value: str, paths: Set[str], parents: Set[str]) -> _Verdict:
-    text = value.strip()
-    if own == APPLICATIONS and path in parents:
-        return _ignored(f"{path} is a parent queue, and leaf queues have their own value")
-    if own == "ordering-policy" and text.lower() in _ORDERS[path not in parents]:
-        whose = (
-            "queues, and this is a leaf queue" if path not in parents else "applications, and this is a parent queue"
+    if path and own == "ordering-policy" and (order := entry.value.strip()).lower() in _ORDERS[path not in parents]:
+        whose = "applications, and this is a parent" if path in parents else "queues, and this is a leaf"
+        return _Verdict(
+            note=f"is left out: {order} orders {whose} queue; Hadoop's ResourceManager does not start with it"
         )
-        return _Verdict(note=f"is left out: {text} orders {whose}; Hadoop's ResourceManager does not start with it")
-    if own in _IGNORED_OF_QUEUES:
-        return _ignored(_IGNORED_OF_QUEUES[own])
-    is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
-    if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_shuffle_word(own) or is_usual:
-        return _Verdict(value)
-    if own == "acl_application_max_priority" and text == "*":
-        return _Verdict(note="is left out: all users may use all priorities")
-    if own == "ordering-policy.fair.enable-size-based-weight" and text.lower() == "false":
-        return _Verdict(note="is left out: size-based weight is off")
-    if what := _listed(_MISSING_OF_QUEUES, own):
-        return _missing(what)
+    if path in parents and own == "maximum-applications":
+        return _ignored(f"{path} is a parent queue, and leaf queues have their own value")
+    if row is not None:
+        return _by_row(row, entry.value)
+    return _unknown(path, own, paths) if path else _Verdict(refusal="is unknown or cannot be set")
+
+
+def _by_row(row: PropertyRow, value: str) -> _Verdict:
+    if row.accepts == DOMINANT and value.strip().endswith(".DefaultResourceCalculator"):
+        return _Verdict(DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
+    if row.harmless and row.is_accepted(value):
+        return _Verdict(note=f"is left out: {row.harmless}")
+    match row.effect:
+        case Effect.OF_LEAVES:
+            return _Verdict(note=f"became {row.why} of each leaf queue that does not set it", of_leaves=row.why)
+        case Effect.LEFT_OUT:
+            return _Verdict(note=f"is left out: {row.why}")
+        case Effect.IGNORED:
+            return _ignored(row.why)
+        case Effect.MISSING:
+            return _Verdict(refusal=f"is not supported here yet: {row.why}")
+        case Effect.FIXED if row.why and not row.is_accepted(value):
+            return _Verdict(refusal=f"is not supported here yet: {row.why}")
+    return _Verdict(value)
+
+
+def _unknown(path: str, own: str, paths: Set[str]) -> _Verdict:
     name, dot, rest = own.partition(".")
-    if dot and name:
-        if _is_of_queue(rest):
-            nearest = next(iter(get_close_matches(f"{path}.{name}", paths, n=1)), path)
-            return _ignored(f"no queues property names {path}.{name}; the nearest queue is {nearest}")
-        return _Verdict(refusal=f"names no queue: {path} has no child queue {name} and no property with that prefix")
-    return _Verdict(refusal="is unknown")
+    if not dot or not name:
+        return _Verdict(refusal="is unknown")
+    if _is_of_queue(rest):
+        nearest = next(iter(get_close_matches(f"{path}.{name}", paths, n=1)), path)
+        return _ignored(f"no queues property names {path}.{name}; the nearest queue is {nearest}")
+    return _Verdict(refusal=f"names no queue: {path} has no child queue {name} and no property with that prefix")
 
 
 def _is_of_queue(own: str) -> bool:
     """Whether something is a queue's property, or of a queue further down."""
     parts = own.split(".")
-    names = (".".join(parts[at:]) for at in range(len(parts)))
-    return any(one in QUEUE_PROPERTIES or one in AS_IT_IS or bool(user_of(one)) for one in names)
+    rows = (BY_QUEUE.find(".".join(parts[at:])) for at in range(len(parts)))
+    return any(row is not None and row.may_be_set for row in rows)
 
 
 def _ignored(why: str) -> _Verdict:
     return _Verdict(note=f"{_IGNORED}: {why}")
-
-
-def _missing(what: str) -> _Verdict:
-    return _Verdict(refusal=f"is not supported here yet: {what}")
-
-
-def _listed(names: Mapping[str, str], name: str) -> str:
-    """What is said of a name, or of the beginning of it that ends with a dot."""
-    if name in names:
-        return names[name]
-    return next((said for start, said in names.items() if start.endswith(".") and name.startswith(start)), "")
 
 
 def _judge(found: Understood, once: Mapping[str, Entry], below: Mapping[str, Sequence[str]]) -> None:

@@ -26,11 +26,11 @@ from yodel.domain.queues.mapping import (
     MappingRules,
     Policy,
 )
+from yodel.domain.queues.property_table import JSON_RULES, OVERRIDES, RULE_FORMAT, RULES
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
-LEGACY, OVERRIDE = f"{PREFIX}queue-mappings", f"{PREFIX}queue-mappings-override.enable"
-FORMAT, JSON = f"{PREFIX}mapping-rule-format", f"{PREFIX}mapping-rule-json"
+LEGACY, OVERRIDE, FORMAT, JSON = (PREFIX + row.name for row in (RULES, OVERRIDES, RULE_FORMAT, JSON_RULES))
 MAPPING_PROPERTIES = frozenset({LEGACY, OVERRIDE, FORMAT, JSON})
 TEXT_LENGTH_MAX = 65_536
 """Of all rules."""
@@ -61,7 +61,7 @@ def mapping_of(properties: Mapping[str, str], leaves: Collection[str], parents: 
     Raises:
         Refused: names the property, the rule, the field, what is there and what was expected.
     """
-    is_json = _format(properties)
+    is_json = RULE_FORMAT.value(FORMAT, properties.get(FORMAT))
     unread = LEGACY if is_json else JSON
     if properties.get(unread, "").strip():
         raise Refused(f"Property {unread} has no effect with {FORMAT}={'json' if is_json else 'legacy'}")
@@ -74,17 +74,7 @@ def mapping_of(properties: Mapping[str, str], leaves: Collection[str], parents: 
         raise Refused(f"Invalid {name}: {len(rules)} rules; expected at most {RULES_MAX}")
     for number, rule in enumerate(rules, 1):
         _require_queue(f"{name}, rule {number}", rule, leaves, parents)
-    overriding = properties.get(OVERRIDE, "false").strip().lower()
-    if overriding not in ("true", "false"):
-        raise Refused(f"Invalid {OVERRIDE}: {overriding[:80]!r}; expected true or false")
-    return MappingRules(rules=rules, are_overriding=overriding == "true")
-
-
-def _format(properties: Mapping[str, str]) -> bool:
-    said = properties.get(FORMAT, "legacy").strip().lower()
-    if said not in ("json", "legacy"):
-        raise Refused(f"Invalid {FORMAT}: {said[:80]!r}; expected json or legacy")
-    return said == "json"
+    return MappingRules(rules=rules, are_overriding=OVERRIDES.value(OVERRIDE, properties.get(OVERRIDE)))
 
 
 def _of_words(text: str) -> tuple[MappingRule, ...]:

@@ -47,7 +47,7 @@ def read(name: str, text: str) -> Mark:
     version, _, author = text.partition(" ")
     if not (version.isascii() and version.isdecimal() and author):
         raise Refused(
-            f"Invalid {name}: {text[:80]!r}; expected a version and its author, as revert and import write it"
+            f"Invalid {name}: {text[:80]!r}; expected a version and its author, as written by revert and import"
         )
     return Mark(version=int(version), author=author)
 

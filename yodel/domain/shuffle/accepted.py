@@ -20,11 +20,11 @@ def one_of(texts: tuple[str, ...], why: str, needs: str = "") -> Option:
 
 
 def duration(why: str) -> Option:
-    return Option(accepts=_matches(_DURATION), expected="a duration, as 30s", why=why)
+    return Option(accepts=_matches(_DURATION), expected="a duration, such as 30s", why=why)
 
 
 def size(why: str) -> Option:
-    return Option(accepts=_matches(_SIZE), expected="a size, as 100g", why=why)
+    return Option(accepts=_matches(_SIZE), expected="a size, such as 100g", why=why)
 
 
 def count(least: int, most: int, why: str) -> Option:
@@ -34,7 +34,7 @@ def count(least: int, most: int, why: str) -> Option:
 def names(why: str) -> Option:
     """Several, with commas between them."""
     return Option(
-        accepts=_matches(re.compile(r"[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+){0,15}")), expected="names, as a,b", why=why
+        accepts=_matches(re.compile(r"[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+){0,15}")), expected="names, such as a,b", why=why
     )
 
 

@@ -14,8 +14,8 @@ from yodel.domain.shuffle.report import Cause, Reason
 from yodel.domain.shuffle.service import Client
 
 LIBRARIES = "__spark_libs__"  # Client.LOCALIZED_LIB_DIR
+EXPECTED = "a release of Spark, such as 3.5.9, or with its Scala, such as 3.5.9_2.12"
 PYTHON_PATH = "PYTHONPATH"
-EXPECTED = "a release of Spark, as 3.5.9, or with its Scala, as 3.5.9_2.12"
 _CORE = re.compile(r"spark-core_([0-9]+\.[0-9]+)-([0-9]+)\.([0-9]+)[^/]*\.jar")
 _SAID = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.[A-Za-z0-9.-]{1,40})?(?:_([0-9]\.[0-9]{1,3}))?")
 _MODULE = "--add-modules=jdk.incubator.vector"

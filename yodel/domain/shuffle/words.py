@@ -15,6 +15,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from yodel.domain.property_row import TEXT, Kind, PropertyRow, Scope, choice, matching, refused
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.service import Service
@@ -44,6 +45,55 @@ _JAR = re.compile(
 )
 _PLAIN = re.compile(r"[A-Za-z0-9._:/,=@+%-]*")
 _ALLOWED = "letters, digits and . _ - : / , = @ + % only, no '..', and for names {user} and {application}"
+
+
+def _are_endpoints(text: str) -> bool:
+    parts = text.split(",")
+    found = [_ENDPOINT.fullmatch(part) for part in parts]
+    return len(parts) <= ENDPOINTS_MAX and all(one is not None and 0 < int(one[2]) < 65536 for one in found)
+
+
+def jar_path(jar: str) -> str:
+    """Its absolute path in its file system; empty: there is no such jar."""
+    found = _JAR.fullmatch(jar)
+    return "" if found is None else found[1]
+
+
+def _one_of(*texts: str) -> Kind:
+    return choice({text: text for text in texts}, is_lower=False, expected=" or ".join(texts))
+
+
+def _row(name: str, kind: Kind, default: str, why: str) -> PropertyRow:
+    return PropertyRow(f"{MARKER}{name}", Scope.SHUFFLE, kind, default, why)
+
+
+_ENDPOINTS = matching(_are_endpoints, f"host:port, at most {ENDPOINTS_MAX} of them with commas between")
+_CLIENT = matching(
+    lambda text: len(text) <= JAR_LENGTH_MAX and ".." not in text and jar_path(text),
+    f"local:, file: or hdfs:, an absolute path and .jar, at most {JAR_LENGTH_MAX} characters",
+)
+_SHA256 = matching(
+    re.compile(r"[0-9a-f]{64}").fullmatch, "the 64 hexadecimal digits of the jar's SHA-256, in lower case"
+)
+# fmt: off
+ROWS = (
+    _row(SERVICE, _one_of(*SERVICES, NONE), NONE,
+        "`spark-decommission`, `celeborn`, `uniffle`, or `none`: nothing here, even if a queue above sets one"),
+    _row(WHEN_AWAY, _one_of(SPARK, REFUSE), SPARK,
+        "what happens to an application when something that the service needs is missing: `spark` (it runs without the "
+        "service) or `refuse` (its attempt fails with the reason)"),
+    _row(f"{OPTION}KEY", TEXT, "", "a setting from the service's own table: "
+        "[spark-decommission](#spark-decommission), [celeborn](#celeborn), [uniffle](#uniffle)"),
+    _row(ENDPOINTS, _ENDPOINTS, "",
+        f"where the service is: `host:port`, at most {ENDPOINTS_MAX}, separated by commas"),
+    _row(JAR, _CLIENT, "",
+        "its client: `hdfs:` or `file:`, which node agents fetch, or `local:`, which the containers' image has"),
+    _row(DIGEST, _SHA256, "", "required SHA-256 of a jar that is fetched"),
+    _row(SPARK_VERSION, matching(as_said, EXPECTED), "",
+        "the version of Spark applications whose jars do not show it: `3.5.9`, or with its Scala `3.5.9_2.12`"),
+)
+# fmt: on
+_KINDS = {row.name.removeprefix(MARKER): row.kind for row in ROWS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +143,6 @@ def endpoints_of(words: Iterable[ShuffleWord]) -> tuple[tuple[str, int], ...]:
     wanted = wanted_of(words)
     text = "" if wanted is None else wanted.text(ENDPOINTS)
     return tuple(_endpoint(part) for part in text.split(",")) if text else ()
-
-
-def jar_path(jar: str) -> str:
-    """Its absolute path in its file system; empty: there is no such jar."""
-    found = _JAR.fullmatch(jar)
-    return "" if found is None else found[1]
 
 
 def _endpoint(text: str) -> tuple[str, int]:
@@ -158,42 +202,18 @@ def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -
 def _require(own: str, name: str, text: str, service: str, words: Container[str]) -> None:
     """``service`` is the one that counts for the queue; what it says beside ``none`` waits for another one.  ``words``
     are the names of all that it has."""
-    if name == SERVICE:
-        if text not in SERVICES and text != NONE:
-            raise _refused(own + name, text, " or ".join((*SERVICES, NONE)))
-    elif name not in (WHEN_AWAY, *OF_CLIENTS) and not name.startswith(OPTION):
+    if name not in _KINDS and not name.startswith(OPTION):
         known = f"{SERVICE}, {WHEN_AWAY}, {', '.join(OF_CLIENTS)} and {OPTION}KEY"
         hint = did_you_mean(name[:200], (SERVICE, WHEN_AWAY, *OF_CLIENTS))
         raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}supported: {known}")
-    elif not service:
+    if not service:
         raise Refused(f"Property {own}{name[:200]} is not supported: it has no effect without {own}{SERVICE}")
-    elif name == WHEN_AWAY:
-        if text not in (SPARK, REFUSE):
-            raise _refused(own + name, text, f"{SPARK} or {REFUSE}")
-    elif name in OF_CLIENTS:
-        _require_of_client(own, name, text, service)
-    else:
-        _require_option(own, name, text, [SERVICES[service]] if service in SERVICES else list(SERVICES.values()), words)
-
-
-def _require_of_client(own: str, name: str, text: str, service: str) -> None:
-    if service != NONE and SERVICES[service].client is None:
+    if name in OF_CLIENTS and service in SERVICES and SERVICES[service].client is None:
         raise Refused(f"Property {own}{name} is not supported: {service} does not use it")
-    if name == ENDPOINTS and not _are_endpoints(text):
-        raise _refused(own + name, text, f"host:port, at most {ENDPOINTS_MAX} of them with commas between")
-    if name == JAR and (len(text) > JAR_LENGTH_MAX or ".." in text or not jar_path(text)):
-        expected = f"local:, file: or hdfs:, an absolute path and .jar, at most {JAR_LENGTH_MAX} characters"
-        raise _refused(own + name, text, expected)
-    if name == DIGEST and re.fullmatch(r"[0-9a-f]{64}", text) is None:
-        raise _refused(own + name, text, "the 64 hexadecimal digits of the jar's SHA-256, in lower case")
-    if name == SPARK_VERSION and as_said(text) is None:
-        raise _refused(own + name, text, EXPECTED)
-
-
-def _are_endpoints(text: str) -> bool:
-    parts = text.split(",")
-    found = [_ENDPOINT.fullmatch(part) for part in parts]
-    return len(parts) <= ENDPOINTS_MAX and all(one is not None and 0 < int(one[2]) < 65536 for one in found)
+    if name.startswith(OPTION):
+        _require_option(own, name, text, [SERVICES[service]] if service in SERVICES else list(SERVICES.values()), words)
+    else:
+        _KINDS[name].parse(own + name, text)
 
 
 def _require_whole(own: str, words: Mapping[str, ShuffleWord]) -> None:
@@ -219,9 +239,9 @@ def _require_option(own: str, name: str, text: str, services: list[Service], wor
     for placeholder in PLACEHOLDERS:
         plain = plain.replace(placeholder, "-")
     if not is_plain(plain):
-        raise _refused(own + name, text, _ALLOWED)
+        raise refused((own + name)[:300], text, _ALLOWED)
     if len(text) > VALUE_LENGTH_MAX:
-        raise _refused(own + name, text, f"at most {VALUE_LENGTH_MAX} characters")
+        raise refused((own + name)[:300], text, f"at most {VALUE_LENGTH_MAX} characters")
     key = name.removeprefix(OPTION)
     options = [service.options[key] for service in services if key in service.options]
     if not options:
@@ -229,11 +249,7 @@ def _require_option(own: str, name: str, text: str, services: list[Service], wor
         hint = did_you_mean(key[:200], known.split(", "))
         raise Refused(f"Property {own}{name[:200]} is not supported: {f'{hint} ' if hint else ''}options are {known}")
     if not any(option.accepts(text) for option in options):
-        raise _refused(own + name, text, options[0].expected)
+        raise refused((own + name)[:300], text, options[0].expected)
     if all(option.needs and OPTION + option.needs not in words for option in options):
         missing = f"{own}{OPTION}{options[0].needs}"
         raise Refused(f"Property {own}{name} is not supported: it has no effect without {missing}")
-
-
-def _refused(name: str, value: str, expected: str) -> Refused:
-    return Refused(f"Invalid {name[:300]}: {value[:80]!r}; expected {expected}")

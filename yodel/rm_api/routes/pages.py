@@ -5,6 +5,7 @@ Clients take a 200 at ``/cluster`` as the sign of an active RM.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from starlette.requests import Request
@@ -57,7 +58,8 @@ async def cluster(request: Request) -> Response:
     metrics = await queries.metrics()
     summary = (
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
-        f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"
+        f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used.with_units)} of "
+        f"{text(metrics.total.with_units)} in use</p>"
     )
     rows = (_row(view, may_view=may_view(view.application)) for view in views)
     return _page("Applications", summary + pages.table(_COLUMNS, rows))
@@ -97,7 +99,7 @@ async def nodes(request: Request) -> Response:
             text(view.node.state.name),
             text(view.node.rack),
             text(view.containers),
-            text(f"{view.used} of {view.node.capability}"),
+            text(f"{view.used.with_units} of {view.node.capability.with_units}"),
             text(view.node.health_report),
             text(view.node.version),
             *(text(capacities.line(view.node.kubernetes_node_name)) for _ in lends),
@@ -141,7 +143,7 @@ async def container(request: Request) -> Response:
         ("Application", link(f"/cluster/app/{found.id.application_id}", found.id.application_id)),
         ("State", text(found.state.name)),
         ("Node", text(found.node_id if found.node_id is not None else "N/A")),
-        ("Size", text(found.capability)),
+        ("Size", text(found.capability.with_units)),
         ("Started", text(_at(found.created_ms))),
         ("Finished", text(_at(found.finished_ms))),
         ("Logs", link(log_url, "Logs") if log_url else "N/A"),
@@ -192,7 +194,7 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
         ("User", text(row.submission.user)),
         ("Name", text(row.submission.name)),
         ("Type", text(row.submission.application_type)),
-        ("Tags", text(", ".join(row.submission.tags))),
+        *([("Tags", text(", ".join(row.submission.tags)))] if row.submission.tags else []),
         ("Queue", text(row.submission.queue)),
         ("State", text(row.state.name)),
         ("Final status", text(row.final_status.name)),
@@ -200,9 +202,8 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
     if may_view:
         facts += [
             ("Submitted", text(_at(row.submitted_ms))),
-            ("Finished", text(_at(row.finished_ms))),
-            ("In use", text(f"{view.used}, {view.running_containers} containers")),
-            *([("Pending", text(_pending(view)))] if view.waited_for[0] else []),
+            *([("Finished", text(_at(row.finished_ms)))] if row.finished_ms else []),
+            *_containers_by_state(view),
         ]
     if has_pages(view):
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
@@ -210,11 +211,16 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
     return pages.table(("", ""), facts)
 
 
-def _pending(view: ApplicationView) -> str:
-    """As Hadoop counts what is pending: containers without a node, the ApplicationMaster's too."""
-    count, size = view.waited_for
-    scheduling = f", {view.starting_containers} of them scheduling" if view.starting_containers else ""
-    return f"{size}, {count} container{'' if count == 1 else 's'}{scheduling}"
+def _containers_by_state(view: ApplicationView) -> Iterator[tuple[str, str]]:
+    """Yield a row for each state that has containers, as ``yodel app show`` does."""
+    for name, count, size in (
+        ("Running", view.running_containers, view.used),
+        ("Scheduling", view.starting_containers, view.starting),
+        ("Pending", view.pending_containers, view.pending),
+        ("Reserved", view.reserved_containers, view.reserved),
+    ):
+        if count:
+            yield name, text(f"{count} container{'s' * (count != 1)}, {size.with_units}")
 
 
 def _attempts(queries: Queries, view: ApplicationView) -> str:
@@ -247,7 +253,7 @@ async def _containers(api: Api, row: Application, cursor: str | None) -> str:
             link(f"/cluster/container/{container.id}", container.id),
             text(container.state.name),
             text(container.node_id if container.node_id is not None else "N/A"),
-            text(container.capability),
+            text(container.capability.with_units),
             text(_at(container.created_ms)),
             text(_at(container.finished_ms)),
             text("" if container.is_live else container.exit_status),

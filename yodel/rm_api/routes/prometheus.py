@@ -25,6 +25,16 @@ from yodel.telemetry.limits import REFUSALS
 PIECE = 20
 """Beans that are read in one go: two milliseconds."""
 TAGS = ("tag.Queue", "tag.Context", "tag.Hostname")
+DEPRECATED = {
+    "colocation_overwrites_total": "colocation_put_backs_total",
+    "colocation_preempted_containers_total": "taken_back_containers_total",
+    "colocation_preemption_notices_total": "taken_back_notices_total",
+    "kube_requests_rejected_total": "kubernetes_turned_away",
+    "kube_throttled_seconds_total": "kubernetes_waited_seconds",
+    "node_usage_watch_lag_seconds": "holdings_watch_staleness_seconds",
+    "nodes_reserved": "nodes_held",
+}
+"""Gauges that had another name, which is served for one release along with the right one."""
 _WORD = re.compile(r"(?<=[^A-Z_])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
 
 
@@ -60,6 +70,8 @@ class _Gauges(Collector):
     def collect(self) -> Iterable[Metric]:
         for name, value in self._values.items():
             yield GaugeMetricFamily(f"yodel_{name}", name.replace("_", " "), value)
+            if name in DEPRECATED:
+                yield GaugeMetricFamily(f"yodel_{DEPRECATED[name]}", f"Deprecated: use yodel_{name}.", value)
 
 
 class RefusalCounts(Collector):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import TypeVar
@@ -14,7 +15,7 @@ from starlette.routing import Route
 from yodel.domain.application import capped_priority_note
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
-from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
@@ -23,7 +24,6 @@ from yodel.rm_api.bodies import read_bytes, reading_object
 from yodel.rm_api.context import api_of
 from yodel.rm_api.given import answer_text, is_given, null_pointer
 from yodel.rm_api.rim import asker, writer
-from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
 
 T = TypeVar("T")
@@ -62,8 +62,7 @@ async def submit(request: Request) -> Response:
         _require_fits(submission.am_asked_capability, service.configured_maximum)
         await service.submit_given(application_id, submission, asker(request))
     except InvalidReservationId as error:
-        require_reservation_id(error.text)
-        raise bad_request(str(error)) from error
+        raise _no_reservation(error) from error
     except AccessDenied as error:
         # No 403: RMAppManager's exception comes wrapped, with its class in its text.
         raise bad_request(f"{ACCESS_CONTROL}: {error}") from error
@@ -84,6 +83,20 @@ async def in_turns(steps: Iterator[T | None]) -> T:
             found.append(step)
         await asyncio.sleep(0)
     return found[-1]
+
+
+def _no_reservation(error: InvalidReservationId) -> RestError:
+    """ReservationId.parseReservationId, as its exceptions come out of Hadoop's handler."""
+    text = error.text
+    parts = text[:128].split("_")
+    if not text.startswith("reservation_"):
+        return RestError(404, "java.io.IOException", f"The specified reservation id is invalid: {text[:128]}")
+    if len(parts) != 3:
+        return RestError(404, "java.io.IOException", f"The specified reservation id is not parseable: {text[:128]}")
+    for part in parts[1:]:
+        if re.fullmatch(r"[+-]?\d{1,19}", part, re.ASCII) is None:
+            return illegal_argument(f'For input string: "{part}"', "java.lang.NumberFormatException")
+    return bad_request(str(error))
 
 
 def _require_fits(asked: Resource, maximum: Resource) -> None:

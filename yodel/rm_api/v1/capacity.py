@@ -84,6 +84,25 @@ async def evict(
     return _eviction(await api.services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
 
 
+@router.delete("/nodes/{node_id}/evict", dependencies=[Depends(require_network)])
+async def withdraw_eviction(request: Request, node_id: NodePath) -> models.EvictionWithdrawn:
+    """Withdraw an eviction: the node lends again what its agent reports."""
+    api = api_of(request)
+    user, asked = writer(request, api), NodeId.parse(node_id)
+    name = api.services.queries.node(asked).node.kubernetes_node_name
+    await api.services.taking_back.withdraw(user, asked)
+    return models.EvictionWithdrawn(kubernetes_node=name)
+
+
+@router.post("/nodes/{node_id}/publish", dependencies=[Depends(require_network)])
+async def publish_again(request: Request, node_id: NodePath) -> models.PublishedAgain:
+    """Publish on a node that was left to another program (YIELDED, OTHER), whatever that wrote."""
+    api = api_of(request)
+    user, asked = writer(request, api), NodeId.parse(node_id)
+    api.services.queries.node(asked)
+    return models.PublishedAgain(kubernetes_node=await api.services.taking_back.publish_again(user, asked))
+
+
 def _eviction(found: Eviction) -> models.Eviction:
     return models.Eviction(
         kubernetes_node=found.kubernetes_node,
@@ -178,6 +197,7 @@ def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
         ],
         wanted=found.wanted,
         published=found.published,
+        requested=found.held,
         held=found.held,
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.policy import AMOUNT_MAX
 from yodel.rm_api.v1.models import DEPRECATED, Amount, Model
-from yodel.services.nodes.published_node import CapacityState
 from yodel.services.nodes.written_limits import LimitsState
 
 
@@ -41,8 +41,8 @@ class ResourceCapacity(Model):
 
     name: str = Field(description="Kubernetes' resource name.", examples=["kubernetes.io/batch-cpu"])
     unit: str = Field(
-        description="Unit of `wanted`, `published` and `held`: `m` (thousandths of a core), `cores`, `bytes` or `Mi`; "
-        "empty for a name of a dialect that was removed."
+        description="Unit of `wanted`, `published` and `requested`: `m` (thousandths of a core), `cores`, `bytes` or "
+        "`Mi`; empty for a name of a dialect that was removed."
     )
     resource: str | None = Field(description="`cpu_milli` or `memory_mib`; null for a name of an earlier policy.")
     measured: list[CapacityFigure] = Field(description="By the node agent.")
@@ -50,7 +50,8 @@ class ResourceCapacity(Model):
     steps: list[CapacityStep] = Field(description="By the node agent, then by the ResourceManager.")
     wanted: int | None = Field(description="To be published; null: the name is removed, or does not exist.")
     published: int | None = Field(description="Published now; null: the name does not exist.")
-    held: int = Field(description="Requested by all pods on the node, Yodel's and others.")
+    requested: int = Field(description="Requested by all pods on the node, Yodel's and others.")
+    held: int = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
 
 
 class CapacityBound(Model):
@@ -187,6 +188,18 @@ class Eviction(Model):
     )
     notice_s: int = Field(description="Seconds from the notice to the stop.")
     fits: bool = Field(description="Usage fits without them; other pods are not stopped.")
+
+
+class EvictionWithdrawn(Model):
+    """The node lends again what its agent reports."""
+
+    kubernetes_node: str
+
+
+class PublishedAgain(Model):
+    """The node's lent capacity is published again."""
+
+    kubernetes_node: str
 
 
 class ContainersEnded(Model):

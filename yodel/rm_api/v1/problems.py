@@ -35,8 +35,10 @@ from yodel.errors import (
     Unavailable,
     WindowNotFound,
     YodelError,
+    did_you_mean,
 )
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError, failed
+from yodel.rm_api.context import api_of
 from yodel.rm_api.v1.models import FieldError, Problem
 from yodel.telemetry.further_limits import API_BODY_BYTES
 from yodel.telemetry.limits import REFUSALS
@@ -84,10 +86,8 @@ KINDS: Mapping[int, Kind] = {
     500: Kind("internal-error", "Internal error", "See the stack trace in the log of the ResourceManager."),
 }
 """By status: there is one kind for each."""
-_QUEUES = "List the queues with `yodel queue list`; give a path, e.g. root.default."
+QUEUES_HINT = "List the queues with `yodel queue list`; give a path, e.g. root.default."
 HINTS: Mapping[type[YodelError], str] = {
-    QueueNotFound: _QUEUES,
-    NoSuchQueue: _QUEUES,
     NodeNotFound: "List the nodes with `yodel node list`.",
     WindowNotFound: "List the queue's windows with `yodel queue window list QUEUE`.",
     ChangeNotFound: "List the versions with `yodel queue history`.",
@@ -142,13 +142,19 @@ def status_of(error: YodelError) -> int:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-async def refused(_: Request, error: Exception) -> Response:
+async def refused(request: Request, error: Exception) -> Response:
     """Handler of ``YodelError``."""
     assert isinstance(error, YodelError)
     errors = []
     if isinstance(error, InvalidValue):
         errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
-    return answer(int(status_of(error)), str(error), errors=errors, hint=HINTS.get(type(error)))
+    hint = HINTS.get(type(error))
+    if isinstance(error, QueueNotFound | NoSuchQueue):
+        paths = api_of(request).services.queries.queue_paths()
+        below = (path for path in paths if path.endswith(f".{error.name}"))
+        nearest = did_you_mean(next(below, error.name), paths)
+        hint = f"{nearest.replace('did', 'Did', 1)} {QUEUES_HINT}".lstrip()
+    return answer(int(status_of(error)), str(error), errors=errors, hint=hint)
 
 
 async def refused_by_system(request: Request, error: Exception) -> Response:

@@ -56,13 +56,13 @@ class GivenIds:
         if owner is None:
             if not self._is_of_before(application_id):
                 raise AccessDenied(
-                    f"{application_id} was not given to {_name(asker)}: ask for a new application's id, and use that"
+                    f"{application_id} was not issued to {_name(asker)}: request a new application id, and use that"
                 )
             return
         if owner.user is None and owner.host == asker.host:
             self._askers[application_id] = asker
         elif owner.user is None or owner.user != asker.user:
-            raise AccessDenied(f"{application_id} was given to another caller than {_name(asker)}")
+            raise AccessDenied(f"{application_id} was issued to another caller, not to {_name(asker)}")
 
     def forget(self, application_id: ApplicationId) -> None:
         """It is an application's by now."""

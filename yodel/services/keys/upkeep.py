@@ -19,6 +19,6 @@ async def repeatedly(look: Callable[[], Awaitable[None]], interval_s: float, ret
         try:
             await look()
         except Unavailable as error:
-            log.warning("not done, again soon", error=str(error), retry_s=retry_s)
+            log.warning("upkeep failed, will retry", error=str(error), retry_s=retry_s)
             pause_s = retry_s
         await asyncio.sleep(pause_s)

@@ -29,7 +29,7 @@ from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, Refused
 from yodel.ports.identity import Groups
 from yodel.services.access.rights import Rights
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
@@ -75,7 +75,7 @@ class AdminService:
     def __init__(
         self,
         engine: Engine,
-        nodes: NodeService,
+        nodes: Agents,
         decommission: Decommission,
         rights: Rights,
         groups: Groups,
@@ -117,7 +117,7 @@ class AdminService:
 
         def work(tx: Transaction) -> None:
             if are_said(self._engine.state.queues.values()):
-                log.warning("queues are not those of the settings: they were changed through the ResourceManager")
+                log.warning("queue settings ignored: the queues were changed through the ResourceManager")
                 return
             present = self._engine.state.queues
             changed = differing(present.values(), with_enforcement(settings.queues, present, None))

@@ -7,32 +7,23 @@ each begins with what the one before it left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
-from yodel.services.nodes.agents import NodeService
-from yodel.services.nodes.published_node import CapacityState, PublishedNode
-from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.agents import Agents
+from yodel.services.nodes.facts import Facts, NodeFacts
+from yodel.services.nodes.published import Published
+from yodel.services.nodes.publisher import Publisher
 from yodel.services.nodes.written_limits import LimitsState, NodeLimits, WrittenLimits
-from yodel.services.writer.state import ClusterState
 from yodel.translator.publishing import last_steps
 from yodel.translator.quantities import quantity
 
-_WHY: Mapping[CapacityState, str] = {
-    CapacityState.OFF: "colocation is off, and nothing of it remains on the node",
-    CapacityState.LENDING: "the node agent is reporting, and its lent capacity is published",
-    CapacityState.FULL: "the node agent is reporting, and no CPU or no memory can be lent",
-    CapacityState.CLOSED: "overcommitted: published value kept at what running pods request; closed to new pods",
-    CapacityState.STALE: "no recent report from the node agent: lent capacity does not grow",
-    CapacityState.GOING: (
-        "closed to new pods: the published value follows what its pods request, and is removed with the last"
-    ),
-    CapacityState.WAITING: "no containers start before the node agent has reported and the node's pods are listed",
-}
+UNREMARKABLE = (CapacityState.OFF, CapacityState.LENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,51 +80,74 @@ class ColocationView:
 
 
 class Capacities:
-    """Of the nodes that ``publishing`` knows."""
+    """Sums are made when they are asked for."""
 
     def __init__(
-        self, state: ClusterState, publishing: Publishing, written_limits: WrittenLimits, nodes: NodeService
+        self,
+        facts: Facts,
+        publisher: Publisher,
+        written_limits: WrittenLimits,
+        nodes: Agents,
+        held_on: Callable[[str], Mapping[str, int] | None],
     ) -> None:
-        self._state, self._publishing = state, publishing
+        """``held_on`` tells what the pods of a node ask for, thousandths by resource name; None: not known."""
+        self._facts, self._publisher, self._held_on = facts, publisher, held_on
         self._written_limits, self._nodes = written_limits, nodes
 
     def of(self, kubernetes_name: str) -> NodeCapacity | None:
         """None: there is no such Kubernetes node, as far as is known."""
-        node = self._publishing.nodes.get(kubernetes_name)
-        return self._capacity(kubernetes_name, node) if node is not None else None
+        facts = self._facts.of(kubernetes_name)
+        return self._capacity(facts, facts.published) if facts is not None and facts.published is not None else None
 
     def view(self, nodes_max: int) -> ColocationView:
-        publishing, tally = self._publishing, self._publishing.tally
-        shown = nsmallest(nodes_max, tally.remarkable)
+        remarkable = (facts.name for facts in self._facts.all() if facts.judgement.state not in UNREMARKABLE)
+        shown = (self.of(name) for name in nsmallest(nodes_max, remarkable))
         limits = self._written_limits.nodes(self._nodes.runtimes)
         return ColocationView(
-            colocation=publishing.colocation,
-            names=publishing.names,
-            counts={state: count for state, count in tally.counts.items() if count},
-            nodes=[self._capacity(name, publishing.nodes[name]) for name in shown],
-            refused={str(node_id): why for node_id, why in publishing.refused.items()},
-            lent={resource: amount for resource, amount in tally.lent.items() if amount},
-            published={name: amount for name, amount in tally.published.items() if amount},
+            colocation=self._facts.terms.colocation,
+            names=self._facts.terms.names,
+            counts=self._counts(),
+            nodes=[one for one in shown if one is not None],
+            refused={str(node_id): why for node_id, why in self._facts.refused.items()},
+            lent={resource: amount for resource, amount in self._lent().items() if amount},
+            published={name: amount for name, amount in self._published().items() if amount},
             units=self._units,
-            patches=publishing.patches,
-            put_backs=publishing.put_backs,
+            patches=self._publisher.patches,
+            put_backs=self._facts.put_backs,
             limits=limits[:nodes_max],
             limits_counts=Counter(one.state for one in limits),
             others_pods=self._others_pods(),
         )
 
+    def _counts(self) -> Counter[CapacityState]:
+        return Counter(facts.judgement.state for facts in self._facts.all())
+
+    def _lent(self) -> Counter[str]:
+        found = Counter[str]()
+        for lent in (facts.judgement.lent for facts in self._facts.all()):
+            if lent is not None:
+                found.update(lent.by_type)
+        return found
+
+    def _published(self) -> Counter[str]:
+        found = Counter[str]()
+        for facts in self._facts.all():
+            found.update(facts.judgement.amounts)
+        return found
+
     def _others_pods(self) -> dict[str, int]:
-        policy = self._publishing.colocation.policy
+        policy = self._facts.terms.colocation.policy
         if policy is None or not policy.quota:
             return {}
-        said = self._state.loans.said.items()
-        counts = {name: {one.name: one.amount for one in one_said.report.counts} for name, one_said in said}
-        return {name: found[OTHERS_PODS] for name, found in counts.items() if found.get(OTHERS_PODS)}
+        said = ((facts.name, facts.said.report.counts) for facts in self._facts.all() if facts.said is not None)
+        return {name: one.amount for name, counts in said for one in counts if one.name == OTHERS_PODS and one.amount}
 
     @property
     def is_used(self) -> bool:
         """Something is lent, or left of a loan."""
-        return bool(self._publishing.names) or not self._publishing.tally.is_empty
+        judged = (facts.judgement for facts in self._facts.all())
+        is_left = any(any(one.amounts.values()) or one.state is not CapacityState.OFF for one in judged)
+        return bool(self._facts.terms.names) or is_left
 
     def line(self, kubernetes_name: str) -> str:
         """One node for a table."""
@@ -146,76 +160,59 @@ class Capacities:
 
     def gauges(self) -> dict[str, float]:
         """None where nothing is lent and nothing is left of it."""
-        publishing, tally = self._publishing, self._publishing.tally
         if not self.is_used:
             return {}
-        counts = tally.counts
+        counts, lent = self._counts(), self._lent()
         return {
-            "colocation_lent_cpu_milli": tally.lent[CPU_MILLI],
-            "colocation_lent_memory_mib": tally.lent[MEMORY_MIB],
+            "colocation_lent_cpu_milli": lent[CPU_MILLI],
+            "colocation_lent_memory_mib": lent[MEMORY_MIB],
             "colocation_nodes_lending": counts[CapacityState.LENDING],
             "colocation_nodes_closed": counts[CapacityState.CLOSED],
             "colocation_nodes_silent": counts[CapacityState.STALE] + counts[CapacityState.GOING],
             "colocation_nodes_others": counts[CapacityState.OTHER] + counts[CapacityState.YIELDED],
-            "colocation_reports_refused": len(publishing.refused),
-            "colocation_patches_total": publishing.patches,
-            "colocation_put_backs_total": publishing.put_backs,
+            "colocation_reports_refused": len(self._facts.refused),
+            "colocation_patches_total": self._publisher.patches,
+            "colocation_overwrites_total": self._facts.put_backs,
         }
 
-    def _capacity(self, name: str, node: PublishedNode) -> NodeCapacity:
-        said, state = self._state.loans.of(name), node.state(is_on=bool(self._publishing.names))
-        emergency = self._publishing.emergency_on(name)
-        why = (_short(emergency) if emergency is not None and state is CapacityState.CLOSED else "") or (
-            _WHY.get(state)
-            or {
-                CapacityState.OTHER: (
-                    f"{node.other} publishes these resource names on the node: they are read, never written"
-                ),
-                CapacityState.YIELDED: (
-                    f"{node.other} overwrote the published values repeatedly: the node is left to it"
-                ),
-                CapacityState.FAILED: f"the node status cannot be written: {node.problem}",
-            }[state]
-        )
+    def _capacity(self, facts: NodeFacts, published: Published) -> NodeCapacity:
+        said, found, emergency = facts.said, facts.judgement, self._facts.emergency_on(facts.name)
+        is_short = emergency is not None and found.state is CapacityState.CLOSED
+        names = self._facts.terms.names
         return NodeCapacity(
-            kubernetes_node=name,
-            state=state,
-            why=why,
+            kubernetes_node=facts.name,
+            state=found.state,
+            why=_short(emergency) if emergency is not None and is_short else found.why,
             report=said.report if said is not None else None,
-            age_s=self._publishing.age_s(said) if said is not None else None,
+            age_s=self._facts.age_s(said) if said is not None else None,
             emergency=emergency,
-            resources=[self._resource(one, node, said.report if said else None) for one in self._names(node)],
+            resources=[
+                self._resource(one, facts, published) for one in [*names, *sorted(found.amounts.keys() - {*names})]
+            ],
         )
 
     @property
     def _units(self) -> dict[str, str]:
-        kinds = self._publishing.rules.kinds.values()
+        kinds = self._facts.terms.rules.kinds.values()
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
-    def _names(self, node: PublishedNode) -> list[str]:
-        """What the loan is published as, in the order of the resources; then what is left of earlier policies."""
-        return [*self._publishing.names, *sorted(node.ours - {*self._publishing.names})]
-
-    def _resource(self, name: str, node: PublishedNode, report: CapacityReport | None) -> ResourceCapacity:
-        names, publication = self._publishing.names, node.publication
+    def _resource(self, name: str, facts: NodeFacts, published: Published) -> ResourceCapacity:
+        """What the loan is published as, or what is left of an earlier policy."""
+        names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
-        loan = report.loan_of(resource) if report is not None and resource else None
-        steps: Sequence[Step] = ()
-        last: Sequence[Step] = ()
-        if publication is not None and name in publication.amounts:
-            steps = node.lending.steps.get(resource, ()) if node.lending is not None else ()
-            last = last_steps(name, steps[-1].after if steps else 0, publication)
-        is_known = publication is not None and name in publication.amounts
+        to_be = found.publication if found.publication is not None and name in found.publication.amounts else None
+        steps = found.lending.steps.get(resource, ()) if to_be is not None and found.lending is not None else ()
+        held_milli = (self._held_on(facts.name) or {}).get(name, 0)
         return ResourceCapacity(
             name=name,
             unit=self._units.get(name, ""),
             resource=resource,
-            loan=loan,
+            loan=facts.said.report.loan_of(resource) if facts.said is not None and resource else None,
             steps=steps,
-            last_steps=last,
-            wanted=publication.amounts[name] if publication is not None and is_known else node.present(name),
-            published=node.present(name),
-            held=publication.held[name] if publication is not None and is_known else self._publishing.held(node, name),
+            last_steps=last_steps(name, steps[-1].after if steps else 0, to_be) if to_be is not None else (),
+            wanted=to_be.amounts[name] if to_be is not None else published.present(name),
+            published=published.present(name),
+            held=to_be.held[name] if to_be is not None else -(-held_milli // 1000),
         )
 
 

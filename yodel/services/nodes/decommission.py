@@ -27,7 +27,7 @@ from yodel.domain.node import Node
 from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
-from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.agents import Agents
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
@@ -44,7 +44,7 @@ class Decommission:
     def __init__(
         self,
         engine: Engine,
-        nodes: NodeService,
+        nodes: Agents,
         clock: Clock,
         default_timeout_s: int = 3600,
         cordoned: Callable[[], Collection[str]] = frozenset,
@@ -91,7 +91,7 @@ class Decommission:
                     continue  # only the end of its cordon brings it back
                 event = _event(tx.node(node.id), lists, is_graceful, patience_s, tx.now_ms)
                 if event is not None:
-                    log.info("node told by the lists", node_id=str(node.id), order=type(event).__name__)
+                    log.info("node state set by include/exclude file", node_id=str(node.id), order=type(event).__name__)
                     tx.tell(node.id, event)
 
         await self._engine.do(work)

@@ -12,7 +12,7 @@ from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName
 from yodel.ports.clock import Clock
-from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.facts import Facts
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator.publishing import amounts_of
@@ -37,11 +37,11 @@ class Holdings:
         self,
         state: ClusterState,
         clock: Clock,
-        publishing: Publishing,
+        facts: Facts,
         quotas: Quotas,
         others_on: Callable[[str], Mapping[str, int]],
     ) -> None:
-        self._state, self._clock, self._publishing = state, clock, publishing
+        self._state, self._clock, self._facts = state, clock, facts
         self._quotas, self._others_on = quotas, others_on
         self._ledger: Ledger | None = None
         self._over: dict[str, int] = {}
@@ -50,9 +50,7 @@ class Holdings:
     @property
     def pool(self) -> PoolName | None:
         """The pool that nodes lend to."""
-        measures = self._publishing.measures
-        kinds = self._publishing.rules.kinds.items()
-        return next((name for name, kind in kinds if kind.measures == measures), None)
+        return next(iter(self._facts.terms.pools), None)
 
     def on(self, node_id: NodeId) -> list[Holding]:
         """The first to go first."""
@@ -64,7 +62,7 @@ class Holdings:
 
     def held(self, kubernetes_name: str, holdings: Iterable[Holding]) -> dict[str, int]:
         """By type, what these and pods of others on a node ask for.  What is terminating is not in it."""
-        measures, held = self._publishing.measures, dict.fromkeys(RESOURCES, 0)
+        measures, held = self._facts.terms.measures, dict.fromkeys(RESOURCES, 0)
         if measures is not None:
             held |= amounts_of(self._others_on(kubernetes_name), measures).by_type
         for one in holdings:
@@ -91,7 +89,7 @@ class Holdings:
 
     def _holding(self, container: Container) -> Holding:
         application, size = self._state.applications[container.id.application_id], container.reserved
-        cpu_milli = size.vcores * self._publishing.rules.milli_per_vcore
+        cpu_milli = size.vcores * self._facts.terms.rules.milli_per_vcore
         return Holding(
             id=container.id,
             amounts={CPU_MILLI: cpu_milli, MEMORY_MIB: size.memory_mib},

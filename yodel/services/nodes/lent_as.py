@@ -26,8 +26,8 @@ def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
 def _no_dialect(asked: str, rules: PoolRules) -> str:
     known = sorted(name for pool, kind in rules.kinds.items() if pool != NATIVE for name in kind.dialects)
     if not known:
-        return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
-    return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
+        return f"Property {ENABLED} cannot be true: no queue uses a dialect other than native"
+    return f"Invalid {DIALECT}: {asked[:80]!r}; expected a dialect that queues use: {', '.join(known)}"
 
 
 def is_switched_on(wanted: Colocation, present: Colocation) -> bool:

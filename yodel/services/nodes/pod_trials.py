@@ -20,10 +20,10 @@ from yodel.translator.refusals import meaning_of
 from yodel.translator.trial_pods import class_of, trial_pods, without_class
 
 LOWER_CLASSES = (
-    "a kubelet that runs short would evict services first; name lower classes in priority_class_am and "
+    "a kubelet under pressure would evict services first; set lower classes in priority_class_am and "
     "priority_class_task of their queues"
 )
-NOT_KNOWN = "whether batch pods can be made, and give way to services, is not known"
+NOT_KNOWN = "cannot determine whether batch pods can be created and are evicted before services"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ async def tried(
     except Unavailable as error:
         return TrialResult(missing=tuple(missing), untold=(str(error),))
     if wanted and is_compared and not missing and not untold and default is None:
-        untold["the API server gives pods no priority"] = None
+        untold["the API server assigns no priority to pods"] = None
     return TrialResult(
         missing=tuple(missing),
         not_below=() if default is None else tuple(_not_below(priorities, default)),
@@ -100,5 +100,6 @@ async def require_giving_way(
     if found.not_below:
         raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(found.not_below)}: {LOWER_CLASSES}")
     return tuple(
-        f"whether batch pods can be made, and give way to services, is not known: {text}" for text in found.untold
+        f"cannot determine whether batch pods can be created and are evicted before services: {text}"
+        for text in found.untold
     )

@@ -1,4 +1,4 @@
-"""Where the cluster's nodes stand, from labels of the Kubernetes nodes: a ``NodeSink`` that keeps rows true to them.
+"""Where the cluster's nodes stand, from labels of the Kubernetes nodes: it keeps rows true to them.
 
 Node agents and Kubernetes nodes are heard of in any order.  An agent that registers is given the place that is known
 (``place_of``); a place that becomes known or changes afterwards is told to the row of its node.  A node that nobody has
@@ -7,13 +7,15 @@ listed yet keeps the place that its row has, and one without a rack label is in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 import structlog
 
 from yodel.domain.events import NodePlaced
 from yodel.domain.node import DEFAULT_RACK, Node
 from yodel.ports.kube_nodes import NodeObservation
+from yodel.services.nodes.facts import Facts
+from yodel.services.writer.changes import Changes
 from yodel.services.writer.engine import Engine
 from yodel.translator.names import NODE_LABEL
 from yodel.translator.placement import HOSTNAME_LABEL, RACK_LABEL
@@ -28,14 +30,14 @@ class Topology:
     def __init__(
         self,
         engine: Engine,
+        facts: Facts,
         rack_label: str = RACK_LABEL,
         *,
         are_labels_enabled: bool = True,
         wake_scheduler: Callable[[], None] = lambda: None,
     ) -> None:
-        self._engine, self._rack_label = engine, rack_label
+        self._engine, self._facts, self._rack_label = engine, facts, rack_label
         self._are_labels_enabled, self._wake_scheduler = are_labels_enabled, wake_scheduler
-        self._nodes: dict[str, NodeObservation] = {}
         self._by_name: dict[str, str] = {}
         """Kubernetes nodes by every name and address they have."""
         self.version = 0
@@ -43,7 +45,7 @@ class Topology:
 
     def place_of(self, kubernetes_node_name: str) -> NodePlaced | None:
         """None: the node has not been seen."""
-        node = self._nodes.get(kubernetes_node_name)
+        node = self._facts.observed(kubernetes_node_name)
         return self._place(node) if node is not None else None
 
     def hostname_label(self, host: str) -> str:
@@ -51,44 +53,41 @@ class Topology:
         when no node is known by that name."""
         agent = self._engine.state.node_index.of_host(host)
         name = agent.kubernetes_node_name if agent is not None else self._by_name.get(host, "")
-        node = self._nodes.get(name)
+        node = self._facts.observed(name)
         return node.labels.get(HOSTNAME_LABEL, host) if node is not None else host
 
     def names_of(self, kubernetes_node_name: str) -> Collection[str]:
         """Every name that an ApplicationMaster may mean the node by, besides its agent's own."""
-        node = self._nodes.get(kubernetes_node_name)
-        return _names(node) if node is not None else (kubernetes_node_name,)
+        facts = self._facts.of(kubernetes_node_name)
+        return (facts.addresses if facts is not None else ()) or (kubernetes_node_name,)
 
-    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
-        self._nodes = {node.name: node for node in nodes}
-        self._by_name = {name: node.name for node in nodes for name in _names(node)}
-        self._rename()
-        for row in self._engine.state.nodes.values():
-            self._follow(row)
+    def changed(self, changes: Changes) -> None:
+        gone = {name for name in changes.nodes if self._facts.observed(name) is None}
+        if gone:
+            self._by_name = {address: name for address, name in self._by_name.items() if name not in gone}
+        renamed = [name for name in changes.nodes if self._rename(name)]
+        if gone or renamed:
+            self.version += 1
+            self._wake_scheduler()
+        rows, agents = self._engine.state.nodes, self._engine.state.node_index.agents_of
+        for node_id in rows if changes.is_listing else [one for name in changes.nodes for one in agents(name)]:
+            self._follow(rows[node_id])
 
-    def node_seen(self, node: NodeObservation) -> None:
-        before = self._nodes.get(node.name)
-        self._nodes[node.name] = node
-        self._by_name.update(dict.fromkeys(_names(node), node.name))
-        if before is None or _names(before) != _names(node):
-            self._rename()
-        if before is None or self._place(before) != self._place(node):
-            for row in self._engine.state.nodes.values():
-                self._follow(row)
-
-    def node_gone(self, node: NodeObservation) -> None:
-        self._nodes.pop(node.name, None)
-        self._by_name = {name: owner for name, owner in self._by_name.items() if owner != node.name}
-        self._rename()
-
-    def _rename(self) -> None:
-        self.version += 1
-        self._wake_scheduler()
+    def _rename(self, name: str) -> bool:
+        """Whether the node has other names than before."""
+        facts, node = self._facts.of(name), self._facts.observed(name)
+        if facts is None or node is None or facts.addresses == (names := _names(node)):
+            return False
+        for address in facts.addresses:
+            self._by_name.pop(address, None)
+        self._by_name.update(dict.fromkeys(names, name))
+        facts.addresses = names
+        return True
 
     def _follow(self, row: Node) -> None:
         place = self.place_of(row.kubernetes_node_name)
         if place is not None and (row.rack, row.labels) != (place.rack, place.labels):
-            log.info("node placed", node_id=str(row.id), rack=place.rack, labels=place.labels)
+            log.info("rack or labels of node changed", node_id=str(row.id), rack=place.rack, labels=place.labels)
             self._engine.tell_later(row.id, place)
 
     def _place(self, node: NodeObservation) -> NodePlaced:
@@ -107,6 +106,6 @@ def label_of(labels: Mapping[str, str]) -> tuple[str, ...]:
     return (value,) if value else ()
 
 
-def _names(node: NodeObservation) -> list[str]:
-    own = [node.name, *(address.address for address in node.addresses)]
-    return [*own, node.labels[HOSTNAME_LABEL]] if HOSTNAME_LABEL in node.labels else own
+def _names(node: NodeObservation) -> tuple[str, ...]:
+    own = (node.name, *(address.address for address in node.addresses))
+    return (*own, node.labels[HOSTNAME_LABEL]) if HOSTNAME_LABEL in node.labels else own

@@ -9,7 +9,7 @@ It is not kept over a restart: agents that are there say it again, and of others
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -19,10 +19,10 @@ import structlog
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
-from yodel.domain.node import Node
 from yodel.ports.clock import Clock
-from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.nodes.publishing import STALE_S, Publishing
+from yodel.services.nodes.facts import Facts, NodeFacts, Written
+from yodel.services.nodes.judgement import STALE_S
+from yodel.services.writer.changes import Changes
 from yodel.services.writer.state import ClusterState
 from yodel.translator.undo_lines import undo_lines
 
@@ -80,70 +80,43 @@ class Heard(Protocol):
     def can_measure(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    node_id: NodeId
-    groups: int
-    best_effort: str
-    confirmed_ms: int | None
-    problem: str
-    """Why it cannot be undone, or what else the agent's reader should know."""
-
-
 class WrittenLimits:
-    """A ``NodeSink``: a node that Kubernetes does not know is forgotten."""
+    """A node that Kubernetes does not know is forgotten with its record."""
 
-    def __init__(self, state: ClusterState, clock: Clock, publishing: Publishing) -> None:
-        self._state, self._clock, self._publishing = state, clock, publishing
-        self._said: dict[str, _Said] = {}
-        """By Kubernetes' name of the node, at most one for each row of a node.  An agent that is off says it once,
-        perhaps before the nodes are listed."""
-        self._was_written: set[str] = set()
-        """Nodes of which an agent has said in this life that something was written there."""
-        self._there: set[str] = set()
+    def __init__(self, state: ClusterState, clock: Clock, facts: Facts) -> None:
+        self._state, self._clock, self._facts = state, clock, facts
 
     # --- what is told ----------------------------------------------------------------------------------------------
 
-    def use(self, colocation: Colocation) -> None:
-        """From now on.  Where pods are bounded, what was confirmed before does not count."""
-        if _bounds(colocation):
-            self._said = {name: replace(said, confirmed_ms=None) for name, said in self._said.items()}
+    def told(self, changes: Changes) -> None:
+        """Where pods are bounded, what was confirmed before does not count."""
+        if _bounds(self._facts.terms.colocation):
+            for facts in (self._facts.of(name) for name in changes.nodes):
+                if facts is not None and facts.written is not None and facts.written.confirmed_ms is not None:
+                    facts.written = replace(facts.written, confirmed_ms=None)
 
     def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
         """A report of the agent whose token is of the node of this name.  Who does not speak for the node
         confirms nothing, and says neither what stands there nor where."""
-        groups, name = report.written_groups, proved_name
+        groups = report.written_groups
         if groups is None or self._state.node_index.may_not_speak(node_id, proved_name):
             return
-        before, colocation = self._said.get(name), self._publishing.colocation
-        version = colocation.policy.version if colocation.policy is not None else ""
+        facts, colocation = self._facts.at(proved_name), self._facts.terms.colocation
+        before, version = facts.written, colocation.policy.version if colocation.policy is not None else ""
         confirmed_ms = before.confirmed_ms if before is not None and before.node_id == node_id else None
         if groups:
-            confirmed_ms = None
-            self._was_written.add(name)
+            confirmed_ms, facts.was_written = None, True
         elif confirmed_ms is None and not _bounds(colocation) and report.policy_version == version:
             confirmed_ms = self._clock.now_ms()
-            if name in self._was_written:
-                log.info("limits undone", node=name, node_id=str(node_id))
-        self._said[name] = _Said(
+            if facts.was_written:
+                log.info("limits removed", node=proved_name, node_id=str(node_id))
+        facts.written = Written(
             node_id=node_id,
             groups=groups,
             best_effort=report.best_effort,
             confirmed_ms=confirmed_ms,
             problem=report.problems[-1] if report.problems else "",
         )
-
-    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
-        there = {node.name for node in nodes}
-        for name in self._said.keys() - there:
-            self._forget(name)
-        self._there = there
-
-    def node_seen(self, node: NodeObservation) -> None:
-        self._there.add(node.name)
-
-    def node_gone(self, node: NodeObservation) -> None:
-        self._forget(node.name)
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
@@ -152,50 +125,41 @@ class WrittenLimits:
 
         None where nothing was ever to be bounded, as far as this life and the scheduler's properties tell.
         """
-        rows: dict[str, list[Node]] = {}
+        agents: dict[str, list[NodeId]] = {}
         for row in self._state.nodes.values():
-            if row.kubernetes_node_name in self._there:
-                rows.setdefault(row.kubernetes_node_name, []).append(row)
-        found = (self._node(name, rows.get(name, ()), runtimes) for name in self._names(rows))
+            agents.setdefault(row.kubernetes_node_name, []).append(row.id)
+        bounded = agents.keys() if self._facts.terms.colocation.is_bounding else set()
+        asked = (facts for facts in self._facts.all() if facts.was_written or facts.name in bounded)
+        found = (self._node(facts, agents.get(facts.name, ()), runtimes) for facts in asked)
         return sorted(
             (one for one in found if one is not None),
             key=lambda one: (one.state.is_confirmed, one.kubernetes_node),
         )
 
-    def _names(self, rows: Mapping[str, Sequence[Node]]) -> Iterator[str]:
-        yield from self._was_written & self._there
-        if self._publishing.colocation.is_bounding:
-            yield from rows.keys() - self._was_written
-
-    def _node(self, name: str, rows: Collection[Node], runtimes: Mapping[NodeId, Heard]) -> NodeLimits | None:
-        said = self._said.get(name)
-        heard = [runtimes[row.id] for row in rows if row.id in runtimes]
-        if said is None and heard and not any(one.can_measure for one in heard):
+    def _node(self, facts: NodeFacts, rows: Collection[NodeId], runtimes: Mapping[NodeId, Heard]) -> NodeLimits | None:
+        written = facts.written
+        heard = [runtimes[row] for row in rows if row in runtimes]
+        if written is None and heard and not any(one.can_measure for one in heard):
             return None  # a genuine NodeManager writes nothing
-        speaker = runtimes.get(said.node_id) if said is not None else None
-        state, groups = self._state_of(said, speaker), said.groups if said is not None else None
+        state = self._state_of(written, runtimes.get(written.node_id) if written is not None else None)
+        groups = written.groups if written is not None else None
         return NodeLimits(
-            kubernetes_node=name,
+            kubernetes_node=facts.name,
             state=state,
-            why=": ".join(filter(None, (_WHY[state], said.problem if said is not None and groups else ""))),
+            why=": ".join(filter(None, (_WHY[state], written.problem if written is not None and groups else ""))),
             groups=groups,
-            confirmed_ms=said.confirmed_ms if said is not None else None,
-            undo_lines=undo_lines(said.best_effort if said is not None else "") if state.may_be_left else (),
+            confirmed_ms=written.confirmed_ms if written is not None else None,
+            undo_lines=undo_lines(written.best_effort if written is not None else "") if state.may_be_left else (),
         )
 
-    def _state_of(self, said: _Said | None, speaker: Heard | None) -> LimitsState:
+    def _state_of(self, said: Written | None, speaker: Heard | None) -> LimitsState:
         if said is None:
             return LimitsState.UNKNOWN
         if said.confirmed_ms is not None:
             return LimitsState.UNDONE
         if speaker is None or self._clock.monotonic_s() - speaker.last_seen_s >= STALE_S:
             return LimitsState.SILENT
-        return LimitsState.HELD if _bounds(self._publishing.colocation) else LimitsState.UNDOING
-
-    def _forget(self, name: str) -> None:
-        self._said.pop(name, None)
-        self._was_written.discard(name)
-        self._there.discard(name)
+        return LimitsState.HELD if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
 
 
 def _bounds(colocation: Colocation) -> bool:

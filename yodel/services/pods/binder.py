@@ -1,9 +1,9 @@
 """Chooses nodes for the pods of queues with ``placement = "bind"``, and keeps the picture that this is done from.
 
-A ``NodeSink`` and a ``HoldingSink``; the reconciler asks it before it creates a pod and tells it what became of that.
-The pod is created with its node in it (``spec.nodeName``), so no scheduler ever sees it.  Others choose nodes too, and
-the last word is the kubelet's: a node whose kubelet refuses a container's pod is left out for that container for a
-while, and for all of them for a shorter while when it had too little.
+It follows what nodes offer and is a ``HoldingSink``; the reconciler asks it before it creates a pod and tells it what
+became of that.  The pod is created with its node in it (``spec.nodeName``), so no scheduler ever sees it.  Others
+choose nodes too, and the last word is the kubelet's: a node whose kubelet refuses a container's pod is left out for
+that container for a while, and for all of them for a shorter while when it had too little.
 
 A container that fits nowhere stays planned and stands in a line with those that want the same.  When something may have
 made room, each line is tried, and the first of a line that fits is looked at again; the next follows once it has its
@@ -28,6 +28,7 @@ from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import Manifest, PodHolding
 from yodel.ports.store import Row
 from yodel.services.pods.held import held_for_others
+from yodel.services.writer.changes import Changes
 from yodel.services.writer.state import ClusterState
 from yodel.translator.binding import Chooser, Wants, wants_of
 from yodel.translator.ledger import Key, Ledger
@@ -49,10 +50,10 @@ EXPLAINED_EVERY_S = 1.0
 """How often a line may ask why it does not fit: that looks at every node."""
 EXPLANATION_PAUSE_S = 0.05
 """Between the explanations of any two lines; who comes sooner is told so much as NO_ROOM."""
-NO_ROOM = "no node that it may go to has room for it"
+NO_ROOM = "no eligible node has enough free capacity"
 LINES_AT_ONCE = 50
 """Lines tried in one piece; the event loop is let go between two (about 0.3 ms each with 1,000 nodes)."""
-UNKNOWN = "the ResourceManager has not seen yet what is free on the nodes: nodes and pods are being listed"
+UNKNOWN = "the free capacity of nodes is not known yet: nodes and pods are being listed"
 TOO_LITTLE = "OutOf"
 """How a kubelet's reasons begin when a resource is short."""
 
@@ -185,16 +186,18 @@ class Binder:
 
     # --- what is seen ----------------------------------------------------------------------------------------------
 
-    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
-        self._ledger.nodes_listed(nodes)
+    def nodes_changed(self, changes: Changes, counted: Callable[[str], NodeObservation | None]) -> None:
+        """``counted`` finds a node as queues may count on it; None: it is gone."""
+        found = {name: counted(name) for name in changes.nodes}
+        there = [node for node in found.values() if node is not None]
+        if changes.is_listing:
+            self._ledger.nodes_listed(there)
+        else:
+            for name in [name for name, node in found.items() if node is None]:
+                self._ledger.node_gone(name)
+            for node in there:
+                self._ledger.node_seen(node)
         self._after_change()
-
-    def node_seen(self, node: NodeObservation) -> None:
-        self._ledger.node_seen(node)
-        self._after_change()
-
-    def node_gone(self, node: NodeObservation) -> None:
-        self._ledger.node_gone(node.name)
 
     def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
         self._ledger.pods_listed(pods)

@@ -23,7 +23,6 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.notices import Notice
 from yodel.domain.pod import PodObservation
-from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
@@ -233,13 +232,6 @@ class Inspection:
         return True
 
 
-def _amount(size: Resource) -> str:
-    """Memory, vcores and other resources with their units."""
-    memory = f"{size.memory_mib / 1024:g} GiB" if size.memory_mib % 1024 == 0 else f"{size.memory_mib} MiB"
-    vcores = f"{size.vcores} vcore{'s' * (size.vcores != 1)}"
-    return ", ".join([memory, vcores, *(f"{name}: {value}" for name, value in size.extras)])
-
-
 def _event(container: Container, pod_uid: str, before: ContainerState | None, at_ms: int) -> PodEvent | None:
     """What the pod's event says of a container's new state; None for states nobody asks about."""
     if container.is_live:
@@ -248,7 +240,7 @@ def _event(container: Container, pod_uid: str, before: ContainerState | None, at
             return None
         reason, text, is_warning = (
             found[0],
-            found[1].format(id=container.id, amount=_amount(container.capability)),
+            found[1].format(id=container.id, amount=container.capability.with_units),
             False,
         )
     else:

@@ -282,7 +282,9 @@ class Reconciler:
     async def _place_anew(self, container: Container, pod: PodObservation, look_s: float) -> float:
         """Delete the pod; the next round, after ``look_s``, finds none and creates another."""
         if not pod.deletion_requested:
-            log.info("pod placed anew", container_id=str(container.id), node=pod.node_name, reason=pod.reason)
+            log.info(
+                "container gets another pod", container_id=str(container.id), node=pod.node_name, reason=pod.reason
+            )
             await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
         return look_s
 
@@ -316,7 +318,7 @@ class Reconciler:
         waits = line.becomes in (pod_events.Becomes.WAITS, pod_events.Becomes.STARTS)
         text = line.diagnostics(pod) if waits else ""
         if text and container.id not in self._engine.state.reasons.waits:
-            log.info("container waits", container_id=str(container.id), reason=text)
+            log.info("container is waiting", container_id=str(container.id), reason=text)
         self._engine.state.reasons.explain_wait(container.id, text)
 
     def _remember(self, pod: PodObservation) -> None:

@@ -154,7 +154,7 @@ def _require_delegated(asked: _Asked, names: Iterable[str]) -> None:
         return
     name = first_not_delegated(names, {queue.path for queue in asked.rows}, asked.administers)
     if name is not None:
-        text = f"{NOT_ADMIN} It takes an administrator of the cluster to change {name[:NAME_SHOWN_MAX]}."
+        text = f"{NOT_ADMIN} Only an administrator of the cluster may change {name[:NAME_SHOWN_MAX]}."
         raise _denied(asked.user, text)
 
 
@@ -404,7 +404,7 @@ class SchedulerConfService:
                 version=self.version + 1,
                 author=user,
                 time_ms=tx.now_ms,
-                reason="back to the settings",
+                reason="reset to the settings",
             )
             self._write(tx, Plan(properties=None, queues=initial, am_share=None, change=change))
 

@@ -80,11 +80,11 @@ class Holder:
             if hold.container_id is not None:
                 container = self._state.containers.get(hold.container_id)
                 if container is None or container.state is not ContainerState.PLANNED:
-                    self._give_up(hold, "its container has its place")
+                    self._give_up(hold, "its container is scheduled")
                 elif now_s >= self._due_s(hold) or self._state.pools.of(hold.pool).lent(hold.node_id) is None:
                     in_vain.append(hold.container_id)
                     self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s)
-                    self._give_up(hold, "its pod was not placed in time")
+                    self._give_up(hold, "its pod was not scheduled in time")
                 continue
             now = self._now(hold, ledger, now_s)
             if now is None:
@@ -110,20 +110,20 @@ class Holder:
     def drop_all(self) -> None:
         """Limits are only observed: all stand in one line, and nobody is held a node."""
         for hold in list(self._state.holds.all):
-            self._give_up(hold, "limits are only observed")
+            self._give_up(hold, "queue limits are not enforced")
 
     def _now(self, hold: Hold, ledger: Ledger, now_s: float) -> Hold | None:
         """As it is by now; None: it is over."""
         short, pool = hold.short, self._state.pools.of(hold.pool)
         if not self._rounds.is_wanted(short) or self._state.pools.pools.of(short.queue) != hold.pool:
-            self._give_up(hold, "nobody wants it any more")
+            self._give_up(hold, "no request needs it any more")
             return None
         if not ledger.lets(short.queue, short.user, short.size, is_am=short.key is None):
-            self._give_up(hold, "a limit is in the way")
+            self._give_up(hold, "a limit blocks the request")
             return None
         lent = pool.lent(hold.node_id)
         if lent is None or not short.size.fits_in(lent.now):
-            self._give_up(hold, "the node cannot take it any more")
+            self._give_up(hold, "the container does not fit on the node any more")
             return None
         free = free_of(short.size, pool.free_on(hold.node_id))
         if free != hold.free:
@@ -137,14 +137,14 @@ class Holder:
     def _move(self, hold: Hold, now_s: float) -> Hold | None:
         """Nothing was freed for long: to the node whose oldest container is oldest, of those not tried before."""
         self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s * 2)
-        self._give_up(hold, "nothing was freed there")
+        self._give_up(hold, "none of its capacity became free")
         node_id = oldest_node(self._candidates(hold.pool, hold.short, self._places(hold.pool)))
         return self.hold(hold.pool, hold.short, node_id) if node_id is not None else None
 
     def _give_up(self, hold: Hold, why: str) -> None:
         self._state.holds.drop([hold.wait])
         self._note(hold)
-        log.info("node is not held any more", **_fields(hold), why=why)
+        log.info("node reservation dropped", **_fields(hold), why=why)
         self._changed(hold.pool)
 
     # --- after it ---------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Holder:
             return False
         for hold in reversed(holds):
             if hold.container_id is None and not _is_within(hold.short, hold.counted, ledger):
-                self._give_up(hold, "another queue has less than its guarantee")
+                self._give_up(hold, "another queue is below its guarantee")
                 ledger.take(hold.queue, hold.short.user, NONE - hold.counted)
                 return True
         return False
@@ -199,7 +199,7 @@ class Holder:
         free = free_of(short.size, self._state.pools.of(pool).free_on(node_id))
         hold = Hold(pool=pool, node_id=node_id, short=short, since_s=now_s, freed_s=now_s, free=free)
         self._put(hold)
-        log.info("node is held", **_fields(hold))
+        log.info("node reserved", **_fields(hold))
         self._changed(pool)
         return hold
 

@@ -58,4 +58,4 @@ class MarkedQueues:
         try:
             await self._remove_empty()
         except (Refused, Unavailable) as error:
-            log.warning("marked queues stay for now", error=str(error))
+            log.warning("marked queues not removed, will retry", error=str(error))

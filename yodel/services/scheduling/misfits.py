@@ -59,7 +59,7 @@ class Misfits:
         self._since_s.setdefault(key, self._clock.monotonic_s())
         if before is None or before.reason != misfit.reason:
             fields = {"attempt_id": str(misfit.attempt_id), "capability": str(misfit.capability)}
-            log.warning("ask cannot be placed", **fields, count=misfit.count, reason=misfit.reason)
+            log.warning("request cannot be placed", **fields, count=misfit.count, reason=misfit.reason)
             self.tell(misfit)
 
     def _reject(self) -> float | None:

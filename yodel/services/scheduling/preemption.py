@@ -132,9 +132,9 @@ class Preemption:
             try:
                 await self.look()
             except Unavailable as error:
-                log.warning("round failed, again soon", error=str(error))
+                log.warning("preemption round failed, will retry", error=str(error))
             except Exception as error:  # a bug in a round: nobody gives back, and all that runs goes on
-                log.error("round failed by a bug, again soon", exc_info=error)
+                log.error("preemption failed unexpectedly, will retry", exc_info=error)
 
     async def look(self) -> None:
         """One round.  None where nobody waits and nothing has changed."""
@@ -197,7 +197,7 @@ class Preemption:
         self._scheduler.wake()
         self.withdrawn_count += len(victims)
         for victim in victims:
-            log.info("pod without a node taken back", **_fields(victim), waited_s=wait_s)
+            log.info("unscheduled pod withdrawn", **_fields(victim), waited_s=wait_s)
 
     def _is_due(self) -> bool:
         state = self._engine.state
@@ -370,13 +370,13 @@ class Preemption:
                     pool = self._engine.state.pools.pools.of(claim.short.queue)
                     self._scheduler.holder.hold(pool, claim.short, claim.node_id)
                     self._scheduler.wake()
-                log.info("claim begins", claim=claim.id, node_id=str(claim.node_id), victims=len(claim.victims))
+                log.info("claim started", claim=claim.id, node_id=str(claim.node_id), victims=len(claim.victims))
             self.claims.append(claim)
 
     def _note(self, victims: Sequence[Victim]) -> None:
         for victim in victims:
             self.given_count += 1
-            log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
+            log.info("container will be preempted", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
         told = {victim.candidate.id: self.notices[victim.candidate.id] for victim in victims}
         tell_masters(self._engine.state, told)
         self._noticed(told)
@@ -405,20 +405,20 @@ def _withdraw(tx: Transaction, victim: Victim, waited_s: float) -> None:
     if one.is_am:
         preempt(tx, one.id, _why(victim))
     else:
-        text = f"No node was found for {waited_s:.0f} s, and queue {victim.for_queue} wants the share"
+        text = f"No node was found for {waited_s:.0f} s, and queue {victim.for_queue} needs its share"
         tx.tell(one.id, StopRequested(ContainerExitStatus.ABORTED, text, tx.now_ms))
 
 
 def _why(victim: Victim) -> str:
     own = victim.candidate.queue
     if victim.for_queue == own:
-        return f"queue {own} gave it back"
-    return f"queue {own} gave it back to {victim.for_queue}"
+        return f"capacity of queue {own} is reclaimed"
+    return f"capacity of queue {own} is reclaimed for queue {victim.for_queue}"
 
 
 def _observe(victims: Sequence[Victim]) -> None:
     for victim in victims[:10]:
-        log.info("container would be asked back (observe_only)", **_fields(victim), of=len(victims))
+        log.info("container would be preempted (observe_only)", **_fields(victim), of=len(victims))
 
 
 def _fields(victim: Victim) -> dict[str, str]:

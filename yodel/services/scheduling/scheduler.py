@@ -46,8 +46,8 @@ TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
 READ_AT_ONCE = 100
 """Applications whose wishes are read in one go: five milliseconds, with 20 wishes each."""
-NOT_PLACED = "Kubernetes did not place it on the node that was held for it"
-STRANDED = "No node is left of those where the placement constraint held"
+NOT_PLACED = "Kubernetes did not schedule it on the node that was reserved for it"
+STRANDED = "No node that satisfied the placement constraint is left"
 log = structlog.get_logger("yodel.scheduler")
 
 
@@ -123,11 +123,11 @@ class Scheduler:
             try:
                 more = await self.tick()
             except Unavailable as error:
-                log.warning("tick failed, again soon", error=str(error), retry_s=RETRY_S)
+                log.warning("scheduling cycle failed, will retry", error=str(error), retry_s=RETRY_S)
                 await asyncio.sleep(RETRY_S)
                 more = True
             except Exception as error:  # a bug in a decision: nothing starts, and all that runs goes on
-                log.error("tick failed by a bug, again soon", exc_info=error, retry_s=RETRY_S)
+                log.error("scheduling cycle failed unexpectedly, will retry", exc_info=error, retry_s=RETRY_S)
                 await asyncio.sleep(RETRY_S)
                 more = True
             if more:

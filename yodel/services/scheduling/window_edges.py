@@ -62,6 +62,11 @@ class WindowEdges:
         for path in sorted({*before, *now}):
             was, is_ = before.get(path, Hold()), now.get(path, Hold())
             if was.open != is_.open:
-                log.info("maximum by window", queue=path, window=is_.open.name if is_.open else "", until=is_.ends)
+                log.info(
+                    "maximum capacity set by window",
+                    queue=path,
+                    window=is_.open.name if is_.open else "",
+                    until=is_.ends,
+                )
             if is_.near is not None and was.near != is_.near:
                 log.info("window begins soon, nothing new starts", queue=path, window=is_.near.name, at=is_.begins)

@@ -261,6 +261,9 @@ class Queries:
         """Those that queues draw on, by name."""
         return pool_views(self._state.pools, self._state.queues)
 
+    def queue_paths(self) -> Iterable[str]:
+        return self._state.queues
+
     def find_queue(self, name: str) -> Queue | None:
         return queues.find(self._state.queues.values(), name)
 

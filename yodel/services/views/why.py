@@ -279,7 +279,7 @@ class Why:
         has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
         return Link(
             what=what,
-            text=self.without_others(hindrance.reason.strip(), may_view),
+            text=self.without_others(hindrance.text.strip(), may_view),
             change=change_of(what, hindrance.path, hindrance.user),
             queue=hindrance.path,
             user=hindrance.user,

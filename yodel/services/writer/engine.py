@@ -134,7 +134,7 @@ class Engine:
             Exception: whatever the work item raised; nothing was changed.
         """
         if self.doubt is not None:
-            raise Unavailable(f"The store is silent: {self.doubt}") from self.doubt
+            raise Unavailable(f"The store does not answer: {self.doubt}") from self.doubt
         future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait(_Item(work, future, may_wait))
@@ -191,7 +191,7 @@ class Engine:
         try:
             self._queue.put_nowait(_Item(work, future))
         except asyncio.QueueFull:
-            log.warning("change dropped: it will be seen again", waiting=QUEUE_MAX)
+            log.warning("change dropped, it will be reported again", waiting=QUEUE_MAX)
             future.cancel()
 
     async def run(self) -> None:
@@ -288,7 +288,7 @@ class Engine:
         try:
             await self._store.commit(replace(commit, number=self._number))
         except OutcomeUnknown as silence:
-            log.warning("commit not answered", number=self._number, error=str(silence))
+            log.warning("commit outcome unknown", number=self._number, error=str(silence))
             last = await self._ask()
             if last == self._last_committed:
                 raise
@@ -303,7 +303,7 @@ class Engine:
             try:
                 last = await self._store.last_commit()
             except Unavailable as silence:
-                log.warning("last commit not known", number=self._number, error=str(silence))
+                log.warning("last commit unknown", number=self._number, error=str(silence))
                 self.doubt = silence
                 self._refuse_waiting(silence)
                 await asyncio.sleep(self._ask_again_s)
@@ -315,7 +315,7 @@ class Engine:
         while not self._queue.empty():
             waiting = self._queue.get_nowait().future
             if not waiting.done():
-                waiting.set_exception(Unavailable(f"The store is silent: {silence}"))
+                waiting.set_exception(Unavailable(f"The store does not answer: {silence}"))
 
     def _is_new(self, row: Row) -> bool:
         """An event that was ignored leaves the very same row: nothing to write."""

@@ -15,8 +15,6 @@ class HoldBook:
     """Written where nodes are held (``scheduling.holder``); everybody else reads."""
 
     def __init__(self) -> None:
-        self.version = 0
-        """Grows with every change."""
         self._by_wait: dict[Wait, Hold] = {}
 
     @property
@@ -54,12 +52,10 @@ class HoldBook:
     def put(self, hold: Hold) -> None:
         """Instead of the one before of the same wish."""
         self._by_wait[hold.wait] = hold
-        self.version += 1
 
     def drop(self, waits: Iterable[Wait]) -> None:
         for wait in waits:
-            if self._by_wait.pop(wait, None) is not None:
-                self.version += 1
+            self._by_wait.pop(wait, None)
 
 
 def _is_for(hold: Hold, container: Container) -> bool:

@@ -100,8 +100,8 @@ class MaximumAllocation:
         if most is not None:
             raise InvalidResourceRequest(
                 "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum "
-                f"allowed allocation. Requested resource={size}, maximum allowed allocation={most}: no node may "
-                "ever have so much"
+                f"allowed allocation. Requested resource={size}, maximum allowed allocation={most}: no node "
+                "can be that large"
             )
 
     def _node_sizes(self, path: str) -> Iterator[Resource]:

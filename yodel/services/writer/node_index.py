@@ -79,9 +79,9 @@ class NodeIndex:
         name = node.kubernetes_node_name if node is not None else ""
         speaker = self.speaker(name)
         if not name or proved_name != name:
-            return f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+            return f"its node token belongs to {proved_name or 'no node'}, but it reports from {name or 'no node'}"
         if speaker is not None and speaker.id != node_id:
-            return f"node {name} has another agent, {speaker.id}, which registered first"
+            return another(name, speaker.id)
         return ""
 
     def of_kubernetes(self, name: str) -> Node | None:
@@ -89,9 +89,13 @@ class NodeIndex:
         speaker = self.speaker(name)
         return speaker if speaker is not None and speaker.is_usable else None
 
+    def on_host(self, host: str) -> Collection[NodeId]:
+        """Agents of which there is a row, that call their host so."""
+        return self._by_host.get(host, {}).keys()
+
     def of_host(self, host: str) -> Node | None:
         """A node whose agent calls its host so; one that can be used before one that cannot."""
-        found = [self._nodes[node_id] for node_id in self._by_host.get(host, ())]
+        found = [self._nodes[node_id] for node_id in self.on_host(host)]
         return max(found, key=lambda node: node.is_usable, default=None)
 
     @property
@@ -106,3 +110,7 @@ class NodeIndex:
 
     def is_closed(self, kubernetes_name: str) -> bool:
         return kubernetes_name in self._closed
+
+
+def another(kubernetes_name: str, node_id: NodeId) -> str:
+    return f"node {kubernetes_name} has another agent, {node_id}, which registered first"

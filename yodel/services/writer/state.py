@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
+from yodel.domain.colocation.node import Intake
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
@@ -23,7 +24,7 @@ from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
 from yodel.services.writer.endpoint_book import EndpointBook
 from yodel.services.writer.hold_book import HoldBook
-from yodel.services.writer.loan_book import LoanBook, Taking
+from yodel.services.writer.intake_book import IntakeBook
 from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.notice_book import NoticeBook
@@ -96,7 +97,7 @@ class ClusterState:
         self.pools = PoolBook(self.queues, self.node_index.speaks)
         self.notices = NoticeBook()
         self.endpoints = EndpointBook()
-        self.loans = LoanBook()
+        self.intakes = IntakeBook()
         self.holds = HoldBook()
         self.reasons = Reasons(self.containers, self.standing.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
@@ -153,23 +154,23 @@ class ClusterState:
     def closed_for(self, queue: str) -> frozenset[str]:
         """Kubernetes nodes on which nothing of a queue may be placed: those that are closed for all, and those that
         lend no more of what it draws on."""
-        return self.node_index.closed.union(self.loans.closed(self.pools.pools.of(queue)))
+        return self.node_index.closed.union(self.intakes.closed(self.pools.pools.of(queue)))
 
     def is_closed_for(self, queue: str, kubernetes_name: str) -> bool:
         is_closed = self.node_index.is_closed(kubernetes_name)
-        return is_closed or self._taking(queue, kubernetes_name) is Taking.CLOSED
+        return is_closed or self._intake(queue, kubernetes_name) is Intake.CLOSED
 
     def is_open_for(self, queue: str, kubernetes_name: str) -> bool:
         """Whether it is none of ``closed_for``."""
         is_closed = self.node_index.is_closed(kubernetes_name)
-        return not is_closed and self._taking(queue, kubernetes_name) is Taking.OPEN
+        return not is_closed and self._intake(queue, kubernetes_name) is Intake.OPEN
 
     def is_awaited_for(self, queue: str, kubernetes_name: str) -> bool:
         """Whether nothing of a queue may be granted there before more is known of what the node lends."""
-        return self._taking(queue, kubernetes_name) is Taking.AWAITED
+        return self._intake(queue, kubernetes_name) is Intake.AWAITED
 
-    def _taking(self, queue: str, kubernetes_name: str) -> Taking:
-        return self.loans.taking(self.pools.pools.of(queue), kubernetes_name)
+    def _intake(self, queue: str, kubernetes_name: str) -> Intake:
+        return self.intakes.of(self.pools.pools.of(queue), kubernetes_name)
 
     def served_at(self, web_address: str) -> None:
         self.web_address = web_address

@@ -275,30 +275,30 @@ capabilities:
 {{- fail "resourceManager.replicas: a standby needs the leader's database; expected a database.url of postgresql+asyncpg, or 1" -}}
 {{- end -}}
 {{- if eq .Values.external.type "HostPort" -}}
-{{- fail "resourceManager.replicas: with external.type HostPort clients know one node, and a standby is on another; expected 1" -}}
+{{- fail "resourceManager.replicas: with external.type HostPort clients use one node, and a standby runs on another; expected 1" -}}
 {{- end -}}
 {{- end -}}
 {{- if not (or .Values.database.existingSecret .Values.database.url .Values.postgres.enabled) -}}
-{{- fail "a database is needed: name its Secret (database.existingSecret), give its URL (database.url), or try out with postgres.enabled=true" -}}
+{{- fail "a database is needed: set its Secret (database.existingSecret) or its URL (database.url), or evaluate with postgres.enabled=true" -}}
 {{- end -}}
 {{- if and .Values.database.url (or .Values.database.existingSecret .Values.postgres.enabled) -}}
-{{- fail "database.url stands alone: neither database.existingSecret nor postgres.enabled goes with it" -}}
+{{- fail "database.url cannot be combined with database.existingSecret or postgres.enabled" -}}
 {{- end -}}
 {{- if and .Values.containers.createNamespace (eq (include "yodel.containerNamespace" .) .Release.Namespace) -}}
-{{- fail "containers.createNamespace: name another namespace than the release's in containers.namespace" -}}
+{{- fail "containers.createNamespace: set containers.namespace to a namespace other than the release's" -}}
 {{- end -}}
 {{- if and .Values.nodeAgent.addressCidr .Values.nodeAgent.bindToHostIP -}}
-{{- fail "nodeAgent: addressCidr names another address than hostIP, so bindToHostIP cannot go with it" -}}
+{{- fail "nodeAgent: addressCidr selects another address than hostIP, so it cannot be combined with bindToHostIP" -}}
 {{- end -}}
 {{- $limits := default (dict) .Values.nodeAgent.resources.limits -}}
 {{- if and (eq .Values.nodeAgent.capacity "allocatable") (or (hasKey $limits "cpu") (hasKey $limits "memory")) -}}
 {{- fail "nodeAgent.resources.limits: with capacity allocatable, limits of cpu and memory would be taken for the node's size; set nodeAgent.capacity to fixed, with memoryMib and vcores, or set no limits" -}}
 {{- end -}}
 {{- if and .Values.colocation.enabled (not .Values.rbac.nodes) -}}
-{{- fail "colocation.enabled: nodes have to be seen to publish what they lend; expected rbac.nodes true" -}}
+{{- fail "colocation.enabled: publishing lent capacity needs the right to list nodes; expected rbac.nodes true" -}}
 {{- end -}}
 {{- if and .Values.colocation.enforce (not .Values.colocation.enabled) -}}
-{{- fail "colocation.enforce: what is not lent is not bounded; expected colocation.enabled true" -}}
+{{- fail "colocation.enforce: there is nothing to limit without colocation; expected colocation.enabled true" -}}
 {{- end -}}
 {{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
 {{- fail "nodeToken: expected value or existingSecret, not both" -}}
@@ -307,13 +307,13 @@ capabilities:
 {{- fail "nodeToken.value: expected at least 16 characters" -}}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.clients .Values.containers.hostNetwork (not .Values.networkPolicy.nodeCidrs) -}}
-{{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; name these in networkPolicy.nodeCidrs" -}}
+{{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; list these in networkPolicy.nodeCidrs" -}}
 {{- end -}}
 {{- if and .Values.rbac.nodeStatus (not .Values.rbac.nodes) -}}
-{{- fail "rbac.nodeStatus: what nodes lend is published only where they are seen, with rbac.nodes" -}}
+{{- fail "rbac.nodeStatus: lent capacity is published only with rbac.nodes" -}}
 {{- end -}}
 {{- if and .Values.rbac.allPods (not .Values.rbac.nodes) -}}
-{{- fail "rbac.allPods: what pods take of their nodes is of use only with rbac.nodes" -}}
+{{- fail "rbac.allPods: what pods use of their nodes counts only with rbac.nodes" -}}
 {{- end -}}
 {{- with .Values.resourceManager.settings -}}
 {{- range prepend (values (default (dict) .queue_settings)) (default (dict) .queue_defaults) -}}

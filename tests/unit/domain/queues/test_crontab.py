@@ -99,12 +99,12 @@ def test_asked_within_the_second_of_two_equal_hours() -> None:
         ("5-1 * * * *", "from less to more"),
         ("*/0 * * * *", "steps of at least 1"),
         ("5/2 * * * *", "a step in a range"),
-        ("1,,2 * * * *", "a minute as 5, 1-5"),
-        ("-1 * * * *", "a minute as 5, 1-5"),
-        ("? * * * *", "a minute as 5, 1-5"),
+        ("1,,2 * * * *", "a minute such as 5, 1-5"),
+        ("-1 * * * *", "a minute such as 5, 1-5"),
+        ("? * * * *", "a minute such as 5, 1-5"),
         ("0 0 31 feb *", "a day that some year has"),
         ("0 0 31 4,6 *", "a day that some year has"),
-        ("٣ * * * *", "a minute as 5, 1-5"),
+        ("٣ * * * *", "a minute such as 5, 1-5"),
     ],
 )
 def test_what_is_none_is_refused_with_what_is_expected(cron: str, text: str) -> None:

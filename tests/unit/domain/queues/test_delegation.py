@@ -49,6 +49,9 @@ def reads(name: str) -> bool:
         *((f"root.a.b.c.{own}", True) for own in ("capacity", "user-settings.x.weight")),
         *((f"root.a.{own}", False) for own in ("capacity", "queues", "window.w.cron", "user-settings.x.weight")),
         ("root.a.intra-queue-preemption.disable_preemption", False),
+        ("root.a.auto-create-child-queue.enabled", False),
+        *((f"root.a.yodel.remote-shuffle.{own}", False) for own in ("service", "option.x.y", "unheard-of")),
+        ("root.a.b.yodel.remote-shuffle.service", True),
         # Of queues that are there no more.
         ("root.a.gone.capacity", True),
         ("root.a.gone.b.user-settings.x.weight", True),

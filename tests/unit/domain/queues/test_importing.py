@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yodel.domain.queues.importing import (
-    _LEFT_OUT,
-    _MISSING,
-    _MISSING_OF_QUEUES,
-    Said,
-    Understood,
-    understood,
-)
-from yodel.domain.queues.properties import QUEUE_PROPERTIES, described, properties_of
+from yodel.domain.queues.importing import Said, Understood, understood
+from yodel.domain.queues.properties import described, properties_of
+from yodel.domain.queues.property_table import WITHOUT_EFFECT
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.queues.words import with_words
 from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
@@ -249,7 +243,11 @@ MALFORMED = {
     "variable": ({"root.a.state": "${state}"}, 6, "contains a variable, which is not expanded"),
     "mode": ({"legacy-queue-mode.enabled": "maybe"}, 6, "legacy-queue-mode.enabled: 'maybe'; expected true or false"),
     "amount and percent": ({"root.a.capacity": "[memory=1024,vcores=1]"}, 3, "{Queue=root.a, label= uses absolute"),
-    "amount of nothing known": ({"root.a.capacity": "[memory]"}, 3, "root.a.capacity: '[memory]'; expected as [memory"),
+    "amount of nothing known": (
+        {"root.a.capacity": "[memory]"},
+        3,
+        "root.a.capacity: '[memory]'; expected amounts such as [memory",
+    ),
     "unit": ({**ABSOLUTE, "root.b.capacity": "[memory=10240,vcores=1Gi]"}, 4, "expected vcores without a unit"),
     "weight as a maximum": (
         {**MIXED, "root.b.maximum-capacity": "[memory=2w]"},
@@ -333,11 +331,10 @@ def test_an_order_of_the_other_kind_of_queue_is_left_out(path: str, order: str, 
 
 def test_what_is_said_of_a_property_is_so() -> None:
     """Reasons name settings that there are; what is called missing has no effect here."""
-    reasons = " ".join((*_LEFT_OUT.values(), *_MISSING.values(), *_MISSING_OF_QUEUES.values()))
+    reasons = " ".join(row.why for row in WITHOUT_EFFECT)
     named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", reasons))
     assert named == {"node_locality_delay_s", "rack_locality_delay_s"}
     assert named <= Settings.model_fields.keys()
-    assert not {*_MISSING, *_MISSING_OF_QUEUES} & (QUEUE_PROPERTIES - {"ordering-policy"})
     for wrong in ("nothing is preempted", "no node is reserved", "locality is asked of Kubernetes"):
         assert wrong not in reasons, "it exists"
 
@@ -477,6 +474,8 @@ def test_more_queues_than_a_tree_may_have_are_refused() -> None:
         (f"{PREFIX}root.gone.capacity", "10"),
         (f"{PREFIX}root.A.capacity", "10"),
         (f"{PREFIX}root.gone.below.acl_submit_applications", "*"),
+        (f"{PREFIX}root.gone.window.w.cron", "@daily"),
+        (f"{PREFIX}root.gone.yodel.remote-shuffle.service", "none"),
         (f"{PREFIX}root.maximum-applications", "10"),
     ],
 )

@@ -63,8 +63,8 @@ def test_no_container_passes_the_maximum_of_its_queue_or_of_one_above() -> None:
     assert hindrance is not None
     assert hindrance.hurdle is Hurdle.QUEUE_LIMIT
     assert hindrance.reason == (
-        "Queue root.a is at its maximum capacity: <memory:61440, vCores:60>, used <memory:51200, vCores:50>, requested "
-        "<memory:11264, vCores:11>."
+        "Queue root.a is at its maximum capacity: used 50 GiB, 50 vcores of 60 GiB, 60 vcores; requested 11 GiB, "
+        "11 vcores."
     )
 
 

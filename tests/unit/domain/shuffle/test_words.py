@@ -77,6 +77,7 @@ def test_queue_without_words_is_as_before() -> None:
     ("words", "expected"),
     [
         ({"service": "magnet"}, "expected spark-decommission or celeborn or uniffle or none"),
+        ({"endpoints": "a:1", "service": "magnet"}, "expected spark-decommission or celeborn or uniffle or none"),
         ({"service": "spark-decommission none"}, "expected spark-decommission or celeborn or uniffle or none"),
         ({"when-away": "refuse"}, "it has no effect without"),
         ({THREADS: "4"}, "it has no effect without"),

@@ -133,7 +133,7 @@ async def test_program_that_cannot_be_started_is_trouble(program: SideProgram) -
 async def test_port_of_somebody_else_is_trouble(program: SideProgram) -> None:
     with socket.create_server(("127.0.0.1", program.port)):
         async with running(program) as process:
-            await eventually(lambda: "taken by somebody else" in process.trouble)
+            await eventually(lambda: "used by another process" in process.trouble)
             assert not program.pid_file.exists()
 
 

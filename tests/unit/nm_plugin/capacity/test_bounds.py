@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.running import Batch
 from nm_plugin.host.users import FileThreads
+from tests.support.opened_files import descriptors_along
 
 
 def _nobody() -> list[Batch]:
@@ -23,13 +23,13 @@ def test_a_group_that_is_missing_is_a_problem_and_leaves_nothing_open(tmp_path: 
     agent = Bounds(writable, mount, "/", tmp_path, MonotonicClock(), threads, _nobody)
     agent.obey(limits=True)
     for controller in ("cpu", "memory"):
-        before = len(os.listdir("/proc/self/fd"))
+        before = descriptors_along(tmp_path)
         agent.look([])
         assert "limits: [Errno 2] No such file or directory" in agent.problem()
-        assert len(os.listdir("/proc/self/fd")) == before, f"{controller} cannot be written"
+        assert descriptors_along(tmp_path) == before, f"{controller} cannot be written"
         (writable / controller / "kubepods" / "besteffort").mkdir(parents=True)
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors_along(tmp_path)
     agent.look([])
     assert str(mount / "cpu" / "kubepods" / "besteffort") in agent.problem()
-    assert len(os.listdir("/proc/self/fd")) == before, "the node has no such group"
+    assert descriptors_along(tmp_path) == before, "the node has no such group"
     threads.close()

@@ -163,7 +163,7 @@ async def test_the_order_is_the_resource_manager_s_until_it_says_another(world: 
     await world.seconds(2, FULL)
     await world.seconds(8, FULL)
     assert world.order() == [two, one, three]
-    assert "it is number 1 of 3 to go" in world.ended[0][2]
+    assert "it is number 1 of 3 in the order of preemption" in world.ended[0][2]
 
 
 async def test_only_containers_on_lent_capacity_go(world: World) -> None:
@@ -184,7 +184,7 @@ async def test_who_uses_more_than_granted_goes_first_and_of_the_others_a_master_
     world.watch.rank([master, one, greedy])
     await world.seconds(10, FULL)
     assert world.order() == [greedy, one, master]
-    assert "it uses 24 MiB more than a container of its size may" in world.ended[0][2], "512 MiB, and 64 beside"
+    assert "it uses 24 MiB more than its limit" in world.ended[0][2], "512 MiB, and 64 beside"
 
 
 async def test_a_master_over_its_size_goes_before_all_who_are_not(world: World) -> None:

@@ -114,7 +114,7 @@ def test_a_torn_or_absurd_file_costs_one_reading(tmp_path: Path, version: Versio
     tree = _tree(tmp_path, version)
     reader, file = _reader(tree), version.memory.file
     tree.write(version.memory.controller, tree.group(PODS), file, text)
-    with pytest.raises(LostReading, match=rf"{file}: .* is no number"):
+    with pytest.raises(LostReading, match=rf"{file}: .* is not a number"):
         reader.read()
     tree.use(PODS, cpu_us=700, memory_mib=2000)
     assert reader.read().memory_mib.pods == 2000

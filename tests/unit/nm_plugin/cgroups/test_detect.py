@@ -22,7 +22,7 @@ def test_the_layout_is_found_by_looking(tmp_path: Path, version: Version, driver
 
 def test_an_empty_directory_is_no_cgroup_file_system(tmp_path: Path) -> None:
     assert mounted_version(tmp_path) is None
-    with pytest.raises(LostReading, match="no cgroup file system"):
+    with pytest.raises(LostReading, match="not a cgroup file system"):
         find_layout(tmp_path, "/")
 
 
@@ -35,7 +35,7 @@ def test_without_groups_of_pods_both_places_are_named(tmp_path: Path) -> None:
 def test_two_spellings_are_not_guessed_between(tmp_path: Path) -> None:
     for driver in ("cgroupfs", "systemd"):
         CgroupTree(mount=tmp_path / "cgroup", proc=tmp_path / "proc", version=V1, driver=driver).make()
-    with pytest.raises(LostReading, match=r"kubepods and kubepods\.slice are both there"):
+    with pytest.raises(LostReading, match=r"kubepods and kubepods\.slice both exist"):
         find_layout(tmp_path / "cgroup", "/")
 
 

@@ -32,5 +32,5 @@ def test_a_key_is_a_whole_word_at_the_start_of_a_line() -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "\u0661", "1" * 21])
 def test_a_number_is_plain_and_not_negative(text: str) -> None:
-    with pytest.raises(LostReading, match="is no number"):
+    with pytest.raises(LostReading, match="is not a number"):
         whole("f", text)

@@ -79,7 +79,7 @@ async def test_executor_is_told_once_and_goes_on_until_it_ends_by_itself(rig: Ri
     status = rig.tracker.last_status(EXECUTOR)
     assert status is not None
     assert status.state == pb.C_RUNNING
-    assert "The ResourceManager wants it back: SIGPWR to pid" in status.diagnostics
+    assert "The ResourceManager preempts it: SIGPWR to pid" in status.diagnostics
     await rig.stop(EXECUTOR)
 
 

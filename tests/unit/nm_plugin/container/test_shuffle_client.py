@@ -137,7 +137,7 @@ async def test_plug_in_is_there_where_nothing_falls_back(
         ("", {}, "spark-core_2.13-4.0.5.jar", "SPARK_UNSUPPORTED", "it has Spark 4.0"),
         ("", {}, "spark-core_2.13-3.5.9.jar", "SCALA_DIFFERENT", "is for Scala 2.12"),
         (DYNAMIC, {"service": "uniffle"}, "", "NO_AUXILIARY_SERVICE", "needs the auxiliary service spark_shuffle"),
-        ("", {"jar_sha256": "0" * 64}, "", "NO_JAR", "is not what was chosen - expected SHA-256: 000"),
+        ("", {"jar_sha256": "0" * 64}, "", "NO_JAR", "has another digest - expected SHA-256: 000"),
         ("", {"jar": "file:/nowhere/x.jar"}, "", "NO_JAR", "File file:/nowhere/x.jar does not exist"),
     ],
 )

@@ -108,7 +108,7 @@ def test_system_users_need_permission_by_name() -> None:
 def test_uid_that_unpacks_is_no_containers() -> None:
     """Not even by name, as nothing else that this uid does may touch what it unpacks."""
     users = PwdUsers(min_user_id=0, allowed_system_users=frozenset({"nobody"}), reserved_uid=65534)
-    with pytest.raises(AccessDenied, match=r"nobody has id 65534, which the node agent keeps .* \(unpack_uid\)"):
+    with pytest.raises(AccessDenied, match=r"nobody has id 65534, which the node agent reserves .* \(unpack_uid\)"):
         users.lookup("nobody")
     assert users.lookup("daemon").uid == 1
 

@@ -126,7 +126,9 @@ def test_container_that_asks_for_another_image_says_so_and_ends(
     with pytest.raises(subprocess.CalledProcessError, match="exit status 1"):
         run(tmp_path, launch(tmp_path, environment=environment, command=["touch ran"]))
     said = (tmp_path / "logs/prelaunch.err").read_text()
-    assert said.startswith(f"Image {wanted} was asked for, this container's pod runs reg/own:2: images are chosen by")
+    assert said.startswith(
+        f"Image {wanted} was requested, but this container's pod runs reg/own:2: images are chosen by"
+    )
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["launch_container.sh"]
 
 

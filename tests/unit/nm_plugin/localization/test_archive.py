@@ -8,12 +8,10 @@ import os
 import stat
 import tarfile
 import zipfile
-from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
-from nm_plugin.host.name_patterns import Matcher
 from nm_plugin.localization import archive
 from nm_plugin.localization.archive import Limits, is_archive_name
 from nm_plugin.localization.tree import UnsafeArchive
@@ -26,8 +24,8 @@ def unpack(source: Path, name: str, target: Path, limits: Limits, pattern: str =
     target.mkdir(mode=0o700)
     descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with source.open("rb") as file, closing(Matcher(pattern)) if pattern else nullcontext() as matcher:
-            return archive.unpack(file, name, descriptor, limits, matcher)
+        with source.open("rb") as file:
+            return archive.unpack(file, name, descriptor, limits, pattern)
     finally:
         os.close(descriptor)
 

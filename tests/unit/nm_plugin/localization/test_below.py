@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.localization.below import names_below, open_below
+from tests.support.opened_files import descriptors_along
 
 
 @pytest.fixture
@@ -31,12 +32,12 @@ def test_no_link_is_followed(root: Path, linked: str) -> None:
 
 def test_names_are_in_order_and_nothing_stays_open(root: Path) -> None:
     (root / "one/two/also").touch()
-    before = os.listdir("/proc/self/fd")
+    before = descriptors_along(root)
     assert names_below(root, root / "one/two", 2) == ["also", "file"]
     assert len(names_below(root, root / "one/two", 1)) == 1
     with pytest.raises(NotADirectoryError):
         names_below(root, root / "one/two/file", 2)
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors_along(root) == before
 
 
 def test_what_is_elsewhere_is_not_opened(root: Path) -> None:

@@ -121,7 +121,7 @@ async def test_what_is_open_is_asked_by_its_name(site: Site) -> None:
 async def test_a_redirect_is_judged_too(site: Site, location: str) -> None:
     site.names["inner"] = [["127.0.0.1"]]
     site.location = location.format(port=site.port)
-    with pytest.raises(Closed, match=r"is in a network that nothing is fetched from \(fetch_closed_networks\)"):
+    with pytest.raises(Closed, match=r"is in a network from which nothing is fetched \(fetch_closed_networks\)"):
         await site.fetched(f"http://{OPEN_LATER}:{{port}}/")
     assert [address for address, _ in site.heads] == [OPEN_LATER]
 

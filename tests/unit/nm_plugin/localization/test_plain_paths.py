@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nm_plugin.localization.plain_paths import COMPONENTS_MAX, open_plainly
+from tests.support.opened_files import descriptors_along
 
 
 def content(path: Path | str, base: int | None = None) -> bytes:
@@ -120,10 +121,10 @@ def test_directories_that_are_not_for_all_are_told(tree: Path, closed: str, path
 
 
 def test_no_descriptor_is_left(tree: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors_along(tree)
     for path in ("link.jar", "missing/x", "spark/missing", "link.jar/x"):
         try:
             os.close(open_plainly(str(tree / path)).descriptor)
         except OSError:
             continue
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors_along(tree) == before

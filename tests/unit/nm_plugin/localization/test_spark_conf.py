@@ -9,6 +9,7 @@ import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.spark_conf import BYTES_MAX, ENABLED, FILE, decommission_signal, properties, read_properties
+from tests.support.opened_files import descriptors_along
 
 ASKED = b"#Spark configuration.\n#Mon Nov 23 21:50:30 UTC 2026\nspark.master=yarn\nspark.decommission.enabled=true\n"
 
@@ -93,7 +94,7 @@ async def test_only_a_small_regular_file_is_read(archive: Path, alice: OsUser, t
 def test_no_descriptor_stays_open(archive: Path, alice: OsUser) -> None:
     with acting_as(alice):
         read_properties(archive.parents[2], archive)
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors_along(archive)
     with acting_as(alice):
         read_properties(archive.parents[2], archive)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors_along(archive) == before

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.host.name_patterns import HARMLESS, Matcher
 from nm_plugin.localization.archive import Limits, unpack
 from nm_plugin.localization.tree import DEPTH_MAX, LINKS_MAX, STEPS_MAX, Tree, UnsafeArchive
 
@@ -141,7 +140,7 @@ class Place:
                 found[str(path)] = (status.st_mode, status.st_uid, status.st_nlink, status.st_mtime_ns, content)
         return found
 
-    def unpack(self, content: bytes, name: str, matcher: Matcher | None = None) -> None:
+    def unpack(self, content: bytes, name: str, pattern: str = "") -> None:
         """With the rights of the test, which are root's: the tree itself has to hold."""
         descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -149,7 +148,7 @@ class Place:
                 file.write(content)
                 file.flush()
                 file.seek(0)
-                unpack(cast(BinaryIO, file), name, descriptor, LIMITS, matcher)
+                unpack(cast(BinaryIO, file), name, descriptor, LIMITS, pattern)
         finally:
             os.close(descriptor)
 
@@ -190,16 +189,6 @@ def made_place() -> Iterator[Place]:
 def place() -> Iterator[Place]:
     with made_place() as made:
         yield made
-
-
-class Everything(Matcher):
-    """``.*`` without a process."""
-
-    def __init__(self) -> None:
-        super().__init__(HARMLESS)
-
-    def matching(self, names: Sequence[str]) -> frozenset[str]:
-        return frozenset(names)
 
 
 def carry_out(tree: Tree, entry: Entry, root: Path) -> None:
@@ -270,7 +259,7 @@ def test_no_order_of_colliding_names_leads_out(places: Place, entries: list[Entr
 def test_no_archive_of_colliding_names_leads_out(places: Place, entries: list[Entry], most: int, suffix: str) -> None:
     with nothing_leads_out(places), contextlib.suppress(UnsafeArchive, OSError):
         content = packed(places.aimed(entries[:most]), suffix)
-        places.unpack(content, f"job{suffix}", Everything() if suffix == ".jar" else None)
+        places.unpack(content, f"job{suffix}", ".*" if suffix == ".jar" else "")
 
 
 CLIMB = "p/q/r/x/../../../../secret"
@@ -510,7 +499,7 @@ def test_direct_forms_are_refused(place: Place, form: str, suffix: str) -> None:
     entries = place.aimed(DIRECT[form])
     before = place.outside()
     with pytest.raises(UnsafeArchive):
-        place.unpack(packed(entries, suffix), f"job{suffix}", Everything() if suffix == ".jar" else None)
+        place.unpack(packed(entries, suffix), f"job{suffix}", ".*" if suffix == ".jar" else "")
     assert place.outside() == before
     place.check_inside()
 
@@ -520,7 +509,7 @@ def test_direct_forms_are_refused(place: Place, form: str, suffix: str) -> None:
 def test_links_are_made_as_they_are_and_not_followed(place: Place, form: str, suffix: str) -> None:
     entries = place.aimed(OUTWARD[form])
     before = place.outside()
-    place.unpack(packed(entries, suffix), f"job{suffix}", Everything() if suffix == ".jar" else None)
+    place.unpack(packed(entries, suffix), f"job{suffix}", ".*" if suffix == ".jar" else "")
     assert place.outside() == before
     place.check_inside()
     for entry in entries:
@@ -556,7 +545,7 @@ def test_a_later_entry_takes_a_links_place(place: Place, later: str) -> None:
 def test_jar_replaces_a_link_of_its_own_name(place: Place) -> None:
     """A link inside is no crime; the jar is a file of its own all the same, and what the link named stays."""
     entries = [Entry("file", "other"), Entry("link", JAR, "other")]
-    place.unpack(packed(entries, ".jar"), JAR, Everything())
+    place.unpack(packed(entries, ".jar"), JAR, ".*")
     assert (place.root / "other").read_bytes() == b"evil"
     assert zipfile.is_zipfile(place.root / JAR)
     assert not (place.root / JAR).is_symlink()

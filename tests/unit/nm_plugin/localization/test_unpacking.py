@@ -8,7 +8,6 @@ import os
 import signal
 import stat
 import zipfile
-from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from nm_plugin.host import name_patterns
-from nm_plugin.host.name_patterns import Matcher
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.unpacker import carry_out
@@ -229,14 +227,14 @@ def family(path: Path) -> dict[str, str]:
     return found
 
 
-NEVER_ENDS = [Entry("file", "a" * 64)]
+NEVER_ENDS, HARD = [Entry("file", "a" * 64)], "(a|aa)+[bc]"
 
 
 async def busy(unpacking: Unpacking, place: Path, owner: OsUser) -> tuple[asyncio.Task[int], set[str]]:
-    """Somebody unpacks and somebody matches; neither may start anything."""
-    made = order(place / "x", owner, packed(NEVER_ENDS, ".jar"), pattern="(a+)+b")
+    """One process unpacks and matches, and may start nothing."""
+    made = order(place / "x", owner, packed(NEVER_ENDS, ".jar"), pattern=HARD)
     working = asyncio.create_task(unpacking.unpack(made))
-    await eventually(lambda: list(family(place).values()) == ["0", "0"])
+    await eventually(lambda: list(family(place).values()) == ["0"])
     return working, set(family(place))
 
 
@@ -256,7 +254,7 @@ async def test_nothing_is_left_of_a_process_that_is_not_waited_for(
     working.cancel()
     await asyncio.wait({working})
     assert working.cancelled()
-    await eventually(lambda: gone(pids), timeout_s=3)  # the one that matches would go on for five
+    await eventually(lambda: gone(pids), timeout_s=3)  # it would match for five
 
 
 async def test_nothing_is_left_of_a_process_that_is_killed(
@@ -327,10 +325,9 @@ def test_a_pattern_that_is_given_up_names_its_limit(
     made = order(open_path / "x", alice, packed(NEVER_ENDS, ".jar"))
     made.target.mkdir()
     source, target = os.open(made.file, os.O_RDONLY), os.open(made.target, os.O_RDONLY)
-    with closing(Matcher("(a+)+b")) as matcher:
-        told = carry_out({"name": JAR, "limits": asdict(LIMITS)}, source, target, matcher)
+    told = carry_out({"name": JAR, "limits": asdict(LIMITS), "pattern": HARD}, source, target)
     os.close(target)
-    assert (told["limit"], told["maximum"]) == ("pattern_seconds", 10)
+    assert (told["limit"], told["maximum"]) == ("pattern_seconds", 5)
 
 
 @pytest.mark.usefixtures("needs_root")

@@ -54,8 +54,8 @@ async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUs
 async def test_refusals_are_told(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
     with pytest.raises(JobFailed, match="ftp"):
         await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
-    with pytest.raises(JobRefused, match=r"log include pattern.*a regular expression of Java's: Unclosed group"):
-        await workers.run(publish(open_path, include="("), alice)
+    with pytest.raises(JobRefused, match=r"log exclude pattern.*Unclosed group near index 1"):
+        await workers.run(publish(open_path, exclude="("), alice)
     (open_path / "remote").write_text("no directory")
     with pytest.raises(JobFailed):
         await workers.run(Expire(root=f"file://{open_path}/remote", directories=("x",), before_ms=0), alice)

@@ -81,7 +81,7 @@ async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(
     async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
         await tracker.until(lambda: any(beat.capacity.problems for beat in _reports(tracker)))
         told = next(beat.capacity.problems for beat in _reports(tracker) if beat.capacity.problems)
-        assert list(told) == ["limits are on, and the agent has no best-effort group to write them to"]
+        assert list(told) == ["limits are on, but the agent has no best-effort cgroup to write them to"]
 
 
 async def test_end_is_told_once_and_anew_to_whom_the_agent_registers_with(

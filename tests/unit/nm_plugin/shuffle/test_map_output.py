@@ -11,6 +11,7 @@ import pytest
 from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.map_output import KEPT_MAX, JobFiles, MapOutputs, MapOutputUnreadable, open_folder, open_owned
 from nm_plugin.shuffle.spill_index import IndexCache
+from tests.support.opened_files import descriptors_along
 from tests.support.shuffle import APPLICATION, JOB, attempt, index_bytes, output_dir, own, write_map
 
 Outputs = Callable[..., MapOutputs]
@@ -122,10 +123,10 @@ def test_data_that_shrinks_after_it_was_located_is_refused(open_path: Path, file
     (piece,) = found.locate([attempt(0)], 0)
     found.release()
     os.truncate(directory / "file.out", 1)
-    before = os.listdir("/proc/self/fd")
+    before = descriptors_along(open_path)
     with pytest.raises(MapOutputUnreadable, match="became shorter"):
         found.open(piece)
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors_along(open_path) == before
 
 
 def test_second_look_takes_the_index_from_memory(open_path: Path, files: JobFiles, outputs: Outputs) -> None:
@@ -176,22 +177,22 @@ def test_data_stays_open_until_it_is_taken_or_released(open_path: Path, files: J
     for name in names:
         directory = write_map(open_path, files.user, name, [b"abc"])
     found = outputs(open_path)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(descriptors_along(open_path))
     pieces = found.locate([*names, names[0]], 0)
-    assert len(os.listdir("/proc/self/fd")) == before + KEPT_MAX + 1
+    assert len(descriptors_along(open_path)) == before + KEPT_MAX + 1
     (directory / "file.out").unlink()
     for piece in (pieces[0], pieces[-1]):
         assert read(found.open(piece), 0, 3) == b"abc"
     found.release()
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(descriptors_along(open_path)) == before + 1
     assert read(found.open(pieces[1]), 0, 3) == b"abc"
 
 
 def test_closed_outputs_hold_no_descriptor(open_path: Path, files: JobFiles, outputs: Outputs) -> None:
     write_map(open_path / "1", files.user, attempt(0), [b"abc"])
-    before = os.listdir("/proc/self/fd")
+    before = descriptors_along(open_path)
     found = outputs(open_path / "2", open_path / "1")
     found.locate([attempt(0)], 0)
     found.close()
     found.close()
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors_along(open_path) == before

@@ -12,6 +12,7 @@ import pytest
 from nm_plugin.shuffle.map_output import MapOutputUnreadable, Piece
 from nm_plugin.shuffle.spill_index import Partition
 from nm_plugin.shuffle.transfer import TURN_BYTES, Transfer, Turn
+from tests.support.opened_files import descriptors_along
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -42,17 +43,12 @@ def transfer(pair: Pair, data: Path, *pieces: Piece, head: bytes = b"head") -> T
     return Transfer(pair[0], head, pieces, lambda _: os.open(data, os.O_RDONLY))
 
 
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
 def test_small_answer_takes_one_turn(pair: Pair, data: Path) -> None:
-    before = open_files()
     sent = transfer(pair, data, piece(3, 5), piece(0, 0), piece(256, 2))
     assert sent.turn() is Turn.DONE
     assert pair[1].recv(1000) == b"headH\x03\x04\x05\x06\x07HH\x00\x01"
     assert sent.sent_bytes == 14
-    assert open_files() == before
+    assert str(data) not in descriptors_along(data)
 
 
 def test_answer_without_pieces_is_its_head(pair: Pair, data: Path) -> None:
@@ -86,13 +82,13 @@ def test_turn_ends_so_that_others_have_theirs(data: Path, pair: Pair, monkeypatc
 
 
 def test_file_that_shrinks_meanwhile_is_an_error(pair: Pair, data: Path) -> None:
-    before = open_files()
     sent = transfer(pair, data, piece(1000, 100))
     with pytest.raises(MapOutputUnreadable, match="became shorter"):
         sent.turn()
+    assert str(data) in descriptors_along(data)
     sent.close()
     sent.close()
-    assert open_files() == before
+    assert str(data) not in descriptors_along(data)
 
 
 def test_reader_that_left_is_an_error(pair: Pair, data: Path) -> None:

@@ -14,7 +14,6 @@ from nm_plugin.host.users import OsUser
 from nm_plugin.logs.jobs import Publish
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps
-from nm_plugin.logs.uploading.local_logs import Chooser
 from nm_plugin.web.recall_routes import _node_of
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, running_rig
@@ -72,7 +71,7 @@ def aggregate(root: Path, owner: OsUser) -> None:
         containers=(str(CONTAINER),),
         uploaded_ms=1,
     )
-    steps.publish(LocalFileSystem(), str(root / "remote"), publish, Chooser("", ""), lambda count: None)
+    steps.publish(LocalFileSystem(), str(root / "remote"), publish, lambda count: None)
     for path in ((root / "remote" / "alice"), *(root / "remote" / "alice").rglob("*")):
         os.chown(path, owner.uid, owner.gid)
 

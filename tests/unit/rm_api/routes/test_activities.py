@@ -108,7 +108,7 @@ async def test_wish_that_nothing_serves_is_a_tree_down_to_the_node(world: RestWo
     assert [queue["name"], application["name"], request["name"]] == ["root.default", str(APP), "request_5_-1"]
     assert (application["appPriority"], request["requestPriority"], request["allocationRequestId"]) == (2, 5, -1)
     assert request["diagnostic"] == (
-        "<memory:4096, vCores:1> is larger than every eligible node; the largest node has <memory:1024, vCores:4>"
+        "4 GiB, 1 vcore is larger than every eligible node; the largest node has 1 GiB, 4 vcores"
     )
     assert list(node) == ["allocationState", "diagnostic", "nodeId"]
     assert node["diagnostic"].startswith("Node's total resource is insufficient for request")

@@ -12,7 +12,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
-from yodel.services.nodes.agents import NodeRegistration
+from yodel.services.nodes.registration import NodeRegistration
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_unknown_state_is_refused(two: RestWorld) -> None:
 
 
 async def test_node_shows_what_its_agent_measures(two: RestWorld) -> None:
-    await two.rm.nodes.register(
+    await two.rm.registration.register(
         NodeRegistration(
             node_id=NodeId("node-1", 8041),
             http_port=8042,

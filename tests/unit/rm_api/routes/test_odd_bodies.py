@@ -46,12 +46,6 @@ SUBMISSION: dict[str, Any] = {
     "application-timeouts": {"entry": [{"key": "LIFETIME", "value": 60}]},
     "am-container-resource-requests": [{"priority": 0, "capability": {"memory": 1, "vCores": 1}}],
 }
-RESERVATION = {
-    "reservation-id": "reservation_1_0001",
-    "reservation-definition": {
-        "reservation-requests": {"reservation-request": [{"capability": {}}], "reservation-request-interpreter": 1}
-    },
-}
 deep: Any = "x"
 for _ in range(100):
     deep = {"entry": [deep]}
@@ -98,9 +92,6 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     ("method", "path", "body"),
     [
         ("POST", "/apps", SUBMISSION),
-        ("POST", "/reservation/submit", {"reservation-submission-context": RESERVATION}),
-        ("POST", "/reservation/update", {"reservation-update-context": RESERVATION}),
-        ("POST", "/reservation/delete", {"reservation-delete-context": RESERVATION}),
         ("PUT", f"/apps/{APP.id}/state", {"state": "RUNNING", "diagnostics": "x"}),
         ("PUT", f"/apps/{APP.id}/queue", {"queue": "default"}),
         ("PUT", f"/apps/{APP.id}/priority", {"priority": 1}),
@@ -120,10 +111,8 @@ async def test_odd_body_is_no_fault_of_ours(world: RestWorld, method: str, path:
     ("kind", "content"), [("json", "[" * 40_000), ("json", '{"a":' * 40_000), ("xml", "<a>" * 999)]
 )
 async def test_nesting_without_an_end_is_refused(world: RestWorld, kind: str, content: str) -> None:
-    for path in ("/apps", "/reservation/submit"):
-        url = f"/ws/v1/cluster{path}?user.name=alice"
-        answer = await world.client.post(url, content=content, headers={"content-type": f"application/{kind}"})
-        assert answer.status_code == 400
+    url, headers = "/ws/v1/cluster/apps?user.name=alice", {"content-type": f"application/{kind}"}
+    assert (await world.client.post(url, content=content, headers=headers)).status_code == 400
 
 
 async def test_texts_of_any_kind_are_shown_in_both_forms(world: RestWorld) -> None:

@@ -98,7 +98,7 @@ async def shown(world: RestWorld, path: str) -> tuple[int, str]:
 
 async def test_stranger_sees_that_an_application_exists_and_no_more(guarded: RestWorld) -> None:
     path = f"/cluster/app/{ROW.id}"
-    hidden = ("reason", "1970-01-01", "In use", "Pending", str(an_attempt(1).id))
+    hidden = ("reason", "1970-01-01", "GiB", str(an_attempt(1).id))
     status, strangers = await shown(guarded, path + STRANGER)
     assert (status, [word for word in hidden if word in strangers]) == (200, [])
     assert "FINISHED" in strangers
@@ -163,9 +163,9 @@ async def test_active_rm_says_so(world: RestWorld) -> None:
 async def test_probes_are_told_that_it_lives_and_when_it_is_ready(world: RestWorld) -> None:
     assert (await world.client.get("/health/live")).text == "OK"
     assert (await world.client.get("/health/ready")).status_code == 200
-    world.app.state.api.services.not_ready = lambda: "applications are being taken up"
+    world.app.state.api.services.not_ready = lambda: "applications are being recovered"
     answer = await world.client.get("/health/ready")
-    assert (answer.status_code, answer.text) == (503, "applications are being taken up")
+    assert (answer.status_code, answer.text) == (503, "applications are being recovered")
 
 
 async def test_prometheus_speaks_hadoops_names(world: RestWorld) -> None:

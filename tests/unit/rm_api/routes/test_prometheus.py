@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.rest_world import RestWorld
-from yodel.rm_api.routes.prometheus import metric_name
+from yodel.rm_api.routes.prometheus import DEPRECATED, metric_name
+
+YODEL = Path(__file__).resolve().parents[4] / "yodel"
 
 
 async def test_gauges_of_the_composition_root_are_told_under_our_name(world: RestWorld) -> None:
@@ -13,6 +17,17 @@ async def test_gauges_of_the_composition_root_are_told_under_our_name(world: Res
     answer = await world.client.get("/prom")
     assert "yodel_watch_staleness_seconds +Inf" in answer.text
     assert "yodel_watch_listings 2.0" in answer.text
+
+
+async def test_renamed_gauges_have_their_old_names_too_which_say_so(world: RestWorld) -> None:
+    """For one release."""
+    world.app.state.api.services.gauges = lambda: dict.fromkeys(DEPRECATED, 7.0)
+    text = (await world.client.get("/prom")).text
+    made = "".join(path.read_text() for path in YODEL.rglob("*.py") if path.name != "prometheus.py")
+    for name, old in DEPRECATED.items():
+        assert f'"{name}": ' in made, "somebody counts it"
+        assert f"\nyodel_{name} 7.0\n" in text
+        assert f"# HELP yodel_{old} Deprecated: use yodel_{name}.\n# TYPE yodel_{old} gauge\nyodel_{old} 7.0\n" in text
 
 
 @pytest.mark.parametrize(

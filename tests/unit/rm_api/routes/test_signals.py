@@ -22,14 +22,14 @@ PATH = f"/ws/v1/cluster/containers/{CONTAINER.id}/signal"
 async def running() -> AsyncIterator[RestWorld]:
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
         await world.put(NODE, APP, an_attempt(1, state=AttemptState.RUNNING), CONTAINER)
-        world.rm.nodes.runtimes[NODE.id] = NodeRuntime(0.0, NODE.capability)
+        world.rm.nodes.runtimes[NODE.id] = NodeRuntime(0.0)
         yield world
 
 
 async def test_signal_goes_to_the_node(running: RestWorld) -> None:
     answer = await running.client.post(f"{PATH}/graceful_shutdown?user.name=alice")
     assert (answer.status_code, answer.text) == (200, "signal success")
-    assert running.rm.nodes.runtimes[NODE.id].signals == [(CONTAINER.id, 2)]
+    assert running.rm.nodes.runtimes[NODE.id].outbox.signals == [(CONTAINER.id, 2)]
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ async def test_what_cannot_be_signalled_is_said(running: RestWorld, path: str, s
     answer = await running.client.post(path)
     assert answer.status_code == status
     assert text in answer.text
-    assert running.rm.nodes.runtimes[NODE.id].signals == []
+    assert running.rm.nodes.runtimes[NODE.id].outbox.signals == []

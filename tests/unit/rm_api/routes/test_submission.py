@@ -157,7 +157,9 @@ async def test_lookup_of_the_user_that_fails_is_503_and_leaves_nothing(
 
 async def test_priority_above_the_clusters_is_told_with_the_answer(world: RestWorld) -> None:
     answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=11))
-    assert answer.headers["warning"].startswith('299 - "Priority 11 was asked for, and it has 10: ')
+    assert answer.headers["warning"].startswith(
+        '299 - "Priority 11 was requested and reduced to 10, the highest allowed: '
+    )
     answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), priority=10))
     assert "warning" not in answer.headers
 
@@ -240,7 +242,7 @@ async def test_id_is_for_who_was_given_it(world: RestWorld) -> None:
     world.client.cookies.clear()
     answer = await world.post("/apps?user.name=bob", a_body(application_id))
     assert answer.status_code == 400
-    assert f"{application_id} was given to another caller than bob" in answer.json()["RemoteException"]["message"]
+    assert f"{application_id} was issued to another caller, not to bob" in answer.json()["RemoteException"]["message"]
     assert world.rm.state.applications == {}
     world.client.cookies.clear()
     assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
@@ -251,7 +253,7 @@ async def test_id_that_was_never_given_out_is_refused(world: RestWorld) -> None:
     made_up = ApplicationId(following.cluster_timestamp_ms, following.sequence + 1)
     answer = await world.post("/apps?user.name=alice", a_body(str(made_up)))
     assert answer.status_code == 400
-    assert f"{made_up} was not given to alice" in answer.json()["RemoteException"]["message"]
+    assert f"{made_up} was not issued to alice" in answer.json()["RemoteException"]["message"]
     assert world.rm.state.applications == {}
 
 

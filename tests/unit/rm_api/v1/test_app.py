@@ -40,6 +40,7 @@ async def test_old_names_are_marked_as_deprecated(world: RestWorld) -> None:
         ("Colocation", "put_backs"),
         ("Node", "lending"),
         ("NodeDetails", "lending"),
+        ("ResourceCapacity", "held"),
         ("WaitingAsk", "is_under_way"),
         ("WaitingNode", "held"),
     }
@@ -66,6 +67,8 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /colocation",
         "post /colocation/end-containers",
         "post /nodes/{node_id}/evict",
+        "delete /nodes/{node_id}/evict",
+        "post /nodes/{node_id}/publish",
         "get /queues/{path}/windows",
         "post /queues/{path}/windows",
         "put /queues/{path}/windows/{name}",

@@ -32,7 +32,7 @@ async def lending(filled: RestWorld) -> RestWorld:
     machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
     rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
     rm.use_colocation(Colocation(policy=POLICY))
-    rm.node_sinks.node_seen(
+    rm.facts.node_seen(
         NodeObservation(
             name="kube-1",
             uid="u",
@@ -50,7 +50,7 @@ async def lending(filled: RestWorld) -> RestWorld:
 async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWorld) -> None:
     before = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert (before["state"], before["source"], before["age_ms"]) == ("WAITING", None, None)
-    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     lending.clock.advance(1.5)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert (found["state"], found["source"], found["age_ms"]) == ("LENDING", "cgroup v2", 1500)
@@ -62,7 +62,8 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
             left = step["after"]
         assert left == one["wanted"]
     # 16,000 less 40 % of them, less 500 outside of pods, less 3,000 of online pods; down to a multiple of 100.
-    assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["held"]) == (CPU, 6_100, 5_000, 0)
+    assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["requested"]) == (CPU, 6_100, 5_000, 0)
+    assert cpu["held"] == cpu["requested"]
     # 16,384 MiB less 35 % (rounded up), 500 and 4,000; down to a multiple of 64 MiB; published in bytes.
     assert [cpu["unit"], memory["unit"]] == ["m", "bytes"]
     assert {step["unit"] for step in memory["steps"][:-2]} == {"Mi"}
@@ -75,20 +76,20 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     beside = Figure(name="best-effort-pods-of-others", amount=2)
     pressure = Pressure(source="kubepods/burstable", some_basis_points=301)
     report = replace(measured_report(3_000, 4_000), bounds=(bound,), counts=(beside,), pressure=pressure)
-    lending.rm.publishing.hear(NODE.id, "kube-1", report)
+    lending.rm.facts.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert (found["bounds"], found["counts"]) == ([{**asdict(bound), "overwrites": 2}], [asdict(beside)])
     assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
-    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
 
 
 async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
-    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
     short = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=(container,))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["emergency"] is None
-    lending.rm.publishing.hear_emergency(NODE.id, "kube-1", short)
+    lending.rm.facts.hear_emergency(NODE.id, "kube-1", short)
     lending.clock.advance(20.5)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert found["emergency"] == {"reason": short.reason, "cool_down_s": 40, "containers": [str(container)]}
@@ -104,7 +105,7 @@ async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
     assert (found["enabled"], found["preset"], found["names"]) == (True, "koordinator", [CPU, MEMORY])
     assert (found["units"][CPU], found["units"][MEMORY]) == ("m", "bytes")
     assert found["node_counts"] == {"WAITING": 1}
-    lending.rm.publishing.hear(NODE.id, "another", measured_report(3_000, 4_000))
+    lending.rm.facts.hear(NODE.id, "another", measured_report(3_000, 4_000))
     lending.rm.use_colocation(OFF)
     found = await api_get(lending, "/api/v1/colocation")
     (node,) = found["node_list"]
@@ -113,7 +114,7 @@ async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
     assert node["held"] == node["requested"]
     assert found["put_backs"] == found["overwrites"] == 0
     (agent,) = found["refused_agents"]
-    assert (agent["id"], "token is of another" in agent["why"]) == (str(NODE.id), True)
+    assert (agent["id"], "token belongs to another" in agent["why"]) == (str(NODE.id), True)
 
 
 async def test_containers_are_ended_by_administrators_once_it_is_off(lending: RestWorld) -> None:
@@ -137,7 +138,7 @@ async def test_the_page_of_nodes_has_a_column_only_where_something_is_lent(lendi
 async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> None:
     assert "Lends" not in (await filled.client.get("/cluster/nodes")).text
     assert filled.rm.capacities.gauges() == {}
-    filled.rm.node_sinks.node_seen(NodeObservation(name="kube-1", uid="u", resource_version="1"))
+    filled.rm.facts.node_seen(NodeObservation(name="kube-1", uid="u", resource_version="1"))
     assert (await api_get(filled, f"/api/v1/nodes/{NODE.id}/capacity"))["state"] == "OFF"
     assert (await api_get(filled, "/api/v1/colocation"))["node_counts"] == {"OFF": 1}
 
@@ -149,7 +150,7 @@ async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_noth
         return await lending.client.post(f"/api/v1/nodes/{node}/evict", params=params, json=body)
 
     assert (await evict("admin", {})).status_code == 409, "it lends nothing yet"
-    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     for one in list(lending.rm.state.live_containers()):
         lending.rm.binder.holding_seen(_pod(one, lending.rm.maker.profiles.default.namespace))
     assert (await evict("alice", {})).status_code == 403

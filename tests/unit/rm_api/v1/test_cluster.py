@@ -160,7 +160,7 @@ async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_
     core = filled.rm
     core.lending.use(rules_of(dialect("koordinator"), {}, 1000))
     allocatable = {"cpu": "64", "kubernetes.io/batch-cpu": "2000", "kubernetes.io/batch-memory": str(16 << 30)}
-    core.node_sinks.node_seen(
+    core.facts.node_seen(
         NodeObservation(name="kube-1", uid="u", resource_version="1", ready=True, allocatable=allocatable)
     )
     (pool,) = (await api_get(filled, "/api/v1/pools"))["items"]

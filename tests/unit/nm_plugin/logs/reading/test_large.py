@@ -16,7 +16,6 @@ from nm_plugin.logs.layout import LogFormat
 from nm_plugin.logs.reading.search import recall
 from nm_plugin.logs.reading.shown import listed, show
 from nm_plugin.logs.remote_files import LocalFileSystem
-from nm_plugin.logs.uploading.local_logs import Chooser
 from nm_plugin.logs.viewers import Viewer
 from nm_plugin.logs.worker import perform
 
@@ -132,7 +131,7 @@ def test_inflating_is_progress(tmp_path: Path, format: LogFormat, monkeypatch: p
     monkeypatch.setattr("nm_plugin.logs.worker.PROGRESS_INTERVAL_S", 0)
     _publish(tmp_path, format, "gz", 20)
     output = io.BytesIO()
-    perform(_show(format, tmp_path), LocalFileSystem(), str(tmp_path), Chooser("", ""), output)
+    perform(_show(format, tmp_path), LocalFileSystem(), str(tmp_path), output)
     said = output.getvalue()
     head, end = said.index(b"LogContents:"), said.index(END)
     assert said.count(b'{"progress": ', head, end) >= 20, "while nothing of the log can be shown yet"

@@ -15,7 +15,6 @@ from nm_plugin.logs.layout import LogFormat
 from nm_plugin.logs.reading.search import recall
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile
 from nm_plugin.logs.uploading import steps
-from nm_plugin.logs.uploading.local_logs import Chooser
 from nm_plugin.logs.viewers import Viewer
 
 APPLICATION, CONTAINER, OTHER = "application_1_0001", "container_1_0001_01_000002", "container_1_0001_01_000003"
@@ -76,7 +75,7 @@ def upload(tmp_path: Path, format: LogFormat, file_name: str, container: str, **
         containers=(container,),
         uploaded_ms=1,
     )
-    steps.publish(LocalFileSystem(), str(tmp_path / "remote"), publish, Chooser("", ""), lambda count: None)
+    steps.publish(LocalFileSystem(), str(tmp_path / "remote"), publish, lambda count: None)
 
 
 def recalled(tmp_path: Path, job: Recall, remote: LocalFileSystem | None = None) -> tuple[str, Any, str]:

@@ -129,14 +129,14 @@ async def test_patterns_choose_files(rig: LogRig) -> None:
     assert [name for _, name, _ in rig.published(APPLICATION)] == ["stderr", "syslog"]
 
 
-async def test_include_pattern_that_cannot_be_translated_includes_all_and_the_report_says_so(rig: LogRig) -> None:
+async def test_include_pattern_that_is_not_supported_includes_all_and_the_report_says_so(rig: LogRig) -> None:
     write_logs(rig)
     async with rig.aggregator() as aggregator:
         await run(aggregator, origin(include_pattern=r"\X"))
         await over(aggregator)
         report = aggregator.reports()[-1]
     assert report.status is LogStatus.SUCCEEDED
-    assert "All logs are included: Regular expression '\\\\X'" in report.diagnostics
+    assert "All logs are included: Invalid log include pattern: '\\\\X'" in report.diagnostics
     assert rig.published(APPLICATION)
 
 
@@ -280,10 +280,10 @@ async def test_pattern_that_is_none_fails_the_upload_with_its_reason_and_is_not_
     write_logs(rig)
     publishing = InProcess()
     async with rig.aggregator(publishing) as aggregator:
-        await run(aggregator, origin(include_pattern="("))
+        await run(aggregator, origin(exclude_pattern="("))
         await over(aggregator)
         report = aggregator.reports()[-1]
     assert report.status is LogStatus.FAILED
-    assert "a regular expression of Java's: Unclosed group" in report.diagnostics
+    assert "regular expression of Java's: Unclosed group near index 1" in report.diagnostics
     assert [job.action for job in publishing.jobs].count("publish") == 1
     assert (rig.log_dirs[0] / str(APPLICATION) / str(WORKER) / "stdout").exists()

@@ -12,7 +12,6 @@ from nm_plugin.logs.formats.random_file import BytesFile
 from nm_plugin.logs.jobs import Expire, Publish, Settle
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps
-from nm_plugin.logs.uploading.local_logs import Chooser
 
 APPLICATION, CONTAINER, NODE = "application_1_0001", "container_1_0001_01_000002", "host_1"
 REMOTE = LocalFileSystem()
@@ -42,7 +41,7 @@ def job(tmp_path: Path) -> Publish:
 
 
 def publish(tmp_path: Path, job: Publish) -> steps.Published:
-    return steps.publish(REMOTE, str(tmp_path / "remote"), job, Chooser("", ""), lambda count: None)
+    return steps.publish(REMOTE, str(tmp_path / "remote"), job, lambda count: None)
 
 
 def names(tmp_path: Path) -> list[str]:

@@ -1,0 +1,16 @@
+"""How much a node lends at most, by order of an administrator.  A release that knows none of it keeps what is there."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    for name in ("lent_limit_cpu_milli", "lent_limit_memory_mib"):
+        op.add_column("nodes", sa.Column[int](name, sa.BigInteger(), nullable=True))

@@ -1,0 +1,150 @@
+"""What becomes of a node that may offer lent capacity: its state as one table, the first line that applies.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.ids import NodeId
+
+
+class CapacityState(StrEnum):
+    """What is done about a node."""
+
+    OFF = "OFF"
+    LENDING = "LENDING"
+    FULL = "FULL"
+    CLOSED = "CLOSED"
+    STALE = "STALE"
+    GOING = "GOING"
+    WAITING = "WAITING"
+    OTHER = "OTHER"
+    YIELDED = "YIELDED"
+    FAILED = "FAILED"
+
+
+class Intake(Enum):
+    """Whether a node takes new containers of a pool."""
+
+    OPEN = auto()
+    CLOSED = auto()
+    """It lends less than is used there, or nothing new, or its memory runs short."""
+    AWAITED = auto()
+    """Not known: since the start its agent has not reported, or its pods were not listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A report that counts, who made it, and when its figures were read (monotonic seconds)."""
+
+    node_id: NodeId
+    report: CapacityReport
+    read_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """An emergency that counts, who reported it, when its cool-down ends if it is not reported again (monotonic)."""
+
+    node_id: NodeId
+    emergency: Emergency
+    until_s: float
+
+
+class Offer(Enum):
+    """How much new a node offers by its last report."""
+
+    UNDECIDED = auto()
+    """Nothing is to be published there, or it is not known what."""
+    NOTHING = auto()
+    SOME = auto()
+    """Of one resource there is nothing to lend."""
+    ALL = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """All that the state of a node depends on.  ``problem``: why the last write failed; ``other``: who else publishes
+    there; ``is_remaining``: something of what was published is left."""
+
+    offer: Offer
+    other: str = ""
+    problem: str = ""
+    has_yielded: bool = False
+    is_on: bool = True
+    is_awaited: bool = False
+    is_remaining: bool = False
+    is_closed: bool = False
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
+
+    state: CapacityState
+    why: str
+    applies: Callable[[Situation], bool]
+
+
+STATES: tuple[Line, ...] = (
+    Line(
+        state=CapacityState.YIELDED,
+        why="{other} overwrote the published values repeatedly: they are no longer restored on this node",
+        applies=lambda at: at.has_yielded,
+    ),
+    Line(
+        state=CapacityState.FAILED,
+        why="the node status cannot be written: {problem}",
+        applies=lambda at: bool(at.problem),
+    ),
+    Line(
+        state=CapacityState.OTHER,
+        why="{other} publishes these resource names on the node: they are read, never written",
+        applies=lambda at: at.is_on and bool(at.other),
+    ),
+    Line(
+        state=CapacityState.WAITING,
+        why="no containers start before the node agent has reported and the node's pods are listed",
+        applies=lambda at: at.is_awaited,
+    ),
+    Line(
+        state=CapacityState.GOING,
+        why="closed to new pods: the published value follows what its pods request, and is removed with the last",
+        applies=lambda at: at.offer is Offer.NOTHING and at.is_remaining,
+    ),
+    Line(
+        state=CapacityState.OFF,
+        why="colocation is off, and nothing of it remains on the node",
+        applies=lambda at: at.offer in (Offer.UNDECIDED, Offer.NOTHING),
+    ),
+    Line(
+        state=CapacityState.CLOSED,
+        why="overcommitted: published value kept at what running pods request; closed to new pods",
+        applies=lambda at: at.is_closed,
+    ),
+    Line(
+        state=CapacityState.STALE,
+        why="no recent report from the node agent: lent capacity does not grow",
+        applies=lambda at: at.is_stale,
+    ),
+    Line(
+        state=CapacityState.FULL,
+        why="the node agent is reporting, and no CPU or no memory can be lent",
+        applies=lambda at: at.offer is Offer.SOME,
+    ),
+    Line(
+        state=CapacityState.LENDING,
+        why="the node agent is reporting, and its lent capacity is published",
+        applies=lambda at: at.offer is Offer.ALL,
+    ),
+)
+
+
+def state_of(at: Situation) -> tuple[CapacityState, str]:
+    """Return the state, and why it is that one."""
+    line = next(line for line in STATES if line.applies(at))
+    return line.state, line.why.format(other=at.other, problem=at.problem)

@@ -1,0 +1,194 @@
+"""A row of the table of scheduler properties (``yodel.domain.queues.property_table``), and kinds of values.
+
+A row says everything that is known of one property: how its text is read and written, what Hadoop takes where nothing
+is said, and what becomes of it here.  A kind refuses a text with the property's full name and what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import Any
+
+from yodel.domain.numerals import plain
+from yodel.errors import Refused
+
+
+class Scope(Enum):
+    """What a property is of."""
+
+    SCHEDULER = "the whole scheduler"
+    MAPPING = "mapping rules"
+    COLOCATION = "colocation"
+    QUEUE = "queue"
+    LEAF = "leaf"
+    PARENT = "parent"
+    USER = "user of a queue"
+    LABEL = "node label of a queue"
+    WINDOW = "window of a queue"
+    SHUFFLE = "remote shuffle of a queue"
+
+    @property
+    def is_of_queue(self) -> bool:
+        return self not in (Scope.SCHEDULER, Scope.MAPPING, Scope.COLOCATION)
+
+
+class Effect(Enum):
+    """What becomes of a property."""
+
+    KEPT = "it has an effect"
+    FIXED = "there is one way only, and it may be set to the value that says so"
+    OF_LEAVES = "import sets it on each leaf that does not set it"
+    LEFT_OUT = "nothing here depends on it"
+    IGNORED = "Hadoop ignores it too"
+    MISSING = "it does not exist here"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``parse`` takes the full name, for a refusal, and the text; ``text`` is the way back."""
+
+    name: str
+    parse: Callable[[str, str], Any]
+    text: Callable[[Any], str] = str
+    is_blank_meant: bool = False
+    """Spaces alone are a value; of every other kind they say nothing."""
+
+
+def refused(name: str, value: str, expected: str) -> Refused:
+    return Refused(f"Invalid {name}: {value[:80]!r}; expected {expected}")
+
+
+def number_text(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def number(least: float, most: float, *, is_whole: bool = False, unit: str = "", expected: str = "") -> Kind:
+    """Return the kind of a number in ASCII, behind which a unit may stand; ``expected`` replaces the range in a
+    refusal."""
+    wanted = expected or (f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
+
+    def parse(name: str, text: str) -> float:
+        try:
+            value = float(plain(text.strip().removesuffix(unit)))
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or not least <= value <= most:
+            raise refused(name, text, wanted)
+        if is_whole and value != int(value):
+            raise refused(name, text, "a whole number")
+        return int(value) if is_whole else value
+
+    return Kind("whole number" if is_whole else "number", parse, number_text)
+
+
+def count(least: int, most: int, expected: str = "a whole number") -> Kind:
+    """Return the kind of a whole number that is written in digits alone."""
+
+    def parse(name: str, text: str) -> int:
+        said = text.strip()
+        if re.fullmatch(r"-?[0-9]{1,20}", said) is None or not least <= int(said) <= most:
+            raise refused(name, text, f"{expected} from {least} to {most}")
+        return int(said)
+
+    return Kind("whole number", parse)
+
+
+def choice(values: Mapping[str, Any], *, is_lower: bool = True, expected: str = "") -> Kind:
+    """Return the kind of one of a few texts, each with what it means."""
+    wanted = expected or " or ".join(sorted(values))
+
+    def parse(name: str, text: str) -> Any:
+        said = text.strip().lower() if is_lower else text.strip()
+        if said not in values:
+            raise refused(name, text, wanted)
+        return values[said]
+
+    return Kind("choice", parse, lambda value: next(text for text, meant in values.items() if meant == value))
+
+
+def matching(is_one: Callable[[str], object], expected: str) -> Kind:
+    """Return the kind of a text that a function accepts."""
+
+    def parse(name: str, text: str) -> str:
+        if not is_one(text):
+            raise refused(name, text, expected)
+        return text
+
+    return Kind("text", parse)
+
+
+FLAG = choice({"true": True, "false": False}, expected="true or false")
+TEXT = Kind("text", lambda _, text: text)
+
+
+class Mark(Flag):
+    """What else there is to say of a property."""
+
+    NONE = 0
+    INHERITED = auto()
+    """As of the queue above where nothing is said."""
+    ALWAYS_SAID = auto()
+    """In an export, of every queue below root; else only where it differs from what counts without it."""
+    SAID_OF_LEAVES = auto()
+    """The same of every leaf."""
+    ALIAS = auto()
+    """An export writes others for it."""
+    DELEGATED = auto()
+    """Administrators of the queue above may change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRow:
+    """One property.
+
+    ``name`` is what follows the scheduler's prefix, or a queue's path; capitals in it stand for any name, a dot at its
+    end for every name that begins so.  ``default`` is Hadoop's, or Yodel's where Hadoop does not know the property;
+    empty: there is none.  ``fields`` are those of what it is kept in, a queue or a window; of several the kind's value
+    is a mapping.  ``why`` is what it does, or why it does nothing.  ``accepts`` is what a FIXED one may be set to; of a
+    MISSING one it changes nothing, for the reason in ``harmless``.
+    """
+
+    name: str
+    scope: Scope
+    kind: Kind
+    default: str
+    why: str
+    fields: tuple[str, ...] = ()
+    marks: Mark = Mark.NONE
+    effect: Effect = Effect.KEPT
+    accepts: str = ""
+    harmless: str = ""
+    pattern: re.Pattern[str] | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        escaped = re.escape(self.name)
+        name = re.sub("[A-Z]{3,}", "([A-Za-z0-9_-]{1,128})" if self.scope is Scope.WINDOW else "(.+)", escaped)
+        object.__setattr__(self, "pattern", None if name == escaped else re.compile(name))
+
+    def variable(self, name: str) -> str:
+        """Return what stands in a name for the capitals of this one; empty: it is another property."""
+        found = self.pattern.fullmatch(name) if self.pattern is not None else None
+        return "" if found is None else found[1]
+
+    def is_said(self, text: str | None) -> bool:
+        return text is not None and (self.kind.is_blank_meant or bool(text.strip()))
+
+    def value(self, name: str, text: str | None) -> Any:
+        """Return what a text says, or the default; None: there is neither.  ``name`` is the full one.
+
+        Raises:
+            Refused: the text is none of this kind.
+        """
+        said = text if text is not None and self.is_said(text) else self.default
+        return self.kind.parse(name, said) if said else None
+
+    @property
+    def may_be_set(self) -> bool:
+        return self.effect in (Effect.KEPT, Effect.FIXED)
+
+    def is_accepted(self, text: str) -> bool:
+        return bool(self.accepts) and text.strip().lower() == self.accepts.lower()
