@@ -17,7 +17,7 @@ from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, YODEL, queue_set, shown
 from tests.conformance.shuffle_services import Job, Listener, jar_of, say
-from tests.conformance.spark_submit import Result, Spark, event_log
+from tests.conformance.spark_submit import Result, Spark, event_log, maps_run, read_events
 from tests.support.hadoop_jars import jars
 from tests.support.hdfs import SUPERUSER, Hdfs
 from tests.support.java import java_home
@@ -72,8 +72,7 @@ class HeldShuffle:
         deploy_mode: str = "cluster",
     ) -> None:
         self.folder = folder
-        self.events, settings = event_log(folder)
-        settings |= {"spark.yarn.queue": queue, **(conf or {})}
+        settings = event_log(folder) | {"spark.yarn.queue": queue, **(conf or {})}
         arguments = (MAPS, REDUCES, ROWS, folder)
         self.submission = spark.start(deploy_mode, "held_shuffle.py", *arguments, conf=settings)
         self.application_id = self.submission.application_id()
@@ -109,11 +108,7 @@ class HeldShuffle:
         return bool(report["sum"] == TOTAL and report["rows"] == MAPS * ROWS)
 
     def maps_run(self) -> int:
-        """Map tasks that ended well, by Spark's own event log."""
-        (log,) = [path for path in self.events.iterdir() if path.is_file()]
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
-        return sum(e["Task Type"] == "ShuffleMapTask" and e["Task End Reason"]["Reason"] == "Success" for e in ends)
+        return maps_run(read_events(self.folder))
 
 
 @pytest.mark.parametrize("line", LINES)
