@@ -68,7 +68,7 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 colocation-short: setup ## a service next to batch work on one node of a running cluster: what is written, how its latency changes (four minutes)
 	$(PYTEST) -s tests/e2e/test_colocated_service.py
 
-remote-shuffle: setup ## a Spark join and sort through real servers, a node killed in the middle: CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port SIZE=200 (MB)
+remote-shuffle: setup ## a Spark join and sort through real servers, a node killed in the middle, no map run again: CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port SIZE=200 (MB)
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
 

@@ -308,6 +308,10 @@ def client_config(
     queue: Annotated[
         str, typer.Option(metavar="QUEUE", help="Print this queue's shuffle settings, for your spark-defaults.conf.")
     ] = "",
+    onto: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --queue: merge with the JVM options and class path of this file."),
+    ] = None,
     server: invoking.Server = None,
 ) -> None:
     """Print or write core-site.xml, yarn-site.xml and mapred-site.xml for clients of a ResourceManager.
@@ -319,7 +323,8 @@ def client_config(
 
     Example: yodel client-config --host rm.example.org --dir ~/yodel-conf
 
-    Example: yodel client-config --queue root.etl >> $SPARK_HOME/conf/spark-defaults.conf
+    Example: yodel client-config --queue root.etl --onto $SPARK_HOME/conf/spark-defaults.conf >>
+    $SPARK_HOME/conf/spark-defaults.conf
 
     Example, behind NodePorts: yodel client-config --host node1 --client-port 30032 --scheduler-port 30030
     --webapp-port 30088 --default-fs hdfs://nn:8020
@@ -329,9 +334,12 @@ def client_config(
 
     if queue:
         if host or directory is not None or only:
-            _misconfigured("Invalid --queue: it can be combined only with --server; without it, --host is required")
-        spark_lines.print_lines(queue, server)
+            text = "it can be combined only with --onto and --server; without it, --host is required"
+            _misconfigured(f"Invalid --queue: {text}")
+        spark_lines.print_lines(queue, server, onto)
         return
+    if onto is not None:
+        _misconfigured("Invalid --onto: it is used only with --queue")
     if not host:
         _misconfigured("Invalid --host: ''; expected the host at which clients reach the ResourceManager, or --queue")
     if only and (only not in FILES or directory is not None):

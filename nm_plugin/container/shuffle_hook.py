@@ -155,12 +155,15 @@ class ShuffleHook:
         own = client_terms.left_by(terms, said)
         if own is not None:
             return _without(context, terms, own)
-        release = await self._settings.release(container, context) or as_said(terms.spark_version)
+        named, queues = await self._settings.release(container, context), as_said(terms.spark_version)
+        release = named or queues
         cause = lack(terms.client, terms.jar, release)
+        if cause is None and named is None and queues is not None:
+            cause = client_terms.contradicted(context, queues)
         if cause is not None or release is None:
             return _away(context, terms, cause or Cause(Reason.SPARK_UNKNOWN))
         unmet = client_terms.unmet(context, terms, said, release)
-        reason = client_terms.conflict(terms, said, shuffle_terms.options(context).keys() - unmet)
+        reason = client_terms.conflict(context, terms, said, shuffle_terms.options(context).keys() - unmet)
         if reason:
             raise UnfitForQueue(reason, _refused(context, terms.service.name, Cause(Reason.CONFLICT, reason)))
         cause = client_terms.hindrance(terms, said, release, self._aux_services)

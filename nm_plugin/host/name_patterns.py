@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from yodel.domain.java_patterns import PatternRefused, compiled
 from yodel.errors import InvalidValue, YodelError
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 5.0
 """Processor time that one pattern may take with all names."""
 
 

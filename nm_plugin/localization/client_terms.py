@@ -18,7 +18,7 @@ from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Vi
 from yodel.domain.shuffle.report import Cause, Reason
 from yodel.domain.shuffle.service import Client, Service
 from yodel.domain.shuffle.services import SERVICES
-from yodel.domain.shuffle.spark_release import SparkRelease
+from yodel.domain.shuffle.spark_release import PYTHON_PATH, SparkRelease, contradiction
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 LINK = "__remote_shuffle__.jar"
@@ -26,12 +26,15 @@ IN_IMAGE = "local"
 WITHOUT = "SPARK_YODEL_REMOTE_SHUFFLE"
 """``none``: the ApplicationMaster was started without the service."""
 _MANAGER = b"spark.shuffle.manager"
+_LEAVES = f"{_MANAGER.decode()}=sort"
 _SERIALIZER, _KRYO = b"spark.serializer", b"org.apache.spark.serializer.KryoSerializer"
 _DYNAMIC = b"spark.dynamicAllocation.enabled"
 _TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
 _PLUGIN = b"spark.shuffle.sort.io.plugin.class"
 _EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
 _USER_FIRST = (b"spark.executor.userClassPathFirst", b"spark.driver.userClassPathFirst")
+_SECONDARY_JARS = b"spark.yarn.secondary.jars"
+"""Those of ``--jars``, also where they are in the image (``local:``)."""
 _PLUGIN_FROM = (3, 5)
 
 
@@ -78,33 +81,41 @@ def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> Cause | None:
     return None
 
 
-def conflict(terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
+def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
     """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
     name = terms.service.name
-    for key in (_EXTERNAL_SERVICE, *_USER_FIRST):
-        if _is_on(key, said):
-            why = (
-                "that service serves shuffle data on the nodes, where there is none"
-                if key == _EXTERNAL_SERVICE
-                else "its classes would be loaded twice, and Spark's own shuffle would silently be used"
-            )
-            return _refusal(_shown(key, said), name, why)
+    if _is_on(_EXTERNAL_SERVICE, said):
+        why = "that service serves shuffle data on the nodes, where there is none"
+        return shuffle_terms.refusal(_shown(_EXTERNAL_SERVICE, said), name, why, _LEAVES)
+    brought = _brought(context, terms, said)
+    for key in _USER_FIRST:
+        if brought and _is_on(key, said):
+            why = f"the classes of {brought} would be loaded twice, and Spark's own shuffle would silently be used"
+            return shuffle_terms.refusal(_shown(key, said), name, why, _LEAVES)
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
     if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in kept:
         why = (
             "shuffle data that falls back to Spark's own shuffle would be lost with the executors that dynamic "
             "allocation removes"
         )
-        return _refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why)
+        return shuffle_terms.refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why, _LEAVES)
     return ""
 
 
-def _refusal(shown: str, service: str, why: str) -> str:
-    return (
-        f"{shown} cannot be combined with {service}, which the queue requires: {why}. Remove that setting from the "
-        "submission, "
-        f"or set {_MANAGER.decode()}=sort, or tag the application yodel-no-remote-shuffle"
-    )
+def _brought(context: bytes, terms: Terms, said: Mapping[bytes, bytes]) -> str:
+    """The submission's own jar of the client, by its file's name; empty: it brings none."""
+    resources = pb.ContainerLaunchContextProto.FromString(context).localResources
+    paths = [path for entry in resources for path in (entry.key, entry.value.resource.file)]
+    paths += said.get(_SECONDARY_JARS, b"").decode(errors="replace").split(",")
+    names = (path.rpartition("/")[2] for path in paths)
+    return next((name for name in names if terms.client.files.fullmatch(name)), "")
+
+
+def contradicted(context: bytes, said: SparkRelease) -> Cause | None:
+    """Why it cannot be of the release that its queue says; None: it can, as far as is known."""
+    message = pb.ContainerLaunchContextProto.FromString(context)
+    paths = (entry.value for entry in message.environment if entry.key == PYTHON_PATH)
+    return contradiction(said, message.command, ":".join(paths))
 
 
 def hindrance(

@@ -46,7 +46,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import colocation, ids
-from yodel.pb_convert.shuffle_reports import reports_pb
+from yodel.pb_convert.shuffle_reports import reports_pb, shuffle_words
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 COALESCE_S = 0.01
@@ -173,7 +173,7 @@ class Tracker:
             container_statuses=[registration_status(container) for container in containers],
             runningApplications=[ids.application_id_pb(a.application_id) for a in manager.applications()],
             kubernetes_node_name=node.kubernetes_node_name,
-            can=RESOURCES,
+            can=(*RESOURCES, *shuffle_words()),
             log_aggregation_reports_for_apps=[_log_report(one) for one in self._logs.reports(is_first=True)],
         )
         async with asyncio.timeout(self._settings.call_timeout_s):

@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -54,9 +55,14 @@ def test_celeborn_without_workers_is_asked_and_falls_back(
     assert settings["spark.shuffle.manager"] == "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
     assert settings["spark.celeborn.client.spark.shuffle.fallback.policy"] == "AUTO"
     assert "spark.shuffle.sort.io.plugin.class" not in settings
-    added = shown(served, job.result.application_id)["attempt_list"][0]["shuffle"]["added"]
-    spark_added = {line["key"]: line["value"] for line in added if line["key"].startswith("spark.")}
+    shuffle = shown(served, job.result.application_id)["attempt_list"][0]["shuffle"]
+    spark_added = {line["key"]: line["value"] for line in shuffle["added"] if line["key"].startswith("spark.")}
     assert spark_added.items() <= settings.items()
+    assert shuffle["status"] == "ADDED", "its node agent has reported"
+    assert {line["key"]: line["reason"] for line in shuffle["left_out"]} == {
+        "spark.shuffle.sort.io.plugin.class": "CAN_FALL_BACK",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "CAN_FALL_BACK",
+    }
 
 
 def test_uniffle_without_servers_denies_and_the_job_is_sparks_own(
@@ -124,6 +130,33 @@ def test_jar_that_was_changed_is_none_for_the_driver_and_for_its_executors(
         assert job.is_right()
         assert listener.said("heartbeat") == []
     assert "spark.shuffle.manager" not in job.settings()
+    found = shown(served, job.result.application_id)
+    assert_left_out(found, "NO_JAR")
+    assert "Without celeborn, which root.celeborn requires: yodel.remote-shuffle.jar" in found["diagnostics"]
+
+
+def assert_left_out(found: dict[str, Any], reason: str) -> None:
+    shuffle = found["attempt_list"][0]["shuffle"]
+    assert (shuffle["status"], shuffle["added"]) == ("LEFT_OUT", [])
+    assert {line["reason"] for line in shuffle["left_out"]} <= {reason}
+    assert shuffle["left_alone_because"]
+
+
+def test_spark_4_whose_jars_are_in_the_image_runs_in_a_queue_of_spark_3(
+    served: Cluster, spark: Spark, shared_dir: pathlib.Path
+) -> None:
+    """Its command and PYTHONPATH contradict the queue."""
+    jar, newer = jar_of("celeborn"), Spark("4.x", served)
+    with Listener("celeborn", spark) as listener:
+        words = {"service": "celeborn", "jar": f"local:{jar}", "jar_sha256": "", "spark_version": "3.5.9"}
+        say(served, "celeborn", endpoints=listener.endpoint, **words)
+        conf = {"spark.yarn.queue": "celeborn", "spark.yarn.jars": f"local:{newer.jars}"}
+        result = newer.submit("cluster", "pi.py", 100, 2, shared_dir / "report.json", conf=conf)
+        assert result.returncode == 0, result.text[-6000:]
+        assert listener.said("heartbeat") == []
+    found = shown(served, result.application_id)
+    assert_left_out(found, "SPARK_CONTRADICTED")
+    assert "but its command has --add-modules=jdk.incubator.vector" in found["diagnostics"]
 
 
 def test_dynamic_allocation_has_the_plug_in_where_nothing_falls_back(
@@ -159,7 +192,9 @@ def test_driver_outside_has_the_lines_of_its_users_own_file_and_its_executors_th
         assert job.result.returncode == 0, job.result.text[-6000:]
         assert job.is_right()
         assert listener.said("quota") == [f"root.celeborn {ME}"]
-    assert "settings cannot be added in Spark's client mode" in shown(served, job.result.application_id)["diagnostics"]
+    found = shown(served, job.result.application_id)
+    assert found["attempt_list"][0]["shuffle"]["status"] == "OWN_SETTINGS"
+    assert "Without celeborn" not in found["diagnostics"], "it is not without what its own settings use"
 
 
 def test_endpoints_down_and_the_leader_killed(served: Cluster, spark: Spark, shared_dir: pathlib.Path) -> None:

@@ -12,6 +12,7 @@ from tests.support.playbook import Am, Options, World, complete, running
 from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.shuffle.celeborn import CELEBORN
 from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG, Decision, Status
 from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
 from yodel.domain.shuffle.word import ShuffleWord
@@ -305,6 +306,7 @@ async def test_client_mode_is_not_refused_and_its_executors_are_told(world: Worl
     assert dict(await executor_told(am))["jar"] == "local:/x.jar"
 
 
+KEYS = {one.key for one in CELEBORN.settings} | set(CELEBORN.options)
 PLUGIN = "spark.shuffle.sort.io.plugin.class"
 FALLS_BACK = Report(Outcome.ADDED, (LeftOut((PLUGIN, "of.nobody"), Cause(Reason.CAN_FALL_BACK)),))
 NO_JAR = Report(Outcome.LEFT_OUT, (LeftOut(("spark.shuffle.manager", PLUGIN), Cause(Reason.NO_JAR, "it is away")),))
@@ -383,3 +385,48 @@ async def test_word_of_another_nodes_agent_is_worth_nothing(world: World) -> Non
     for container_id in (am.container.id, replace(am.container.id, number=7)):
         await world.beat(node_id=other, shuffle={container_id: NO_JAR})
     assert found(world, am).status is Status.DECIDED
+
+
+@pytest.mark.parametrize(
+    ("has_registered", "report", "exit_status", "is_said"),
+    [
+        (False, None, 13, True),
+        (False, FALLS_BACK, 13, True),
+        (True, None, 13, False),
+        (False, None, ContainerExitStatus.PREEMPTED, False),
+        (False, Report(Outcome.LEFT_OUT, (LeftOut(tuple(KEYS), Cause(Reason.SPARK_UNKNOWN)),)), 13, False),
+    ],
+)
+async def test_master_that_ends_before_it_registers_says_in_one_line_that_its_queue_adds_settings(
+    world: World, has_registered: bool, report: Report | None, exit_status: int, is_said: bool
+) -> None:
+    await celeborn(world)
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    await world.bind_and_settle()
+    am = Am(world, world.application(application_id).current_attempt_id)
+    if has_registered:
+        await am.register()
+    await world.beat(running(am.container.id), shuffle={} if report is None else {am.container.id: report})
+    await am.exit(exit_status, "stack trace")
+    lines = world.attempt(am.attempt_id).diagnostics.splitlines()
+    text = "It ended before it registered, with settings that root.lent adds for celeborn: yodel app show"
+    assert [line for line in lines if line.startswith(text)] == [f"{text} {application_id} lists them."] * is_said
+    assert lines[0] == f"AM Container for {am.attempt_id} exited with  exitCode: {exit_status}"
+
+
+@pytest.mark.parametrize(("clients", "is_added"), [(("celeborn",), True), (("uniffle",), False), ((), False)])
+async def test_node_that_cannot_prepare_the_client_has_none(
+    world: World, clients: tuple[str, ...], is_added: bool
+) -> None:
+    """As a genuine NodeManager, which fetches no jar: also after a restart, before it has registered again."""
+    await celeborn(world)
+    await world.register_node(shuffle_clients=clients)
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    await world.restart()
+    await world.bind_and_settle()
+    decision = found(world, Am(world, world.application(application_id).current_attempt_id))
+    assert bool(decision.added) == is_added
+    assert ("its node runs no node agent that can prepare" in decision.note) != is_added

@@ -289,7 +289,11 @@ class World:
         return application_id
 
     async def register_node(
-        self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, containers: Sequence[ContainerReport] = ()
+        self,
+        node_id: NodeId = NODE,
+        capability: Resource = NODE_SIZE,
+        containers: Sequence[ContainerReport] = (),
+        shuffle_clients: tuple[str, ...] | None = None,
     ) -> None:
         registration = NodeRegistration(
             node_id=node_id,
@@ -299,6 +303,7 @@ class World:
             version="test",
             containers=containers,
             can_measure=True,
+            shuffle_clients=shuffle_clients,
         )
         await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import httpx2
@@ -50,6 +52,19 @@ def test_every_commands_help_has_an_example(command: str) -> None:
     assert result.exit_code == 0
     assert "Example" in result.output
     assert f"yodel {command}" in result.output
+
+
+def _all(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, below in getattr(command, "commands", {}).items():
+        if not below.hidden:
+            yield from _all(below, (*path, name))
+
+
+@pytest.mark.parametrize("words", list(_all(typer.main.get_command(cli.app))), ids=" ".join)
+def test_help_shows_no_type_of_python(words: tuple[str, ...]) -> None:
+    result = RUNNER.invoke(cli.app, [*words, "--help"])
+    assert (result.exit_code, re.findall(r"<(?:str|bool|int|float|list)\b", result.output)) == (0, [])
 
 
 def test_no_command_shows_the_help() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from yodel.errors import InvalidValue, NotFound, YodelError
 
@@ -38,17 +39,43 @@ Server = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+def _without_python_types(params: list[Any]) -> list[Any]:
+    """Name an option's value after the option, where Typer would show ``<list[str]>``, or ``<bool>`` of a switch; an
+    argument has its name already."""
+    for param in params:
+        if isinstance(param, TyperArgument):
+            if not param.type_descriptor.is_choice:
+                param.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+        elif param.metavar is None and param.is_flag:
+            param.metavar = ""
+        elif param.metavar is None and param.type_descriptor.is_ranged:
+            param.metavar = "N"
+        elif param.metavar is None and param.type_descriptor.annotation in (str, list[str]):
+            param.metavar = param.opts[0].lstrip("-").upper()
+    return params
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_python_types(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_python_types(super().get_params(ctx))
+
+
 class Commands(typer.Typer):
     """A group of commands whose help is the docstring of each, with lines as long as the terminal is wide."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(no_args_is_help=True, rich_markup_mode="rich", **options)
+        super().__init__(no_args_is_help=True, rich_markup_mode="rich", cls=_Group, **options)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Function], Function]:
         def register(function: Function) -> Function:
             text = inspect.cleandoc(function.__doc__ or "")
             help_ = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
-            return super(Commands, self).command(name, **{"help": help_, **options})(function)
+            return super(Commands, self).command(name, **{"help": help_, "cls": _Command, **options})(function)
 
         return register
 

@@ -154,7 +154,20 @@ def _exited(attempt: Attempt, event: AmContainerCompleted) -> str:
     """RMAppAttemptImpl.getAMContainerExitedDiagnostics."""
     return (
         f"AM Container for {attempt.id} exited with  exitCode: {event.exit_status}\n"
+        f"{_added(attempt, event.exit_status)}"
         f"Failing this attempt.Diagnostics: {event.diagnostics}"
+    )
+
+
+def _added(attempt: Attempt, exit_status: int) -> str:
+    """A line, if its own process ended before it registered, and its queue added settings that it may not know."""
+    has_registered = attempt.rpc_port >= 0 or attempt.host != "N/A"
+    shuffle = attempt.shuffle
+    if shuffle is None or not shuffle.added or has_registered or exit_status < 0:
+        return ""
+    return (
+        f"It ended before it registered, with settings that {shuffle.queue} adds for {shuffle.service}: "
+        f"yodel app show {attempt.id.application_id} lists them.\n"
     )
 
 

@@ -263,6 +263,7 @@ class NodeRegistered:
     kubernetes_node_name: str
     version: str
     at_ms: int
+    shuffle_clients: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

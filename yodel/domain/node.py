@@ -51,6 +51,8 @@ class Node:
     ordered_capability: Resource = NOT_ORDERED
     lent_limit: LentLimit | None = None
     """The most that it lends, by order of an administrator, until what is used there fits."""
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client its agent can prepare; None: no agent has registered since this is known."""
 
     @property
     def http_address(self) -> str:
@@ -87,6 +89,7 @@ def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
         capability=event.capability if node.ordered_capability == NOT_ORDERED else node.ordered_capability,
         kubernetes_node_name=event.kubernetes_node_name,
         version=event.version,
+        shuffle_clients=event.shuffle_clients,
         health_report="" if is_new else node.health_report,
         last_health_ms=event.at_ms,
     )

@@ -1,20 +1,38 @@
-"""What node agents report of remote shuffle, between protobuf and domain.
+"""What node agents report of remote shuffle, and what they can do for it, between protobuf and domain.
 
 What comes from the wire is bounded here; a reason of a later release is OTHER, and an outcome of one is no report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.ids import ContainerId
 from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Outcome, Reason, Report, reason_of
+from yodel.domain.shuffle.services import SERVICES
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert import ids
 from yodel.pb_convert.texts import text
 
 KEY_LENGTH_MAX = 256
+_CLIENTS = tuple(sorted(service.name for service in SERVICES.values() if service.client is not None))
+_WORD = "shuffle:"
+_WITHOUT_WORDS = ("celeborn", "uniffle")
+"""What an agent of the release before can prepare, which does not say so; it measures, as a NodeManager does not."""
+
+
+def shuffle_words() -> tuple[str, ...]:
+    """What an agent says of itself when it registers."""
+    return tuple(_WORD + name for name in _CLIENTS)
+
+
+def shuffle_clients(can: Collection[str]) -> tuple[str, ...]:
+    """The services whose client an agent can prepare, by what it says of itself; a genuine NodeManager says nothing."""
+    if not any(word.startswith(_WORD) for word in can):
+        return _WITHOUT_WORDS if set(RESOURCES).issubset(can) else ()
+    return tuple(name for name in _CLIENTS if _WORD + name in can)
 
 
 def reports_pb(reports: Mapping[ContainerId, Report]) -> list[pb.YodelShuffleProto]:

@@ -28,7 +28,7 @@ from yodel.pb_convert.colocation import (
     written_report,
 )
 from yodel.pb_convert.node_loads import load_of
-from yodel.pb_convert.shuffle_reports import reports_of
+from yodel.pb_convert.shuffle_reports import reports_of, shuffle_clients
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
@@ -100,6 +100,7 @@ class TrackerProtocol:
             version=request.nm_version,
             proved_name=_proved_name(context),
             can_measure=set(RESOURCES).issubset(request.can),
+            shuffle_clients=shuffle_clients(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
         registered = await self._registration.register(registration)

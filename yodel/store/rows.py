@@ -71,6 +71,7 @@ def node_values(node: Node) -> Values:
         "last_health_ms": node.last_health_ms,
         "decommissioning_since_ms": node.decommissioning_since_ms,
         "decommissioning_timeout_s": node.decommissioning_timeout_s,
+        "shuffle_clients": None if node.shuffle_clients is None else list(node.shuffle_clients),
         **resource_values("ordered_capability", node.ordered_capability),
         "lent_limit_cpu_milli": node.lent_limit.cpu_milli if node.lent_limit is not None else None,
         "lent_limit_memory_mib": node.lent_limit.memory_mib if node.lent_limit is not None else None,
@@ -91,6 +92,7 @@ def node_from(row: Columns) -> Node:
         last_health_ms=row["last_health_ms"],
         decommissioning_since_ms=row["decommissioning_since_ms"],
         decommissioning_timeout_s=row["decommissioning_timeout_s"],
+        shuffle_clients=None if row["shuffle_clients"] is None else tuple(row["shuffle_clients"]),
         ordered_capability=resource_from("ordered_capability", row),
         lent_limit=_lent_limit(row["lent_limit_cpu_milli"], row["lent_limit_memory_mib"]),
     )

@@ -113,6 +113,7 @@ class NodeColumns(TypedColumns):
     last_health_ms = Column(BigInteger, nullable=False)
     decommissioning_since_ms = Column(BigInteger, nullable=False)
     decommissioning_timeout_s = Column(BigInteger, nullable=False)
+    shuffle_clients = Column(JSON(none_as_null=True))
     ordered_capability_memory_mib = Column(BigInteger, nullable=False)
     ordered_capability_vcores = Column(BigInteger, nullable=False)
     ordered_capability_extras = Column(JSON, nullable=False)

@@ -396,7 +396,7 @@ ARCHIVES = {
     for name, setting, default, what in (
         ("archive_entries", "archive_entries_max", "500,000", "entries of one archive"),
         ("archive_bytes", "archive_bytes_max", "64 GiB", "bytes in one archive, or `archive_ratio_max` times its size"),
-        ("pattern_seconds", None, "10 s", "seconds that a resource's pattern takes"),
+        ("pattern_seconds", None, "5 s", "seconds of processor time that a resource's pattern takes"),
     )
 }
 TABLE: tuple[Limit, ...] = (

@@ -58,7 +58,7 @@ class ControlPlane:
             f"--tls-cert-file={pki}/apiserver.crt",
             f"--tls-private-key-file={pki}/apiserver.key",
             f"--client-ca-file={pki}/ca.crt",
-            f"--service-account-key-file={pki}/service-accounts.pub",
+            f"--service-account-key-file={pki}/service-accounts.crt",
             f"--service-account-signing-key-file={pki}/service-accounts.key",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-cluster-ip-range={SERVICE_NETWORK}",

@@ -2,13 +2,12 @@
 
 ``python -m tests.rigs.remote_shuffle [--celeborn HOST:PORT[,…]] [--uniffle HOST:PORT[,…]] [--size MEGABYTES]``
 
-With ``--plain`` the same goes through Spark's own shuffle: what this program itself is worth.
-
-No server of either was there when this was written: with the real ones it has yet to be run.
+With ``--plain`` the same goes through Spark's own shuffle, where maps have to run again: what this program itself is
+worth.
 
 The servers are the caller's.  Each that is named has a queue of a ``yodel local`` here, whose word ``when-away`` is
-``refuse``: nothing falls back.  The client's jar is fetched by the node agents.  Ends with status 0 where all is right,
-with 1 where something is not, and with 2 where there is nothing to run against.
+``refuse``: nothing falls back.  The client's jar is fetched by the node agents.  When the node is killed all maps are
+done, so each that the driver's event log has after that was run again.  The last line names the ``Status``.
 """
 
 from __future__ import annotations
@@ -23,8 +22,11 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import urllib.error
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from http import HTTPStatus
 from typing import Any
 
@@ -35,10 +37,9 @@ from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, queue_set
 from tests.conformance.shuffle_services import jar_of, logs_of
 from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
-from tests.conformance.spark_submit import Spark, event_log
+from tests.conformance.spark_submit import Spark, driver_settings, event_log, maps_run, read_events
 from tests.support.processes import command_of
 
-NOTHING_TO_RUN_AGAINST = 2
 MANAGERS = {
     "celeborn": "org.apache.spark.shuffle.celeborn.SparkShuffleManager",
     "uniffle": "org.apache.spark.shuffle.RssShuffleManager",
@@ -54,6 +55,25 @@ SETTINGS = {
 """The driver fills a node, so that both executors are on others."""
 
 
+class Status(IntEnum):
+    """What it ends with; 2 is what make and a mistaken option end with."""
+
+    RIGHT = 0
+    WRONG = 1
+    """The application failed, its manager is not the service's, or its answer is not right."""
+    MAPS_RUN_AGAIN = 3
+    """All else is right: the service does not keep its promise."""
+    NOTHING_TO_RUN_AGAINST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Lines of one service, and whether they are right."""
+
+    lines: tuple[str, ...]
+    status: Status
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rigs.remote_shuffle", description=__doc__.splitlines()[0])
     parser.add_argument("--celeborn", default="", metavar="HOST:PORT[,…]", help="addresses of Celeborn's masters")
@@ -65,17 +85,23 @@ def main() -> int:
     endpoints = {name: text for name in MANAGERS if (text := getattr(arguments, name))}
     reason = "" if arguments.plain else _missing(endpoints)
     if reason:
-        print(f"remote shuffle: {reason}", file=sys.stderr)
-        return NOTHING_TO_RUN_AGAINST
+        return _ended(Status.NOTHING_TO_RUN_AGAINST, reason)
     options = [option.partition(":") for option in arguments.option]
     with _folder() as shared, _cluster() as (cluster, nodes):
         for service, addresses in endpoints.items():
             jar = _jar(service, shared)
             _say(cluster, service, addresses, jar, [text for name, _, text in options if name == service])
-        found = [list(_steps(cluster, nodes, service, arguments.size)) for service in endpoints or [PLAIN]]
-    for line in itertools.chain.from_iterable(found):
+        found = [_run(cluster, nodes, service, arguments.size) for service in endpoints or [PLAIN]]
+    for line in itertools.chain.from_iterable(one.lines for one in found):
         print(line)
-    return 0 if not any(line.startswith("WRONG") for lines in found for line in lines) else 1
+    worst = [status for status in (Status.WRONG, Status.MAPS_RUN_AGAIN) if status in [one.status for one in found]]
+    return _ended(worst[0] if worst else Status.RIGHT)
+
+
+def _ended(status: Status, reason: str = "") -> Status:
+    """make has but one status of its own, so the last line says it too."""
+    print(f"remote shuffle: {status.name}{f': {reason}' if reason else ''} (status {status.value})")
+    return status
 
 
 def _missing(endpoints: dict[str, str]) -> str:
@@ -121,10 +147,10 @@ def _say(cluster: Cluster, service: str, endpoints: str, jar: pathlib.Path, opti
     assert told.returncode == 0, told.stderr
 
 
-def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterator[str]:
-    """What was found, a line each."""
+def _run(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Found:
+    """One job, and what its own files say of it."""
     with _folder() as folder:
-        conf = SETTINGS | {"spark.yarn.queue": service} | event_log(folder)[1]
+        conf = SETTINGS | {"spark.yarn.queue": service} | event_log(folder)
         submission = nodes.spark.start("cluster", "join_and_sort.py", size_mb, folder, conf=conf)
         try:
             application_id = submission.application_id()
@@ -133,6 +159,7 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
                 return any(folder.glob("reducing-*")) or _has_ended(cluster, application_id)
 
             wait_for("a task of the last stage", reduces)
+            killed_ms = int(time.time() * 1000)
             killed = _kill_one(cluster, nodes, application_id)
             (folder / "go").touch()
             result = submission.result()
@@ -143,14 +170,24 @@ def _steps(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Iterat
             nodes.refresh()
         for node in cluster.ready.nodes:
             nodes.until(node["node_id"].partition(":")[0], "RUNNING")
-        yield f"{service}: {application_id}, {size_mb} MB, node {killed or 'none'} killed in the middle"
+        first = f"{service}: {application_id}, {size_mb} MB, node {killed or 'none'} killed in the middle"
         if not killed or result.returncode != 0:
             written = logs_of(cluster, application_id)[-20_000:]
-            yield f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{written}"
-            return
-        yield _judged(service, "its manager", _settings(folder).get("spark.shuffle.manager"), MANAGERS.get(service))
+            failed = f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{written}"
+            return Found(lines=(first, failed), status=Status.WRONG)
+        events = read_events(folder)
         report = json.loads((folder / "report.json").read_text())
-        yield _judged(service, "the answer", _answer(report), _expected(size_mb))
+        manager = driver_settings(events).get("spark.shuffle.manager")
+        judged = (
+            _judged(service, "its manager", manager, MANAGERS.get(service)),
+            _judged(service, "the answer", _answer(report), _expected(size_mb)),
+        )
+        again = maps_run(events, killed_ms)
+        is_kept = again > 0 if service == PLAIN else again == 0
+        last = f"{'' if is_kept else 'WRONG '}{service}: {again} maps run again"
+        is_right = not any(line.startswith("WRONG") for line in judged)
+        status = Status.WRONG if not is_right else Status.RIGHT if is_kept else Status.MAPS_RUN_AGAIN
+        return Found(lines=(first, *judged, last), status=status)
 
 
 def _has_ended(cluster: Cluster, application_id: str) -> bool:
@@ -183,16 +220,6 @@ def _judged(service: str, what: str, found: object, expected: object) -> str:
     if found == expected:
         return f"{service}: {what} is right: {found}"
     return f"WRONG {service}: {what} is {found}, expected {expected}"
-
-
-def _settings(folder: pathlib.Path) -> dict[str, str]:
-    """Of the driver, by its own event log."""
-    (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
-    events = (json.loads(line) for line in log.read_text().splitlines())
-    found: dict[str, str] = next(e for e in events if e["Event"] == "SparkListenerEnvironmentUpdate")[
-        "Spark Properties"
-    ]
-    return found
 
 
 def _answer(report: list[list[Any]]) -> tuple[bool, int, int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.node_agent import container_id
+from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Outcome, Reason, Report, from_plain, to_plain
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
-from yodel.pb_convert.shuffle_reports import KEY_LENGTH_MAX, reports_of, reports_pb
+from yodel.pb_convert.shuffle_reports import KEY_LENGTH_MAX, reports_of, reports_pb, shuffle_clients, shuffle_words
 
 ID = container_id(1)
 REPORT = Report(
@@ -63,3 +64,17 @@ def test_more_reasons_than_there_are_are_refused() -> None:
     message.left_out.extend([pb.YodelLeftOutProto()] * len(Reason))
     with pytest.raises(InvalidValue):
         reports_of([message])
+
+
+@pytest.mark.parametrize(
+    ("can", "clients"),
+    [
+        ((*RESOURCES, *shuffle_words()), ("celeborn", "uniffle")),
+        (RESOURCES, ("celeborn", "uniffle")),
+        ((), ()),
+        ((*RESOURCES, "shuffle:uniffle", "shuffle:of a later release"), ("uniffle",)),
+    ],
+    ids=["this release", "the release before", "a genuine NodeManager", "another"],
+)
+def test_what_an_agent_can_prepare(can: tuple[str, ...], clients: tuple[str, ...]) -> None:
+    assert shuffle_clients(can) == clients

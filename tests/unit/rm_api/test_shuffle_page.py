@@ -68,12 +68,13 @@ async def test_what_the_node_agent_left_out_is_no_added_setting(world: RestWorld
 
 async def test_single_setting_without_effect_is_shown_with_its_reason(world: RestWorld) -> None:
     more = replace(ADDED, lines=(*ADDED.lines, Line("spark.more", "1", "more", SOURCE)))
-    left_out = LeftOut(("spark.more",), Cause(Reason.OVERRIDDEN))
-    app, page = await shown(world, more.reported(Report(Outcome.ADDED, (left_out,))))
+    left_out = (LeftOut((KEY,), Cause(Reason.OVERRIDDEN)), LeftOut(("spark.more",), Cause(Reason.CAN_FALL_BACK)))
+    app, page = await shown(world, more.reported(Report(Outcome.ADDED, left_out)))
     assert show.shuffle_fact(app)["Remote shuffle"].endswith("settings added")
-    assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]]
-    assert show.left_out_rows(app) == [["spark.more", "the application sets it itself"]]
-    assert "spark.more</td><td>the application sets it itself" in page
+    assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]], "a default that is overridden was added"
+    falls_back = "a shuffle of the application can fall back to Spark's own"
+    assert show.left_out_rows(app) == [[KEY, "the application sets it itself"], ["spark.more", falls_back]]
+    assert f"{KEY}</td><td>the application sets it itself" in page
 
 
 async def test_submission_that_uses_the_service_itself(world: RestWorld) -> None:
@@ -149,3 +150,6 @@ async def test_queue_tells_whether_its_endpoints_are_there(world: RestWorld) -> 
     lines = spark_lines.lines_of(found, "alice")
     assert "spark.celeborn.master.endpoints m-1:9097,m-2:9097" in lines
     assert "# spark.driver.extraClassPath /x.jar" in lines
+    warned = [line for line in lines if "--onto FILE keeps what FILE has there" in line]
+    assert len(warned) == 2, "of the options and of the class path"
+    assert [line for line in spark_lines.lines_of(found, "alice", {}) if "--onto" in line] == []

@@ -152,7 +152,7 @@ def _of_window(judge: Callable[[str], object]) -> Kind:
 
 
 _STATES = choice({"RUNNING": QueueState.RUNNING, "STOPPED": QueueState.STOPPED}, is_lower=False)
-_STATE = Kind("choice", _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED")
+_STATE = Kind(_STATES.name, _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED")
 _MOST = number(1.0, INTEGER_MAX, is_whole=True)
 _PARALLEL = Kind("whole number", _parallel, lambda most: str(INTEGER_MAX if most is None else most))
 _ACL = Kind("ACL", lambda _, text: text, is_blank_meant=True)

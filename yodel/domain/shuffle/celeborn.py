@@ -8,6 +8,7 @@ knows that by the I/O plug-in alone, since map outputs are registered under the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from yodel.domain.shuffle.accepted import count, duration, names, one_of, size, switch
@@ -16,6 +17,7 @@ from yodel.domain.shuffle.service import Client, Service, Setting
 MANAGER = "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
 _CLIENT = "spark.celeborn.client."
 _POLICY = f"{_CLIENT}spark.shuffle.fallback.policy"
+_LOOK_UP = "spark.celeborn.rpc.lookupTimeout"
 _FORCED = f"{_CLIENT}spark.shuffle.forceFallback.enabled"
 _IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
 """Of the 0.5 line, whose ``DefaultIdentityProvider`` reads properties of the JVM alone, and of the 0.6 line."""
@@ -54,6 +56,12 @@ CELEBORN = Service(
             when_away="refuse",
         ),
         Setting(
+            key=_LOOK_UP,
+            value="10s",
+            why="a master that accepts connections and does not answer delays each shuffle by this",
+            when_away="spark",
+        ),
+        Setting(
             key="spark.shuffle.sort.io.plugin.class",
             value="org.apache.spark.shuffle.celeborn.CelebornShuffleDataIO",
             why="shuffle data outlive executors",
@@ -87,6 +95,7 @@ CELEBORN = Service(
         f"{_CLIENT}spark.stageRerun.enabled": switch("lost data is recomputed (Celeborn 0.6)"),
         "spark.celeborn.storage.availableTypes": names("storage types of the workers, e.g. HDD,SSD"),
         "spark.celeborn.auth.enabled": switch("the service authenticates applications"),
+        _LOOK_UP: duration("for a master or worker to answer a new connection"),
         "spark.celeborn.masterClient.maxRetries": count(1, 1000, "attempts to reach a master"),
         "spark.celeborn.masterClient.rpc.askTimeout": duration("for the answer of a master"),
     },
@@ -94,6 +103,7 @@ CELEBORN = Service(
         managers=frozenset({MANAGER, "org.apache.spark.shuffle.celeborn.RssShuffleManager"}),
         sparks=frozenset((3, minor) for minor in range(6)),
         scala="2.12",
+        files=re.compile(r"celeborn-client-spark-.*\.jar"),
         can_fall_back=can_fall_back,
     ),
 )

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from yodel.domain.shuffle.report import Cause, LeftOut, Report
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report
 from yodel.domain.shuffle.service import Setting
-from yodel.domain.shuffle.spark_release import LIBRARIES, as_said, by_names, lack
+from yodel.domain.shuffle.spark_release import LIBRARIES, PYTHON_PATH, as_said, by_names, contradiction, lack
 from yodel.domain.shuffle.word import ShuffleWord
 from yodel.domain.shuffle.words import (
     DIGEST,
@@ -45,6 +45,7 @@ class Launch:
     """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted.
 
     ``resources`` are the links of what it is to have localized, and the paths that they come from.
+    ``node_clients`` are the services whose client its node can prepare; None: not known.
     """
 
     user: str
@@ -54,6 +55,7 @@ class Launch:
     environment: Mapping[str, str]
     resources: Sequence[str] = ()
     is_unmanaged: bool = False
+    node_clients: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ class Decision:
 
     @property
     def added(self) -> tuple[Line, ...]:
-        """The lines that count, as far as is known."""
-        left_out = {key for one in self.left_out for key in one.keys}
+        """The lines that are there, as far as is known: defaults, which a submission's own value overrides."""
+        left_out = {key for one in self.left_out if one.cause.reason is not Reason.OVERRIDDEN for key in one.keys}
         return tuple(line for line in self.lines if line.key not in left_out)
 
     @property
@@ -224,10 +226,16 @@ def _lack(wanted: Wanted, launch: Launch) -> Cause | None:
     client = wanted.service.client
     if client is None:
         return None
+    if launch.node_clients is not None and wanted.service.name not in launch.node_clients:
+        return Cause(Reason.NODE_UNABLE, wanted.service.name)
     release = by_names(launch.resources)
     if release is None and LIBRARIES in launch.resources:
         return None
-    return lack(client, wanted.text(JAR), release or as_said(wanted.text(SPARK_VERSION)))
+    said = as_said(wanted.text(SPARK_VERSION))
+    cause = lack(client, wanted.text(JAR), release or said)
+    if cause is None and release is None and said is not None:
+        return contradiction(said, launch.command, launch.environment.get(PYTHON_PATH, ""))
+    return cause
 
 
 def _hindrance(wanted: Wanted, queue: str, launch: Launch) -> str:

@@ -33,10 +33,12 @@ class Reason(Enum):
     OVERRIDDEN = "OVERRIDDEN"
     SPARK_UNKNOWN = "SPARK_UNKNOWN"
     SPARK_UNSUPPORTED = "SPARK_UNSUPPORTED"
+    SPARK_CONTRADICTED = "SPARK_CONTRADICTED"
     SCALA_DIFFERENT = "SCALA_DIFFERENT"
     SPARK_TOO_OLD = "SPARK_TOO_OLD"
     NO_AUXILIARY_SERVICE = "NO_AUXILIARY_SERVICE"
     NO_JAR = "NO_JAR"
+    NODE_UNABLE = "NODE_UNABLE"
     NO_FALLBACK_STORAGE = "NO_FALLBACK_STORAGE"
     CONFLICT = "CONFLICT"
     PLUGIN_UNKNOWN = "PLUGIN_UNKNOWN"
@@ -53,10 +55,12 @@ _TEXTS = {
     Reason.SPARK_UNKNOWN: "its Spark version is unknown: set yodel.remote-shuffle.spark-version of the queue",
     Reason.SPARK_UNSUPPORTED: "it has Spark {} (yodel.remote-shuffle.spark-version of the queue is used if its jars do "
     "not name a version)",
+    Reason.SPARK_CONTRADICTED: "yodel.remote-shuffle.spark-version of the queue is {}",
     Reason.SCALA_DIFFERENT: "it has Spark {}",
     Reason.SPARK_TOO_OLD: "{}",
     Reason.NO_AUXILIARY_SERVICE: "{}",
     Reason.NO_JAR: "yodel.remote-shuffle.jar of the queue is not available: {}",
+    Reason.NODE_UNABLE: "its node runs no node agent that can prepare the client of {}",
     Reason.NO_FALLBACK_STORAGE: "the fallback storage of the queue is not available: {}",
     Reason.CONFLICT: "{}",
     Reason.PLUGIN_UNKNOWN: "Spark {} does not have it",

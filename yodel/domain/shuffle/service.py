@@ -6,6 +6,7 @@ its path, the user's name and the application's id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -52,11 +53,13 @@ class Client:
     ``managers`` are its shuffle managers, any of which a submitter may name himself; ``sparks`` the releases of Spark
     that it is made for.  Dynamic allocation needs Spark ``dynamic_from``, and by the queue's ``when-away`` an auxiliary
     service of the nodes.  ``can_fall_back`` judges an application's settings: what it is not sure of can.
+    ``files`` are the names under which its jar is published.
     """
 
     managers: frozenset[str]
     sparks: frozenset[tuple[int, int]]
     scala: str
+    files: re.Pattern[str]
     dynamic_from: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     dynamic_needs: Mapping[str, str] = field(default_factory=dict)
     can_fall_back: Callable[[Mapping[str, str]], bool] = lambda _: True

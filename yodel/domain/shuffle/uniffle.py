@@ -9,6 +9,8 @@ say (``rss.coordinator.dynamicClientConf``), whose word wins over the one here.
 
 from __future__ import annotations
 
+import re
+
 from yodel.domain.shuffle.accepted import count, names, one_of, size
 from yodel.domain.shuffle.service import Client, Service, Setting
 
@@ -87,6 +89,7 @@ UNIFFLE = Service(
         managers=frozenset({MANAGER, DELEGATION}),
         sparks=frozenset((3, minor) for minor in range(6)),
         scala="2.12",
+        files=re.compile(r"rss-client-spark.*\.jar"),
         dynamic_from={"spark": (3, 5), "refuse": (3, 5)},
         dynamic_needs={"spark": "spark_shuffle"},
     ),

@@ -48,6 +48,8 @@ class NodeRegistration:
     """The other end of its connection."""
     can_measure: bool = False
     """It understands a policy; a genuine NodeManager does not."""
+    shuffle_clients: tuple[str, ...] | None = None
+    """Shuffle services whose client it can prepare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Registration:
                 registration.kubernetes_node_name,
                 registration.version,
                 tx.now_ms,
+                registration.shuffle_clients,
             )
             tx.tell(registration.node_id, event)
             self._place(tx, registration.node_id, registration.kubernetes_node_name)

@@ -222,7 +222,7 @@ class Transaction:
             started_ms=self.now_ms,
             container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
-            shuffle=self._shuffle(application) if is_unmanaged else None,
+            shuffle=self._shuffle(application_id) if is_unmanaged else None,
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))
@@ -257,11 +257,17 @@ class Transaction:
             event = replace(told.event, diagnostics=told.event.diagnostics + hint, is_last=is_last)
             return replace(told, event=event)
         if isinstance(told.event, AmContainerBound):
-            return replace(told, event=AmContainerBound(self._shuffle(self.application(told.target.application_id))))
+            return replace(told, event=AmContainerBound(self._shuffle(told.target.application_id, told.target)))
         return told
 
-    def _shuffle(self, application: Application) -> Decision | None:
-        """Decided in the commit that lets the AM be launched, so that every launch finds the same."""
+    def _shuffle(
+        self, application_id: ApplicationId, attempt_id: ApplicationAttemptId | None = None
+    ) -> Decision | None:
+        """Decided in the commit that lets the AM be launched, so that every launch finds the same.
+
+        ``attempt_id`` is of one whose AM has a node.
+        """
+        application = self.application(application_id)
         submission = application.submission
         queue = self._state.queues.get(submission.queue)
         if queue is None or not queue.shuffle:
@@ -275,8 +281,14 @@ class Transaction:
             environment=environment,
             resources=resources,
             is_unmanaged=submission.is_unmanaged,
+            node_clients=None if attempt_id is None else self._clients_on(attempt_id),
         )
         return decided(queue.path, queue.shuffle, launch, self._state.endpoints.away(queue.shuffle))
+
+    def _clients_on(self, attempt_id: ApplicationAttemptId) -> tuple[str, ...] | None:
+        am_id = self.attempt(attempt_id).am_container_id
+        node_id = self.container(am_id).node_id if am_id is not None else None
+        return self.node(node_id).shuffle_clients if node_id is not None and self.has(node_id) else None
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> Iterator[Tell | None]:
         """Of those that live when their turn comes; of those of whose ends a lost agent cannot tell more."""

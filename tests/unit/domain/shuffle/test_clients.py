@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.domain.shuffle.test_decision import LAUNCH, QUEUE
 from tests.unit.domain.shuffle.test_words import TREE, queue, said
-from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.delegation import first_not_delegated
 from yodel.domain.queues.history import change_between
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.decision import (
@@ -122,7 +122,7 @@ def test_jars(jar: str) -> None:
 def test_administrators_of_queues_say_none_of_it(name: str) -> None:
     before, after = TREE | said(CELEBORN), TREE | said(CELEBORN | {name: "x"})
     change = change_between(before, after, version=2, author="alice", time_ms=0, reason="")
-    found = not_delegated(change, {"root", "root.a", "root.a.b"}, lambda path: True)
+    found = first_not_delegated(change.names, {"root", "root.a", "root.a.b"}, lambda path: True)
     assert found == f"{PREFIX}root.a.b.{MARKER}{name}"
 
 
@@ -134,6 +134,7 @@ def test_celeborn_may_fall_back_or_may_not() -> None:
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.adaptive.localShuffleReader.enabled": "false",
         "spark.celeborn.client.spark.shuffle.fallback.policy": "AUTO",
+        "spark.celeborn.rpc.lookupTimeout": "10s",
         "celeborn.quota.identity.user-specific.tenant": QUEUE,
         "celeborn.quota.identity.user-specific.userName": "alice",
         "spark.celeborn.identity.user-specific.tenant": QUEUE,
@@ -142,6 +143,9 @@ def test_celeborn_may_fall_back_or_may_not() -> None:
         "spark.dynamicAllocation.shuffleTracking.enabled": "false",
     }
     refusing = {line.key: line.value for line in decision(CELEBORN | {"when-away": "refuse"}).lines}
+    assert "spark.celeborn.rpc.lookupTimeout" not in refusing, "the application waits for its service"
+    longer = decision(CELEBORN | {"option.spark.celeborn.rpc.lookupTimeout": "25s"}).lines
+    assert [line.value for line in longer if line.key == "spark.celeborn.rpc.lookupTimeout"] == ["25s"]
     assert refusing.items() - lines.items() == {("spark.celeborn.client.spark.shuffle.fallback.policy", "NEVER")}
 
 
@@ -195,6 +199,44 @@ def test_release_of_spark_is_known_by_its_jars_or_by_the_queue(
     refused = decision(texts | {"when-away": "refuse"}, resources=resources)
     assert refused.is_refused == bool(reason)
     assert reason in refused.refusal
+
+
+MODULE = "--add-modules=jdk.incubator.vector"
+
+
+@pytest.mark.parametrize(
+    ("word", "command", "python_path", "reason"),
+    [
+        ("3.5.9", (), "", ""),
+        ("3.5.9", (), "{{PWD}}/pyspark.zip<CPS>{{PWD}}/py4j-0.10.9.7-src.zip", ""),
+        ("3.5.9", (), "local:/opt/py4j-0.10.9.9-src.zip", "is 3.5, but its PYTHONPATH has py4j 0.10.9.9"),
+        ("3.5.9", (), "/mine/py4j-0.10.9.9-src.zip:/theirs/py4j-0.10.9.7-src.zip", ""),
+        ("3.5.9", (), "/x/py4j-0.10.9.5-src.zip", "py4j 0.10.9.5"),
+        ("3.3.2", (), "/x/py4j-0.10.9.5-src.zip", ""),
+        ("3.0.1", (), "/x/py4j-0.10.9-src.zip", ""),
+        ("3.2.0", (), "/x/py4j-0.10.9-src.zip", "py4j 0.10.9,"),
+        ("3.5.9", (), "/x/py4j-0.10.7-src.zip", ""),
+        ("3.5.9", (), "/x/py4j-9.9.9.9.9.9-src.zip", ""),
+        ("3.5.9", (MODULE,), "", f"is 3.5, but its command has {MODULE}"),
+        ("4.0.5", (MODULE,), "", "clients exist for 3.0 to 3.5"),
+    ],
+)
+def test_hint_contradicts_the_queue_and_then_there_is_no_client(
+    word: str, command: tuple[str, ...], python_path: str, reason: str
+) -> None:
+    words = CELEBORN | {"spark-version": word}
+    launch = {"command": (*command, *LAUNCH.command), "environment": {"PYTHONPATH": python_path}}
+    found = decision(words, **launch)
+    assert bool(found.lines) == (not reason)
+    assert reason in found.note
+    assert decision(words | {"when-away": "refuse"}, **launch).is_refused == bool(reason)
+
+
+def test_hint_does_not_replace_the_queue_nor_what_jars_say() -> None:
+    unsaid = {name: text for name, text in CELEBORN.items() if name != "spark-version"}
+    python_path = {"PYTHONPATH": "/x/py4j-0.10.9.7-src.zip"}
+    assert "set yodel.remote-shuffle.spark-version" in decision(unsaid, environment=python_path).note
+    assert decision(CELEBORN, command=(MODULE, *LAUNCH.command), resources=(CORE.format("3.5.9"),)).lines
 
 
 def test_scala_of_the_jars_own_name_counts() -> None:

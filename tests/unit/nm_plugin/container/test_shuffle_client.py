@@ -176,6 +176,21 @@ async def test_jar_that_not_all_may_read_is_none(rig: Rig, closed: Path, contain
     assert one.status.exit_status == ContainerExitStatus.INVALID
 
 
+async def test_hint_that_contradicts_the_queue_is_no_client(rig: Rig, jar: Path) -> None:
+    master = Spoken(rig, MASTER)
+    master.context.environment.add(key="PYTHONPATH", value="{{PWD}}/py4j-0.10.9.9-src.zip")
+    assert LINK not in await master.start(told(jar))
+    report = await rig.tracker.until_reported(MASTER)
+    assert report.cause is not None
+    assert report.cause.reason is Reason.SPARK_CONTRADICTED
+
+
+async def test_hint_says_nothing_where_the_libraries_do(rig: Rig, jar: Path) -> None:
+    master = Spoken(rig, MASTER, libraries="spark-core_2.12-3.5.9.jar")
+    master.context.environment.add(key="PYTHONPATH", value="{{PWD}}/py4j-0.10.9.9-src.zip")
+    assert LINK in await master.start(told(jar))
+
+
 async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
     said = await Spoken(rig, MASTER, libraries="spark-core_2.12-3.5.9.jar").start(told(jar, spark_version="4.0"))
     assert CONTENT.decode() in said
@@ -185,7 +200,7 @@ async def test_release_by_the_localized_libraries(rig: Rig, jar: Path) -> None:
     "said",
     [
         "spark.shuffle.service.enabled=true\n",
-        "spark.executor.userClassPathFirst=true\n",
+        "spark.yarn.secondary.jars=local:/celeborn-client-spark-3.jar\nspark.executor.userClassPathFirst=true\n",
         f"{POLICY}=AUTO\n{DYNAMIC}spark.dynamicAllocation.shuffleTracking.enabled=false\n",
     ],
 )

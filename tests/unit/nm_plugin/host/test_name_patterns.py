@@ -53,3 +53,9 @@ def test_all_names_have_one_time_together(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(PatternTooHard):
         matching("(a|aa)+[bc]", ["a" * 12 + "!"] * 100_000)
     assert time.process_time() - start_s < 0.3
+
+
+def test_no_time_left_is_not_taken_for_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", -1.0)
+    with pytest.raises(PatternTooHard):
+        matching("a", ["a"])

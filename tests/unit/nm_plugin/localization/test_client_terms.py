@@ -121,16 +121,41 @@ def test_tracking_off_without_a_plug_in(
 ) -> None:
     said = DYNAMIC | {TRACKING: b"FALSE"} | more
     kept = {key.decode() for key in met("celeborn", when_away, said, release)}
-    assert ("without spark.shuffle.sort.io" in conflict(terms("celeborn", when_away), said, kept)) == has_conflict
-    assert conflict(terms("celeborn"), {TRACKING: b"false"}, ()) == ""
+    assert ("without spark.shuffle.sort.io" in conflict(b"", terms("celeborn", when_away), said, kept)) == has_conflict
+    assert conflict(b"", terms("celeborn"), {TRACKING: b"false"}, ()) == ""
+
+
+def bringing(*paths: str) -> bytes:
+    context = pb.ContainerLaunchContextProto()
+    for number, path in enumerate(paths):
+        context.localResources.add(key=f"link-{number}").value.resource.file = path
+    return context.SerializeToString()
+
+
+OWN_JARS = {
+    "uniffle": "rss-client-spark3-shaded-0.9.2.jar",
+    "celeborn": "celeborn-client-spark-3-shaded_2.12-0.5.4.jar",
+}
 
 
 @pytest.mark.parametrize("key", ["shuffle.service.enabled", "executor.userClassPathFirst", "driver.userClassPathFirst"])
-def test_what_cannot_go_with_it_says_key_value_and_every_way_out(key: str) -> None:
-    text = conflict(terms("uniffle"), {f"spark.{key}".encode(): b"true"}, ())
-    for part in (f"spark.{key}=true", "uniffle", "spark.shuffle.manager=sort", "yodel-no-remote-shuffle"):
+@pytest.mark.parametrize("service", ["uniffle", "celeborn"])
+def test_what_cannot_go_with_it_says_key_value_and_every_way_out(service: str, key: str) -> None:
+    context = bringing("/x/a.jar", f"/x/{OWN_JARS[service]}")
+    text = conflict(context, terms(service), {f"spark.{key}".encode(): b"true"}, ())
+    for part in (f"spark.{key}=true", service, "spark.shuffle.manager=sort", "yodel-no-remote-shuffle"):
         assert part in text
-    assert conflict(terms("uniffle"), {f"spark.{key}".encode(): b"false"}, ()) == ""
+    assert conflict(context, terms(service), {f"spark.{key}".encode(): b"false"}, ()) == ""
+
+
+def test_users_classes_may_come_first_where_he_brings_no_client() -> None:
+    """The queue's own jar is the last on the JVM's class path, and no class of it is in the user's loader."""
+    first = {b"spark.executor.userClassPathFirst": b"true"}
+    for path in ("/x/my-celeborn-client-spark-jobs.jar", f"/x/{OWN_JARS['celeborn']}.sha256", "/x/a.jar"):
+        assert conflict(bringing(path), terms("celeborn"), first, ()) == ""
+    assert conflict(bringing(f"/x/{OWN_JARS['uniffle']}"), terms("celeborn"), first, ()) == ""
+    in_image = {b"spark.yarn.secondary.jars": f"a.jar,local:/opt/{OWN_JARS['celeborn']}".encode()}
+    assert OWN_JARS["celeborn"] in conflict(b"", terms("celeborn"), first | in_image, ())
 
 
 def test_who_names_the_service_himself_stays() -> None:

@@ -254,7 +254,7 @@ async def test_nothing_is_left_of_a_process_that_is_not_waited_for(
     working.cancel()
     await asyncio.wait({working})
     assert working.cancelled()
-    await eventually(lambda: gone(pids), timeout_s=3)  # it would match for ten
+    await eventually(lambda: gone(pids), timeout_s=3)  # it would match for five
 
 
 async def test_nothing_is_left_of_a_process_that_is_killed(
@@ -327,7 +327,7 @@ def test_a_pattern_that_is_given_up_names_its_limit(
     source, target = os.open(made.file, os.O_RDONLY), os.open(made.target, os.O_RDONLY)
     told = carry_out({"name": JAR, "limits": asdict(LIMITS), "pattern": HARD}, source, target)
     os.close(target)
-    assert (told["limit"], told["maximum"]) == ("pattern_seconds", 10)
+    assert (told["limit"], told["maximum"]) == ("pattern_seconds", 5)
 
 
 @pytest.mark.usefixtures("needs_root")

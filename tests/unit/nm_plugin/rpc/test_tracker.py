@@ -19,6 +19,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.pb_convert import colocation, ids
+from yodel.pb_convert.shuffle_reports import shuffle_words
 
 POLICY = Policy(
     version="a", preset="koordinator", cpu=Formula(), memory=Formula(share_percent=50), shaping=Shaping(window_s=1)
@@ -50,7 +51,7 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
     tree = _tree(open_path)
     changes: dict[str, Any] = {"cgroup_mount": str(tree.mount), "cgroup_root": "/n1", "colocation_most_milli": 700}
     async with running_rig(open_path, users, tracker, **changes):
-        assert list(tracker.registrations[0].can) == [CPU_MILLI, MEMORY_MIB]
+        assert list(tracker.registrations[0].can) == [CPU_MILLI, MEMORY_MIB, *shuffle_words()]
         tracker.policy = POLICY
         await tracker.until(lambda: bool(_reports(tracker)))
         beat = _reports(tracker)[0]
