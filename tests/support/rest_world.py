@@ -21,7 +21,7 @@ from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
-from yodel.rm_api.spnego import Acceptor
+from yodel.rm_api.door.spnego import Acceptor
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.core import Core, Limits, Ports

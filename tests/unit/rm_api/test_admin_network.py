@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from tests.support.rest_world import rest_world
 from yodel.rm_api import app
-from yodel.rm_api.admin_network import _is_in
+from yodel.rm_api.door.admin_network import _is_in
 
 ADMINISTRATION = {
     ("PUT", "/ws/v1/cluster/scheduler-conf"),

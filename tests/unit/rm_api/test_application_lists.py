@@ -13,8 +13,8 @@ from starlette.types import Message
 from tests.support.records import a_submission, an_application
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState
-from yodel.rm_api.application_lists import Selection, listed
-from yodel.rm_api.rendered import RenderedApplications
+from yodel.rm_api.hadoop.application_lists import Selection, listed
+from yodel.rm_api.hadoop.rendered import RenderedApplications
 from yodel.services.views.queries import ApplicationFilter
 from yodel.services.writer.application_index import PAGE_MAX
 

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from tests.support.api_rows import RUNNING, fill
 from tests.support.audit_lines import AuditLines, audit_lines, shown
 from tests.support.rest_world import RestWorld
-from yodel.rm_api.audited import Audited
+from yodel.rm_api.door.audited import Audited
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.rest_world import RestWorld, rest_world
-from yodel.rm_api.xml_bodies import TURN_BYTES
+from yodel.rm_api.door.xml_bodies import TURN_BYTES
 from yodel.telemetry.limits import REFUSALS
 
 JSON = {"Content-Type": "application/json"}

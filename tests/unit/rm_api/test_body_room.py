@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 from yodel.errors import Unavailable
-from yodel.rm_api.body_room import SMALL_BYTES, BodyRoom
+from yodel.rm_api.door.body_room import SMALL_BYTES, BodyRoom
 
 PATH = "/ws/v1/cluster/apps?user.name=alice"
 JSON = {"Content-Type": "application/json"}

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 from yodel.errors import Unavailable
-from yodel.rm_api import body_turns
-from yodel.rm_api.body_room import SMALL_BYTES, BodyRoom
-from yodel.rm_api.body_turns import AT_ONCE, BodyTurns
+from yodel.rm_api.door import body_turns
+from yodel.rm_api.door.body_room import SMALL_BYTES, BodyRoom
+from yodel.rm_api.door.body_turns import AT_ONCE, BodyTurns
 
 LARGE, ID = 80, "application_1514764800000_0001"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.rm_api.caller import NOBODY, Caller, caller_in, with_caller
+from yodel.rm_api.door.caller import NOBODY, Caller, caller_in, with_caller
 
 
 def test_caller_is_where_the_gate_put_it() -> None:

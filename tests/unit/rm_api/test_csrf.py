@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rest_world import rest_world
-from yodel.rm_api.csrf import REFUSAL, CsrfRules
+from yodel.rm_api.door.csrf import REFUSAL, CsrfRules
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 RULES = CsrfRules()

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from yodel.hadoop_http.errors import RestError
-from yodel.rm_api.given import answer_text, is_given, scalar
+from yodel.rm_api.hadoop.given import answer_text, is_given, scalar
 
 
 def a_request(**headers: str) -> Request:

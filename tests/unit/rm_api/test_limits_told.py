@@ -12,9 +12,10 @@ import pytest
 from tests.support.records import a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
-from yodel.rm_api import body_turns, proxy
-from yodel.rm_api.body_room import BodyRoom
-from yodel.rm_api.proxy import ADDRESS_FETCHES_MAX, APPLICATION_FETCHES_MAX, CALLER_FETCHES_MAX, WebProxy
+from yodel.rm_api.door import body_turns
+from yodel.rm_api.door.body_room import BodyRoom
+from yodel.rm_api.proxy import web_proxy as proxy
+from yodel.rm_api.proxy.web_proxy import ADDRESS_FETCHES_MAX, APPLICATION_FETCHES_MAX, CALLER_FETCHES_MAX, WebProxy
 from yodel.telemetry.further_limits import (
     API_BODY_BYTES,
     PROXY_FETCHES,

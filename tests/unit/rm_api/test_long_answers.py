@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 from starlette.types import Message
 
-from yodel.rm_api.long_answers import Later, Listing
-from yodel.rm_api.rendered import RenderedPage
+from yodel.rm_api.hadoop.long_answers import Later, Listing
+from yodel.rm_api.hadoop.rendered import RenderedPage
 
 Part = RenderedPage | Later
 

@@ -14,7 +14,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.rm_api import app
-from yodel.rm_api.csrf import CsrfRules
+from yodel.rm_api.door.csrf import CsrfRules
 
 NEW = "/ws/v1/cluster/apps/new-application"
 APPS = "/ws/v1/cluster/apps"

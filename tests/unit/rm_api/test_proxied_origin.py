@@ -11,9 +11,9 @@ import pytest
 from tests.support.records import a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
-from yodel.rm_api.proxied_origin import NOTHING_HERE, ProxiedOrigin
-from yodel.rm_api.proxy import WebProxy
-from yodel.rm_api.routes import pictures
+from yodel.rm_api.proxy import pictures
+from yodel.rm_api.proxy.origin import NOTHING_HERE, ProxiedOrigin
+from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.server import serve
 
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)

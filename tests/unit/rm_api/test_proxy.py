@@ -12,7 +12,7 @@ from tests.support.records import a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
 from yodel.errors import InvalidValue
-from yodel.rm_api.proxy import APPLICATION_FETCHES_MAX, Target, WebProxy
+from yodel.rm_api.proxy.web_proxy import APPLICATION_FETCHES_MAX, Target, WebProxy
 
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 HERE = f"/proxy/{APP.id}"

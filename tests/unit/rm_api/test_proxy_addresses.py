@@ -16,8 +16,8 @@ from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
 from yodel.errors import InvalidValue, Unavailable
 from yodel.hadoop_http.addresses import ADDRESSES_MAX, resolved
-from yodel.rm_api.proxy import MARK, WebProxy
-from yodel.rm_api.proxy_addresses import AddressRules
+from yodel.rm_api.proxy.addresses import AddressRules
+from yodel.rm_api.proxy.web_proxy import MARK, WebProxy
 from yodel.rm_api.server import serve
 
 ELSEWHERE = AddressRules(nodes=frozenset({"node-1", "10.0.0.1"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.rm_api.proxy_hosts import allowed_hosts
+from yodel.rm_api.proxy.hosts import allowed_hosts
 
 
 def test_nodes_and_the_registered_host_are_allowed_in_any_case() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.rm_api.proxy_source import is_loopback, is_ours, source_address
+from yodel.rm_api.proxy.source import is_loopback, is_ours, source_address
 
 
 async def test_address_of_this_machine_is_called_from() -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
-from yodel.rm_api import rendered
-from yodel.rm_api.rendered import RenderedApplications, RenderedPage
+from yodel.rm_api.hadoop import rendered
+from yodel.rm_api.hadoop.rendered import RenderedApplications, RenderedPage
 from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.views.queries import ApplicationView
 

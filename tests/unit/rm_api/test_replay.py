@@ -16,9 +16,9 @@ from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.states import ApplicationState
-from yodel.rm_api import replay as replay_module
-from yodel.rm_api.caller import NOBODY, Caller, with_caller
-from yodel.rm_api.replay import Asked, Parts, Recording, Replay, again, asked_in, may_be_kept
+from yodel.rm_api.door import replay as replay_module
+from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
+from yodel.rm_api.door.replay import Asked, Parts, Recording, Replay, again, asked_in, may_be_kept
 
 HEAD = b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n"
 DEFAULTS = [(b"date", b"now")]

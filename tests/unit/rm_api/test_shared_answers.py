@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from yodel.rm_api import shared_answers
-from yodel.rm_api.shared_answers import Made, SharedAnswers
+from yodel.rm_api.hadoop import shared_answers
+from yodel.rm_api.hadoop.shared_answers import Made, SharedAnswers
 
 
 class Maker:

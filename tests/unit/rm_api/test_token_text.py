@@ -6,7 +6,7 @@ import pytest
 
 from yodel.domain.tokens import Token
 from yodel.errors import InvalidValue
-from yodel.rm_api.token_text import LENGTH_MAX, from_text, to_text
+from yodel.rm_api.door.token_text import LENGTH_MAX, from_text, to_text
 
 TOKEN = Token(identifier=b"\xfb\xff\xfe", password=b"\x00secret", kind="RM_DELEGATION_TOKEN", service="")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 from yodel.errors import InvalidValue
-from yodel.rm_api.xml_bodies import (
+from yodel.rm_api.door.xml_bodies import (
     ATTRIBUTES_MAX,
     DEPTH_MAX,
     ELEMENTS_MAX,

@@ -19,8 +19,8 @@ from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.words import MARKER
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
+from yodel.rm_api.hadoop.wire.apps import tracking_url
 from yodel.rm_api.v1 import models
-from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.noticed import NoticeView

@@ -11,9 +11,9 @@ import pytest
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
 from yodel.pb_convert.delegation_tokens import delegation_content
-from yodel.rm_api.routes.delegation_tokens import PATH, TOKEN_HEADER
-from yodel.rm_api.spnego import Negotiated
-from yodel.rm_api.token_text import from_text, to_text
+from yodel.rm_api.door.spnego import Negotiated
+from yodel.rm_api.door.token_text import from_text, to_text
+from yodel.rm_api.hadoop.routes.delegation_tokens import PATH, TOKEN_HEADER
 
 DAY_MS = 86_400_000
 CALLS = (("POST", PATH), ("DELETE", PATH), ("POST", f"{PATH}/expiration"))

@@ -18,7 +18,7 @@ from yodel.domain.states import ApplicationState, AttemptState, ContainerExitSta
 from yodel.hadoop_http import rpc_beans
 from yodel.hadoop_http.beans import pretty
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.rm_api.wire import jmx as wire_jmx
+from yodel.rm_api.hadoop.wire import jmx as wire_jmx
 from yodel.rpc_io.dispatch import Dispatcher
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 

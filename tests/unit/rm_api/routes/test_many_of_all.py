@@ -13,7 +13,8 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.hadoop_http import long_answers
-from yodel.rm_api.routes import jmx, pages
+from yodel.rm_api.hadoop.routes import jmx
+from yodel.rm_api.ui import routes as pages
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.rpc_io.turns import Turns, standing
 from yodel.services.views import queue_views

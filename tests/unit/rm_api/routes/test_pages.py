@@ -14,7 +14,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.past import remembered
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.ports.store import Commit
-from yodel.rm_api.routes import pages
+from yodel.rm_api.ui import routes as pages
 
 EVIL = "<script>alert('x')</script>"
 ROW = an_application(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.rest_world import RestWorld
-from yodel.rm_api.routes.prometheus import DEPRECATED, metric_name
+from yodel.rm_api.hadoop.routes.prometheus import DEPRECATED, metric_name
 
 YODEL = Path(__file__).resolve().parents[4] / "yodel"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yodel.domain.resource import Resource
-from yodel.rm_api.wire.resources import LONG_MAX, resource, seconds_map
+from yodel.rm_api.hadoop.wire.resources import LONG_MAX, resource, seconds_map
 
 
 def test_resource_names_every_type() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yodel.domain.resource import Resource
-from yodel.rm_api.wire.resources import resource
+from yodel.rm_api.hadoop.wire.resources import resource
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 
