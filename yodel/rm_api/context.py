@@ -29,7 +29,6 @@ from yodel.rm_api.hadoop.shared_answers import SharedAnswers
 from yodel.rm_api.proxy.origin import Origins, ProxiedOrigin
 from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.v1.stream import RenderedEvents
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
@@ -44,6 +43,7 @@ from yodel.services.scheduling.activities import Activities
 from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.telemetry.rates import Rate
 
 HADOOP_VERSION = "3.5.0"

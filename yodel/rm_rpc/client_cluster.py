@@ -17,9 +17,9 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE, taking_turns
 from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import NodeView, Queries
+from yodel.serving.pieces import PIECE, REPORTS_PIECE, taking_turns
 
 
 class ClusterCalls:

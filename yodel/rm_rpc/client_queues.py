@@ -13,10 +13,10 @@ from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.application_lists import Wanted, add_reports
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.access.rights import Rights
 from yodel.services.views.queries import ApplicationFilter, Queries
 from yodel.services.views.queue_views import QueueView
+from yodel.serving.pieces import taking_turns
 
 SCHEDULER_TYPE = "CapacityScheduler"
 DEPTH_MAX = 100

@@ -15,7 +15,7 @@ from yodel.rm_api.context import RestSettings
 from yodel.rm_api.door.csrf import CsrfRules
 from yodel.rm_api.proxy.origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
-from yodel.rpc_io.node_token import read_secret
+from yodel.serving.node_token import read_secret
 from yodel.settings.web import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024

@@ -14,7 +14,7 @@ from yodel.errors import AccessDenied
 from yodel.rm_api.door.authentication import Asked
 from yodel.rm_api.door.spnego import Negotiated
 from yodel.rm_api.door.token_text import from_text, to_text
-from yodel.rpc_io.proxy_users import ProxyUserRule, ProxyUserRules
+from yodel.serving.proxy_users import ProxyUserRule, ProxyUserRules
 
 HUE = ProxyUserRules({"hue": ProxyUserRule(hosts=frozenset(("127.0.0.1",)), users=frozenset(("alice",)))})
 

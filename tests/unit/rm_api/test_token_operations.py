@@ -9,7 +9,7 @@ import pytest
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.rm_api.door.token_text import from_text
-from yodel.rpc_io.proxy_users import ProxyUserRule, ProxyUserRules
+from yodel.serving.proxy_users import ProxyUserRule, ProxyUserRules
 
 DAY_MS = 86_400_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.rpc_io.http_cookie import CookieSigner, checked_user
+from yodel.serving.http_cookie import CookieSigner, checked_user
 
 NOW_MS = 1_700_000_000_000
 SIGNER = CookieSigner(secret=b"k" * 32, validity_s=36_000)

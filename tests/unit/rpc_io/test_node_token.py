@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.rpc_io.node_token import SECRET_BYTES_MAX, SECRET_BYTES_MIN, password_of, read_secret
+from yodel.serving.node_token import SECRET_BYTES_MAX, SECRET_BYTES_MIN, password_of, read_secret
 
 
 @pytest.mark.parametrize("size", [SECRET_BYTES_MIN, SECRET_BYTES_MAX])

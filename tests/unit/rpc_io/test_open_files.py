@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from yodel.rpc_io.open_files import WANTED, raise_limit
+from yodel.serving.open_files import WANTED, raise_limit
 
 NONE = resource.RLIM_INFINITY
 

@@ -13,7 +13,7 @@ from yodel.errors import InvalidValue
 from yodel.hadoop_pb.yarn_protos_pb2 import ApplicationReportProto, ResourceRequestProto
 from yodel.hadoop_pb.yarn_service_protos_pb2 import GetApplicationsResponseProto, GetNewApplicationResponseProto
 from yodel.pb_convert import asks
-from yodel.rpc_io.pieces import PIECE, SERIALIZED_PIECE, in_pieces, serialized
+from yodel.serving.pieces import PIECE, SERIALIZED_PIECE, in_pieces, serialized
 
 
 @pytest.mark.parametrize("number", [0, 1, PIECE, PIECE + 1, 5 * PIECE])

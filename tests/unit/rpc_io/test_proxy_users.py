@@ -5,7 +5,7 @@ import pytest
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
-from yodel.rpc_io.proxy_users import KEY_PREFIX, ProxyUserRules
+from yodel.serving.proxy_users import KEY_PREFIX, ProxyUserRules
 
 RULES = ProxyUserRules.from_properties(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.rpc_io.sites import site_of
+from yodel.serving.sites import site_of
 
 
 @pytest.mark.parametrize(

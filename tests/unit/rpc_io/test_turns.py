@@ -17,9 +17,9 @@ from tests.unit.rpc_io.test_server import PROTOCOL, Service, serving
 from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.framing import CALL_ID_PING, out_of_band_frame
-from yodel.rpc_io.pieces import in_pieces
 from yodel.rpc_io.server import RpcLimits
-from yodel.rpc_io.turns import TURN_S, Turns, others_first, standing
+from yodel.serving.pieces import in_pieces
+from yodel.serving.turns import TURN_S, Turns, others_first, standing
 
 CALL_S = TURN_S / 5
 A_ROUND = 1 + 5

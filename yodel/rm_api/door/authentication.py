@@ -27,9 +27,9 @@ from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.rm_api.door import spnego
 from yodel.rm_api.door.caller import NOBODY, Caller
 from yodel.rm_api.door.token_text import from_text
-from yodel.rpc_io.http_cookie import CookieSigner, checked_user
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.keys.delegation import DelegationTokens
+from yodel.serving.http_cookie import CookieSigner, checked_user
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 

@@ -19,7 +19,7 @@ from yodel.hadoop_http.negotiate import XML, declared_type
 from yodel.rm_api.context import api_of
 from yodel.rm_api.door.body_room import SMALL_BYTES
 from yodel.rm_api.door.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
-from yodel.rpc_io.sites import site_of
+from yodel.serving.sites import site_of
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES
 

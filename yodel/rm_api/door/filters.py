@@ -22,7 +22,7 @@ from yodel.rm_api.door.authentication import Asked, Authenticator, FilterRefusal
 from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
 from yodel.rm_api.door.own_pages import OwnPages
 from yodel.rm_api.proxy.web_proxy import MARK
-from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.serving.http_cookie import CookieSigner
 
 OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""

@@ -25,7 +25,7 @@ from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.rm_api.door.caller import caller_in
 from yodel.rm_api.proxy.addresses import AddressRules
 from yodel.rm_api.proxy.source import is_loopback, is_ours, source_address
-from yodel.rpc_io.sites import site_of
+from yodel.serving.sites import site_of
 from yodel.telemetry.further_limits import (
     PROXY_ANSWER_BYTES,
     PROXY_FETCHES,

@@ -26,8 +26,8 @@ from yodel.rm_api.proxy.routes import has_pages
 from yodel.rm_api.ui.shuffle_page import shuffle_section
 from yodel.rm_api.ui.why_page import why_section
 from yodel.rm_api.v1.container_pages import container_page, kept_container
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries
+from yodel.serving.pieces import taking_turns
 
 LISTED_MAX = 200
 NODES_PIECE = 200

@@ -16,8 +16,8 @@ from yodel.hadoop_http import long_answers
 from yodel.rm_api.hadoop.routes import jmx
 from yodel.rm_api.ui import routes as pages
 from yodel.rm_api.v1.container_pages import container_page
-from yodel.rpc_io.turns import Turns, standing
 from yodel.services.views import queue_views
+from yodel.serving.turns import Turns, standing
 
 COUNT = 60
 TREE = (

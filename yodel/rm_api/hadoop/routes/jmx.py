@@ -21,10 +21,10 @@ from yodel.rm_api.hadoop.routes.cluster import loads
 from yodel.rm_api.hadoop.routes.scheduler import tree_of
 from yodel.rm_api.hadoop.wire import jmx as wire
 from yodel.rm_api.hadoop.wire.scheduler import Tree
-from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.server import RpcServer
-from yodel.rpc_io.turns import others_first
 from yodel.services.views.queue_views import ClusterMetrics
+from yodel.serving.pieces import taking_turns
+from yodel.serving.turns import others_first
 
 NODES_PIECE = 200
 """Nodes that are written in one go."""

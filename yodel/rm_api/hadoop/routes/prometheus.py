@@ -17,8 +17,8 @@ from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
 from yodel.rm_api.hadoop.routes.jmx import metric_beans
-from yodel.rpc_io.pieces import taking_turns
-from yodel.rpc_io.turns import others_first
+from yodel.serving.pieces import taking_turns
+from yodel.serving.turns import others_first
 from yodel.telemetry.limit import Daemon
 from yodel.telemetry.limits import REFUSALS
 

@@ -17,8 +17,8 @@ from yodel.rm_api.door.rim import reader
 from yodel.rm_api.hadoop.shared_answers import Made
 from yodel.rm_api.hadoop.wire import scheduler as wire
 from yodel.rm_api.hadoop.wire.cluster import overview as overview_shape
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.views.rows import Rows
+from yodel.serving.pieces import taking_turns
 
 PIECE = 200
 """Applications whose load is added in one go: two milliseconds."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from yodel.rpc_io.turns import others_first
+from yodel.serving.turns import others_first
 
 T = TypeVar("T")
 PIECE = 500
