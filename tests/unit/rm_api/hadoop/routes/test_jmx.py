@@ -22,7 +22,7 @@ from yodel.rm_api.hadoop.wire import jmx as wire_jmx
 from yodel.rpc_io.dispatch import Dispatcher
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[4] / "conformance" / "golden" / "rest"
 RM = "Hadoop:service=ResourceManager,name="
 
 

@@ -19,7 +19,7 @@ from yodel.rm_api.door.xml_bodies import (
     parse_object,
 )
 
-GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
 XML = {"Content-Type": "application/xml"}
 LAUGHS = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "lol"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"""
 OUTSIDE = b"""<!DOCTYPE a SYSTEM "file:///etc/passwd"><a>&b;</a>"""

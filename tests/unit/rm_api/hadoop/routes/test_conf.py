@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[4] / "conformance" / "golden" / "rest"
 CONF = {"hadoop.http.authentication.type": "simple", "yarn.resourcemanager.hostname": "rm-host", "yarn.x": "a<b&c"}
 
 

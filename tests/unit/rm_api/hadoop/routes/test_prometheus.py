@@ -9,7 +9,7 @@ import pytest
 from tests.support.rest_world import RestWorld
 from yodel.rm_api.hadoop.routes.prometheus import DEPRECATED, metric_name
 
-YODEL = Path(__file__).resolve().parents[4] / "yodel"
+YODEL = Path(__file__).resolve().parents[5] / "yodel"
 
 
 async def test_gauges_of_the_composition_root_are_told_under_our_name(world: RestWorld) -> None:

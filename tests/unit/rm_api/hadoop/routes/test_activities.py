@@ -19,7 +19,7 @@ from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, N
 from yodel.services.writer.outbox import Outbox
 
 MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
-GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[4] / "conformance" / "golden" / "rest"
 NODE = NodeId("rm-host", 8041)
 APP = an_application(1).id
 KEY = AskKey(5, -1, ExecutionType.GUARANTEED, Resource(4096, 1))

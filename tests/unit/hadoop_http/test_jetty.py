@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
 
 
 def recorded_body(name: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from yodel.hadoop_http.xml import document, escaped, java_number
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
 ROOTS = {
     "containers-finished": "containers",
     "get-node-labels": "nodeLabelsInfo",
