@@ -105,7 +105,7 @@ class QueueCalls:
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
         configuration.capacity, configuration.absoluteCapacity = capacity, share.capacity
         configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, share.maximum_capacity
-        configuration.maxAMPercentage = self._queries.quotas.ledger().am_part(share)
+        configuration.maxAMPercentage = self._queries.ledger().am_part(share)
         configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(share.guaranteed))
         configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(share.maximum))
         configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(absolute(queue.capacity_amounts)))

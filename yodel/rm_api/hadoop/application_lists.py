@@ -171,6 +171,4 @@ def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tu
 
 def _queue_memory_mib(api: Api, application: Application) -> int:
     """What the queue is guaranteed of the cluster's memory."""
-    tree = api.services.queries.quotas.tree
-    share = tree.shares.get(application.submission.queue)
-    return share.guaranteed.memory_mib if share is not None else tree.total.memory_mib
+    return api.services.queries.guaranteed(application.submission.queue).memory_mib

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from yodel.domain.ids import ApplicationId
 from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.views.queries import ApplicationView, Queries
-from yodel.services.writer.application_index import Page
+from yodel.services.views.rows import Page
 
 BYTES_MAX = 64 * 1024 * 1024
 """Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""

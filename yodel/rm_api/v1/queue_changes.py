@@ -254,7 +254,7 @@ async def changed(
 
 
 async def _answer(api: Api, plan: Plan, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
-    over = api.services.queries.quotas.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
+    over = api.services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
     losers = await api.services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(
         **_change(plan.change, CHANGES_SHOWN_MAX),

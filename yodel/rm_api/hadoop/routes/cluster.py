@@ -6,10 +6,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from yodel.domain.node_load import NodeLoad
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.probe_port import LIVE, READY
-from yodel.rm_api.context import CHANGES_WAITING_GAUGE, RestServices, api_of
+from yodel.rm_api.context import CHANGES_WAITING_GAUGE, api_of
 from yodel.rm_api.door.replay import again
 from yodel.rm_api.door.rim import reader
 from yodel.rm_api.hadoop.wire import cluster as wire
@@ -26,17 +25,7 @@ async def metrics(request: Request) -> Response:
     again(request, api.replay)
     services = api.services
     waiting = int(services.gauges().get(CHANGES_WAITING_GAUGE, 0))
-    return answer(request, wire.metrics(await services.queries.metrics(), loads(services), waiting))
-
-
-def loads(services: RestServices) -> list[NodeLoad]:
-    """What is measured on the nodes that are in use."""
-    rows, runtimes = services.queries.rows.nodes, services.nodes.runtimes
-    return [
-        runtime.load
-        for node_id, runtime in runtimes.items()
-        if runtime.load is not None and node_id in rows and rows[node_id].is_usable
-    ]
+    return answer(request, wire.metrics(await services.queries.metrics(), services.nodes.usable_loads(), waiting))
 
 
 async def user_info(request: Request) -> Response:

@@ -17,7 +17,6 @@ from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.process_beans import process_beans
 from yodel.hadoop_http.rpc_beans import RPC, RPC_DETAILED, rpc_activity, rpc_detailed_activity
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.hadoop.routes.cluster import loads
 from yodel.rm_api.hadoop.routes.scheduler import tree_of
 from yodel.rm_api.hadoop.wire import jmx as wire
 from yodel.rm_api.hadoop.wire.scheduler import Tree
@@ -41,7 +40,7 @@ async def metric_beans(api: Api) -> list[Bean]:
     """Those of the cluster and of every queue, for Prometheus as well."""
     services = api.services
     host = api.web_address.rpartition(":")[0]
-    cluster = wire.cluster_metrics(await services.queries.metrics(), loads(services), host)
+    cluster = wire.cluster_metrics(await services.queries.metrics(), services.nodes.usable_loads(), host)
     await others_first()
     tree = await tree_of(api)
     queues = _queue_beans(api, tree, await _live_applications(api, tree), host)
@@ -55,7 +54,7 @@ async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePat
     nodes = await _live_nodes(api) if wanted is None or wanted.fullmatch("RMNMInfo") else []
     applications = await _live_applications(api, tree) if wanted is None or wanted.fullmatch("QueueMetrics") else {}
     kinds: dict[str, Callable[[], Iterable[Bean]]] = {
-        "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, loads(services), host)],
+        "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, services.nodes.usable_loads(), host)],
         "QueueMetrics": lambda: _queue_beans(api, tree, applications, host),
         "RMInfo": lambda: [wire.resource_manager(host, _client_port(api))],
         "RMNMInfo": lambda: [wire.node_managers(nodes)],

@@ -97,8 +97,7 @@ def _resource(body: dict[str, Any]) -> Resource:
 
 
 def _shown(request: Request, view: NodeView) -> dict[str, Any]:
-    runtime = api_of(request).services.nodes.runtimes.get(view.node.id)
-    return wire.node(view, runtime.load if runtime is not None else None)
+    return wire.node(view, api_of(request).services.nodes.load(view.node.id))
 
 
 NODES = "/ws/v1/cluster/nodes"

@@ -87,10 +87,10 @@ async def tree_of(api: Api) -> wire.Tree:
         size_of=rows.usable_of,
         limits=queries.limits,
         largest_of=api.services.submission.largest,
-        ledger=queries.quotas.ledger(),
+        ledger=queries.ledger(),
         started_ms=api.services.settings.started_ms,
-        gives_back=queries.quotas.gives_back,
-        gives_back_within=queries.quotas.gives_back_within,
+        gives_back=queries.gives_back,
+        gives_back_within=queries.gives_back_within,
     )
 
 

@@ -21,7 +21,7 @@ from yodel.pb_convert.widths import int32
 from yodel.rm_api.hadoop.wire.scheduler import Tree
 from yodel.services.views.queries import NodeView
 from yodel.services.views.queue_views import ClusterMetrics
-from yodel.services.writer.totals import ApplicationTotals, Totals
+from yodel.services.views.rows import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 
 RM = "Hadoop:service=ResourceManager,name="
