@@ -78,11 +78,11 @@ def test_version_grows_with_what_ended_and_not_with_what_lives(state: ClusterSta
 def test_address_of_a_known_node_counts(state: ClusterState) -> None:
     node = a_node(state=NodeState.RUNNING, http_port=8042)
     state.publish([node])
-    assert state.standing.addresses == 0
+    assert state.change_counters.addresses == 0
     state.publish([replace(node, health_report="well")])
-    assert state.standing.addresses == 0
+    assert state.change_counters.addresses == 0
     state.publish([replace(node, http_port=1)])
-    assert state.standing.addresses == 1
+    assert state.change_counters.addresses == 1
 
 
 def test_unknown_application_is_not_touched(state: ClusterState) -> None:

@@ -353,7 +353,7 @@ async def test_what_has_changed_since_it_was_described_is_described_anew(world: 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         asked.append(HALVES if asked else ConfUpdate())
         if len(asked) == 1:
-            world.rm.state.standing.queue_changed()
+            world.rm.state.change_counters.queue_changed()
         return assembling(asked[-1])(present)
 
     await world.run(service(world).change("admin", wanted))

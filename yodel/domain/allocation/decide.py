@@ -444,7 +444,7 @@ class _Tick:
         self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(what, number, size, own))
         looked = self.looked[demand.queue]
         if own is not None or isinstance(what, ContainerId):
-            looked.is_restless = True
+            looked.has_changed = True
         else:
             looked.blocked.add(Blocked(demand.user, size, what is None))
 

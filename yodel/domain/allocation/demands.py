@@ -162,7 +162,7 @@ class Looked:
     short: dict[Wait, Short] = field(default_factory=dict)
     """Wishes for more than the least container that room was missing for, in the order they are served: the first few.
     """
-    is_restless: bool = False
+    has_changed: bool = False
     """Something else is in the way of a wish: places, constraints, a node of its own."""
 
 

@@ -280,11 +280,11 @@ class Rounds:
         for path, looked in found.looked.items():
             leaf = self._leaves[path]
             heard.update(leaf.demands)
-            leaf.is_told = not (looked.is_restless or looked.planned)
+            leaf.is_told = not (looked.has_changed or looked.planned)
             self._note_short(path, leaf, looked, ledger)
             self._wake(path)
             sleep = None
-            if not looked.planned and not looked.is_restless:
+            if not looked.planned and not looked.has_changed:
                 figures = found.figures[capacities[leaf.pool].pool]
                 sleep = _sleep(path, looked, ledger, figures.free)
             if sleep is not None:

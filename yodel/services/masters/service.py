@@ -277,7 +277,7 @@ class MasterService:
 
     def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
         """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         is_changed = bool(beat.asks)
         if is_changed:
             runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
@@ -369,7 +369,7 @@ class MasterService:
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
     ) -> list[Granted]:
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         runtime.outbox.handed_over(offered)
         granted = []
         for container_id in taken:
@@ -442,7 +442,7 @@ class MasterService:
 
     def _cluster_counts(self) -> _Counts:
         state = self._engine.state
-        if self._counts.version != state.standing.version:
+        if self._counts.version != state.change_counters.version:
             total, used = state.total_resource, state.usage.cluster.resource
-            self._counts = _Counts(version=state.standing.version, cores=max(total.vcores, used.vcores))
+            self._counts = _Counts(version=state.change_counters.version, cores=max(total.vcores, used.vcores))
         return self._counts

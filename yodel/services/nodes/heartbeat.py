@@ -127,7 +127,7 @@ class Heartbeats:
 
     def take(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``slow``."""
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         if reason := self._agents.is_for_another(beat.node_id, beat.proved_name):
             return HeartbeatAnswer(must_shut_down=True, diagnostics=disallowed(beat.node_id, reason))
         runtime = self._agents.runtimes.get(beat.node_id)

@@ -468,7 +468,7 @@ class SchedulerConfService:
             reason=reason,
             version=self.version,
             rows=tuple(self._queues.values()),
-            queues_version=state.standing.queues,
+            queues_version=state.change_counters.queues,
             pools=state.pools.pools,
             am_share=self._am_share,
             administers=administers,
@@ -482,7 +482,7 @@ class SchedulerConfService:
     def _is_fresh(self, judged: _Judged, used: Set[str]) -> bool:
         """Whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
         state, asked = self._engine.state, judged.asked
-        is_same_tree = (asked.version, asked.queues_version) == (self.version, state.standing.queues)
+        is_same_tree = (asked.version, asked.queues_version) == (self.version, state.change_counters.queues)
         if not is_same_tree or asked.pools is not state.pools.pools:
             return False
         return asked.used is None or not (used - asked.used) & (self._queues.keys() - _paths(judged.found.queues))

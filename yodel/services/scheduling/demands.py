@@ -64,7 +64,7 @@ class Demands:
             has_containers = row.id in running
             if ledger is None or has_containers or not any(ledger.too_many(row.submission.queue, NONE)):
                 state.queue_use.let_run(row)
-                state.standing.wished(row.id)
+                state.change_counters.requests_changed(row.id)
 
     def all(self) -> list[Demand]:
         """What is wanted and under way."""
@@ -74,13 +74,13 @@ class Demands:
     def changed(self, at_most: int | None = None) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         """By attempt, what is wanted now where it may be something else than the last time; None: nothing.  Of all
         applications, or of some."""
-        for application_id in self._state.standing.take_restless(at_most):
+        for application_id in self._state.change_counters.take_changed_applications(at_most):
             yield from self._of(application_id)
 
     def read_anew(self) -> None:
         """All that is wanted counts as changed."""
         for application_id in {*self._known, *(i.application_id for i in self._state.masters.runtimes)}:
-            self._state.standing.wished(application_id)
+            self._state.change_counters.requests_changed(application_id)
 
     def _of(self, application_id: ApplicationId) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         before = self._known.pop(application_id, ())

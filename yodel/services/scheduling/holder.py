@@ -216,7 +216,7 @@ class Holder:
     def _note(self, hold: Hold) -> None:
         """Others are shown what counts as held, and what is reserved."""
         self._state.queue_use.touch(hold.queue)
-        self._state.standing.changed()
+        self._state.change_counters.changed()
         self._state.touch(hold.short.attempt_id.application_id)
 
     def _places(self, pool: PoolName) -> Places:

@@ -201,7 +201,12 @@ class Preemption:
 
     def _is_due(self) -> bool:
         state = self._engine.state
-        now = (state.standing.stirs, state.queue_use.version, state.standing.queues, state.standing.nodes)
+        now = (
+            state.change_counters.decision_inputs,
+            state.queue_use.version,
+            state.change_counters.queues,
+            state.change_counters.nodes,
+        )
         is_changed, self._judged = now != self._judged, now
         return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 

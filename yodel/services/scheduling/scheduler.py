@@ -77,7 +77,7 @@ class Scheduler:
         self.activities.wake = self.wake
         self.looks = Looks(engine.state, clock, self.wake)
         """Made for those who ask why something waits."""
-        self._wanted, self._stirs = wanted, engine.state.standing.stirs
+        self._wanted, self._decision_inputs = wanted, engine.state.change_counters.decision_inputs
         self._demands = Demands(engine.state, clock, surroundings, binds_itself)
         self._rounds, self._rules = Rounds(), object()
         rules = hold_rules or HoldRules()
@@ -105,8 +105,8 @@ class Scheduler:
             for row in rows:
                 if isinstance(row, Container) and row.node_id is not None and row.is_live:
                     self.backoffs.placed(Tried.of(row.id.application_id, row.capability, row.placement))
-        if self._stirs != self._engine.state.standing.stirs:
-            self._stirs = self._engine.state.standing.stirs
+        if self._decision_inputs != self._engine.state.change_counters.decision_inputs:
+            self._decision_inputs = self._engine.state.change_counters.decision_inputs
             self.wake()
 
     def use_limits(self, limits: AllocationLimits) -> None:
@@ -139,7 +139,7 @@ class Scheduler:
         self._wanted.clear()
         if self._engine.state.queue_use.held_up:
             self._demands.let_run(self.ledger())
-        for _ in range(self._restless_count // READ_AT_ONCE):
+        for _ in range(self._changed_application_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
             await asyncio.sleep(0)
         self._in_vain = []
@@ -183,7 +183,7 @@ class Scheduler:
     def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
-        self.backoffs.look((self._surroundings.version, self._engine.state.standing.queues))
+        self.backoffs.look((self._surroundings.version, self._engine.state.change_counters.queues))
         if self._quotas.is_enforced:
             self._in_vain = self.holder.review(self._quotas.ledger_without_holds())
         else:
@@ -200,12 +200,12 @@ class Scheduler:
         return self._round(ledger), None
 
     @property
-    def _restless_count(self) -> int:
+    def _changed_application_count(self) -> int:
         """Applications that are to be read before the next round."""
         if self._rules_now != self._rules:
             self._demands.read_anew()
             self._rules = self._rules_now
-        return len(self._engine.state.standing.restless)
+        return len(self._engine.state.change_counters.changed_applications)
 
     @property
     def _rules_now(self) -> object:
@@ -214,7 +214,7 @@ class Scheduler:
 
     def _read(self, at_most: int | None = None) -> None:
         """What is wanted of some applications, or of all that have changed."""
-        if self._restless_count:
+        if self._changed_application_count:
             for attempt_id, demand in self._demands.changed(at_most):
                 self._rounds.put(attempt_id, demand, self._engine.state.pools.pools.of)
 
@@ -241,9 +241,9 @@ class Scheduler:
         return self._rounds.demands
 
     @property
-    def restless(self) -> Collection[ApplicationId]:
+    def changed_applications(self) -> Collection[ApplicationId]:
         """Applications that the next round reads anew."""
-        return self._engine.state.standing.restless
+        return self._engine.state.change_counters.changed_applications
 
     @property
     def waiting(self) -> WaitingBook:

@@ -53,7 +53,7 @@ class Surroundings:
     @property
     def version(self) -> tuple[int, ...]:
         """Changes with what the nodes are, and what they lend at most."""
-        return self._state.standing.nodes, self._names.version(), self._state.pools.places_version
+        return self._state.change_counters.nodes, self._names.version(), self._state.pools.places_version
 
     def label(self, expression: str) -> str:
         """A label expression as it counts: not at all where labels are off."""

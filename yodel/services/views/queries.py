@@ -171,12 +171,12 @@ class Queries:
     @limits.setter
     def limits(self, limits: AllocationLimits) -> None:
         self._limits = limits
-        self._state.standing.heard()
+        self._state.change_counters.heartbeat_received()
 
     @property
     def version(self) -> int:
         """Changes whenever a committed row changed."""
-        return self._state.standing.version
+        return self._state.change_counters.version
 
     def now_ms(self) -> int:
         """The clock that the answers are made by: epoch milliseconds."""

@@ -31,7 +31,7 @@ class Rows:
     @property
     def standing(self) -> tuple[int, int]:
         """Whatever was shown at the same standing is shown the same, but for the time."""
-        return self._state.standing.version, self._state.standing.pulse
+        return self._state.change_counters.version, self._state.change_counters.heartbeats
 
     # --- applications ----------------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Rows:
     @property
     def addresses_version(self) -> int:
         """Grows when a known node's web address changes."""
-        return self._state.standing.addresses
+        return self._state.change_counters.addresses
 
     @property
     def usable_resource(self) -> Resource:

@@ -32,9 +32,9 @@ class AttemptRuntime:
         now_s: float,
         wanted: Tally,
         outbox: Outbox,
-        wished: Callable[[ApplicationId], None] = lambda _: None,
+        requests_changed: Callable[[ApplicationId], None] = lambda _: None,
     ) -> AttemptRuntime:
-        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for, and ``wished`` is told when
-        this one wants something else."""
-        wishes = Wishes(asks=AskBook(wanted), changed=partial(wished, attempt_id.application_id))
+        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for, and ``requests_changed`` is
+        told when this one wants something else."""
+        wishes = Wishes(asks=AskBook(wanted), changed=partial(requests_changed, attempt_id.application_id))
         return cls(attempt_id=attempt_id, dialogue=Dialogue(now_s), wishes=wishes, outbox=outbox)

@@ -72,7 +72,7 @@ class Quotas:
     def windows(self) -> InForce:
         """What windows do now.  The same object until that changes, or was looked at again: whoever asks after an edge
         sees what is behind it, whether somebody woke him or not."""
-        version = self._state.standing.queues
+        version = self._state.change_counters.queues
         if version != self._windows_of or (
             self._windows is not NO_WINDOWS and not self._windows.is_of(self._clock.now_ms())
         ):
@@ -104,7 +104,7 @@ class Quotas:
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
         totals = pools.of(names[0]).total if len(names) == 1 else tuple(pools.of(name).total for name in names)
-        of = (self._state.standing.queues, pools.pools, names, totals, self.windows)
+        of = (self._state.change_counters.queues, pools.pools, names, totals, self.windows)
         if of != self._tree_of:
             self._tree, self._tree_of = self._tree_with(self._state.queues.values(), self.windows), of
             self._tree_without_windows = None
@@ -213,8 +213,8 @@ class Quotas:
         somebody holds more or less."""
         state = self._state
         version, windows = self._headrooms_at
-        if version != state.standing.version or windows is not self.windows:
-            self._headrooms_at = state.standing.version, self.windows
+        if version != state.change_counters.version or windows is not self.windows:
+            self._headrooms_at = state.change_counters.version, self.windows
             of = (state.queue_use.version, self.tree)
             if of != self._headrooms_of:
                 self._headrooms_of, self._headroom_ledger = of, None
