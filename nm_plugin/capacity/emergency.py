@@ -28,8 +28,8 @@ from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.members import Listing
 from yodel.domain.colocation.emergency import (
     Candidate,
-    Course,
     Emergency,
+    EmergencyState,
     Memory,
     first_to_go,
     is_one_to_end,
@@ -61,7 +61,7 @@ class EmergencyWatch:
     ) -> None:
         self._mount, self._cgroup_root, self._clock, self._threads = mount, cgroup_root, clock, threads
         self._containers, self._end, self._changed, self._proc = containers, end, changed, proc
-        self._course = Course()
+        self._course = EmergencyState()
         self._ranks: tuple[ContainerId, ...] = ()
         self._files = Files()
         self._groups, self._table = PodGroups(mount, cgroup_root), ProcessTable(proc)
@@ -78,7 +78,7 @@ class EmergencyWatch:
 
     def stop(self) -> None:
         """Nothing is lent any more."""
-        self._course = Course()
+        self._course = EmergencyState()
 
     async def take(self, read: Reading | LostReading) -> None:
         """Judge a reading, and end a container where one is to go."""

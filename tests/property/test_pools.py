@@ -13,7 +13,7 @@ from yodel.domain.allocation.by_pool import Part, decide_by_pool
 from yodel.domain.allocation.demands import Capacity, Decision, Demand
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.ledger import Ledger
-from yodel.domain.queues.pools import Lent, Pool, PoolName, Pools, Wholes, above_of
+from yodel.domain.queues.pools import Pool, PoolCapacity, PoolName, Pools, Wholes, above_of
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource, larger, total_of
@@ -42,7 +42,9 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
         if what in ("lend", "leave", "go"):
             before = lent.get(node), node in leaving
             (leaving.add if what == "leave" else leaving.discard)(node)
-            is_news = pool.lend(node, Lent(amount, amount) if amount is not None else None, is_leaving=what == "leave")
+            is_news = pool.lend(
+                node, PoolCapacity(amount, amount) if amount is not None else None, is_leaving=what == "leave"
+            )
             lent[node] = amount
             assert is_news == (before != (amount, node in leaving))
         elif what == "hold" and amount is not None:
@@ -70,11 +72,11 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
 def test_a_dip_of_one_node_leaves_the_room_of_all_others(rows: list[tuple[NodeId, Resource, Resource]]) -> None:
     pool = Pool()
     for node, lent, held in rows:
-        pool.lend(node, Lent(lent, lent))
+        pool.lend(node, PoolCapacity(lent, lent))
         pool.hold(node, held, 1)
     before = {node: pool.free_on(node) for node, _, _ in rows}
     for node, lent, _ in rows[:1]:
-        pool.lend(node, Lent(NONE, lent))
+        pool.lend(node, PoolCapacity(NONE, lent))
         assert pool.free_on(node) == NONE
         assert {n: pool.free_on(n) for n in before if n != node} == {n: f for n, f in before.items() if n != node}
     used = total_of(pool.held_on(node) for node in before)

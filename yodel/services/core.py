@@ -69,9 +69,9 @@ from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
 from yodel.services.scheduling.marked_queues import MarkedQueues
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
+from yodel.services.scheduling.placement_inputs import NodeNames, PlacementInputs
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
-from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.scheduling.window_edges import WindowEdges
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
@@ -285,7 +285,7 @@ class Core:
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
         self.misfits = Misfits(self.state, clock, limits.constraints_handler, self.inspection.misfit)
-        surroundings = Surroundings(
+        placement_inputs = PlacementInputs(
             self.state,
             NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
             are_labels_enabled=limits.asks.are_node_labels_enabled,
@@ -294,7 +294,7 @@ class Core:
             self.engine,
             limits.allocation,
             clock,
-            surroundings,
+            placement_inputs,
             self.misfits,
             self.quotas,
             self._tick_wanted,
@@ -336,7 +336,7 @@ class Core:
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look = self.scheduler.looks.fresh
+        self.queries.why.look = self.scheduler.fresh_decision.wait
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits

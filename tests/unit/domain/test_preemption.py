@@ -15,7 +15,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Need, Room, Selection
+from yodel.domain.preemption.victims import Candidate, Need, ReclaimableCapacity, Selection
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
@@ -37,7 +37,7 @@ def held(number: int, size: int = 1, node: NodeId | None = N1, **changes: Any) -
     return Candidate(id=a_container_id(container=number), queue="root.a", size=SIZE * size, node_id=node, **changes)
 
 
-def room(**changes: Any) -> Room:
+def room(**changes: Any) -> ReclaimableCapacity:
     plenty = {"root.a": SIZE * 100}
     fields: dict[str, Any] = {
         "free": NONE,
@@ -46,7 +46,7 @@ def room(**changes: Any) -> Room:
         "quota": dict(plenty),
         "round": SIZE * 100,
     }
-    return Room(**fields | changes)
+    return ReclaimableCapacity(**fields | changes)
 
 
 def need(size: int = 1, count: int = 1, nodes: tuple[NodeId, ...] = (N1, N2), *, may_hold: bool = True) -> Need:

@@ -34,7 +34,7 @@ from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns, is_served
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import Ledger, ServingRank
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource, rounded_up
@@ -84,7 +84,7 @@ def decide_leaves(
     *,
     watched: Container[ApplicationAttemptId] = (),
     told: Container[str] = (),
-    standings: MutableMapping[str, Standing] | None = None,
+    ranks: MutableMapping[str, ServingRank] | None = None,
     heads_max: float = inf,
 ) -> Decision:
     """One tick of these leaves, each with the applications that want something there; none of their users is missing
@@ -95,7 +95,7 @@ def decide_leaves(
     """
     tick = _Tick(capacity, limits, watched, ledger)
     tick.serve_holds()
-    turns = Turns(ledger, leaves, standings)
+    turns = Turns(ledger, leaves, ranks)
     may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
         for path in turns.under_way:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from yodel.domain.allocation.backoffs import Backoffs, Failed, Tried
 from yodel.domain.allocation.figures import Figures
-from yodel.domain.allocation.holds import Hold, Short, Wait
+from yodel.domain.allocation.holds import NodeReservation, Short, Wait
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.allocation.outcomes import Outcome
 from yodel.domain.allocation.places import Places
@@ -71,7 +71,7 @@ class Capacity:
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
     places: Places | None = None
     pool: str = ""
-    holds: Sequence[Hold] = ()
+    holds: Sequence[NodeReservation] = ()
     """Nodes of the pool that are held; the ledger has them too."""
     avoided: Mapping[Wait, frozenset[NodeId]] = field(default_factory=dict)
     """Nodes on which Kubernetes did not place a wish, or that were held for it in vain."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from yodel.domain.allocation.holds import Hold
+from yodel.domain.allocation.holds import NodeReservation
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.resource import Resource, total_of
@@ -25,7 +25,7 @@ class Figures:
     pods: int
     pods_max: int
     are_pods_left: bool
-    held: tuple[Hold, ...] = ()
+    held: tuple[NodeReservation, ...] = ()
 
     def told(self, waiting: Waiting) -> Iterator[Told]:
         """What an attempt waits for, each with what is in its way."""
@@ -75,7 +75,7 @@ class Figures:
         return Hindrance(Hurdle.PODS, size, said=text)
 
 
-def _held_for(hold: Hold) -> str:
+def _held_for(hold: NodeReservation) -> str:
     short = hold.short
     what = "its ApplicationMaster" if short.key is None else f"priority {short.key.priority}"
     return (

@@ -23,7 +23,7 @@ from yodel.domain.allocation.orders import take_backs
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.turns import is_served, is_wanted
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import Ledger, ServingRank
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource
 
@@ -94,7 +94,7 @@ class Rounds:
         """Attempts that want nothing any more, since the last round."""
         self._changed: set[str] = set()
         """Leaves whose users may be others."""
-        self._standings: dict[str, Standing] = {}
+        self._serving_ranks: dict[str, ServingRank] = {}
         self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
         """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
         self._basis: object = None
@@ -171,7 +171,7 @@ class Rounds:
             self._basis = basis
             self.start_anew(pool_of)
         for path in changed:
-            self._standings.pop(path, None)
+            self._serving_ranks.pop(path, None)
             for sleeper in self._watchers.pop(path, ()):
                 self._wake(sleeper)
         self.note_users(ledger)
@@ -217,14 +217,14 @@ class Rounds:
         paths = (path for path in known if path not in beside)
         return [known[path][0] for path in nsmallest(at_most, paths, key=lambda path: self._turn_of(path, ledger))]
 
-    def _turn_of(self, path: str, ledger: Ledger) -> list[tuple[Standing, str]]:
+    def _turn_of(self, path: str, ledger: Ledger) -> list[tuple[ServingRank, str]]:
         """What leaves are served by, from the top of the tree down."""
-        return [(self._standing(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
+        return [(self._serving_rank(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
 
-    def _standing(self, path: str, ledger: Ledger) -> Standing:
-        found = self._standings.get(path)
+    def _serving_rank(self, path: str, ledger: Ledger) -> ServingRank:
+        found = self._serving_ranks.get(path)
         if found is None:
-            found = self._standings[path] = ledger.standing(path)
+            found = self._serving_ranks[path] = ledger.serving_rank(path)
         return found
 
     def is_wanted(self, short: Short) -> bool:
@@ -269,7 +269,7 @@ class Rounds:
                     own,
                     ledger,
                     told=told,
-                    standings=self._standings,
+                    ranks=self._serving_ranks,
                     heads_max=heads_max,
                 ),
             )
@@ -305,7 +305,7 @@ class Rounds:
 
     def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
         """What was found out holds no more."""
-        self._standings.clear()
+        self._serving_ranks.clear()
         self._watchers.clear()
         self._pools.clear()
         self._short.clear()

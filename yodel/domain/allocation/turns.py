@@ -13,7 +13,7 @@ from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
 from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import Ledger, ServingRank
 from yodel.domain.queues.queue import ROOT, Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import Resource
@@ -106,17 +106,17 @@ class Turns:
         self,
         ledger: Ledger,
         leaves: Mapping[str, Sequence[Demand]],
-        standings: MutableMapping[str, Standing] | None = None,
+        ranks: MutableMapping[str, ServingRank] | None = None,
     ) -> None:
-        """``leaves`` are applications that want something, by leaf; ``standings`` those that are known already, and
+        """``leaves`` are applications that want something, by leaf; ``ranks`` those that are known already, and
         those found now."""
         self._ledger, self._leaves = ledger, leaves
-        self._standings = standings if standings is not None else {}
+        self._serving_ranks = ranks if ranks is not None else {}
         self._waiting: dict[str, None] = dict.fromkeys(leaves)
         """Leaves that had no turn yet, or not their last one."""
         self._lines: dict[str, Line] = {}
         """Of leaves that had a turn."""
-        self._heaps: dict[str, list[tuple[Standing, str]]] = {}
+        self._heaps: dict[str, list[tuple[ServingRank, str]]] = {}
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""
         for path in leaves:
@@ -165,8 +165,8 @@ class Turns:
                 count = min(count, self._until(own, min(heap[1:3])[0], capability))
         return count
 
-    def _until(self, path: str, other: Standing, capability: Resource) -> int:
-        own = self._ledger.standing(path)
+    def _until(self, path: str, other: ServingRank, capability: Resource) -> int:
+        own = self._ledger.serving_rank(path)
         if own.has_no_guarantee != other.has_no_guarantee:
             return AT_ONCE_MAX  # the other has no guarantee and comes after
         is_before = own[:3] < other[:3]  # by priority, until it has its guarantee
@@ -194,7 +194,7 @@ class Turns:
                 heapq.heappop(heap)
                 gone = not heap
             else:
-                heapq.heapreplace(heap, (self._ledger.standing(own), own))
+                heapq.heapreplace(heap, (self._ledger.serving_rank(own), own))
 
     def _enter(self, path: str) -> None:
         """A leaf and the queues above it stand among their siblings, those with something to serve."""
@@ -202,9 +202,9 @@ class Turns:
         self._top = way[-1]
         for own, above in pairwise(way):
             is_new = above not in self._heaps
-            standing = self._standings.get(own)
-            if standing is None:
-                standing = self._standings[own] = self._ledger.standing(own)
-            self._heaps.setdefault(above, []).append((standing, own))
+            rank = self._serving_ranks.get(own)
+            if rank is None:
+                rank = self._serving_ranks[own] = self._ledger.serving_rank(own)
+            self._heaps.setdefault(above, []).append((rank, own))
             if not is_new:
                 return

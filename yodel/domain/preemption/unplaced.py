@@ -27,7 +27,7 @@ def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits
     on_node = {node_id: room for node_id, room in held.free_on.items() if room.is_any_positive}
     more: dict[str, Resource] = {}
     lacking = lacking_of(part.demands, ledger, places, limits, part.capacity.is_backing_off)
-    for one in sorted(lacking, key=lambda each: ledger.standing(each.demand.queue)):
+    for one in sorted(lacking, key=lambda each: ledger.serving_rank(each.demand.queue)):
         nodes = [node.id for node in places.allowed(one.placement)]
         for _ in range(one.count):
             if not _is_under(one, ledger, held, more.get(one.demand.queue, NONE)):

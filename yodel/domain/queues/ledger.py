@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Share, Tree, dominant
-from yodel.domain.queues.windows import Hold
+from yodel.domain.queues.windows import WindowEffect
 from yodel.domain.resource import (
     NONE,
     Resource,
@@ -49,7 +49,7 @@ class Use(Protocol):
     def masters(self) -> int: ...
 
 
-class Standing(NamedTuple):
+class ServingRank(NamedTuple):
     """What queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
 
     has_no_guarantee: bool
@@ -152,7 +152,7 @@ class Ledger:
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
-    def standing(self, path: str) -> Standing:
+    def serving_rank(self, path: str) -> ServingRank:
         """Least first is served first: queues without a guarantee after all others; where priorities count those that
         have less than their guarantee first, and of them or of the others those of the highest priority; then by the
         used part of the guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy,
@@ -162,8 +162,8 @@ class Ledger:
         has_none = share.capacity <= 0
         guarantee = 0.0 if has_none else -share.capacity
         if len(share.path) > 1 and self.share(share.path[1]).queue.is_by_priority:
-            return Standing(has_none, part >= 1.0, -share.queue.priority, part, guarantee)
-        return Standing(has_none, False, 0, part, guarantee)
+            return ServingRank(has_none, part >= 1.0, -share.queue.priority, part, guarantee)
+        return ServingRank(has_none, False, 0, part, guarantee)
 
     def measure(self, share: Share) -> Resource:
         """What a queue's use is measured by: its guarantee, or the least container if that is more."""
@@ -403,7 +403,7 @@ class Ledger:
         return (use.resource, use.am_resource) if use is not None else NO_USE
 
 
-def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
+def _begins_soon(path: str, hold: WindowEffect, capability: Resource) -> Hindrance:
     assert hold.near is not None
     text = (
         f"Window {hold.near.name} of queue {path} begins at {hold.begins}: no new containers start in {path} before "
@@ -412,7 +412,7 @@ def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
     return Hindrance(Hurdle.WINDOW, capability, path=path, said=text)
 
 
-def _until(path: str, hold: Hold) -> str:
+def _until(path: str, hold: WindowEffect) -> str:
     assert hold.open is not None
     return f"window {hold.open.name} of {path} until {hold.ends}"
 

@@ -19,7 +19,7 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import Declared, Said
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import Lent as PoolLent
+from yodel.domain.queues.pools import PoolCapacity as PoolLent
 from yodel.domain.queues.pools import PoolName
 from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation

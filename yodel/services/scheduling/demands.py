@@ -13,7 +13,7 @@ from yodel.domain.queues.ledger import Ledger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState
 from yodel.ports.clock import Clock
-from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.wishes import Wishes
@@ -47,9 +47,14 @@ class Demands:
     """``binds_itself``: whether this ResourceManager chooses the nodes for a queue's pods."""
 
     def __init__(
-        self, state: ClusterState, clock: Clock, surroundings: Surroundings, binds_itself: Callable[[str], bool]
+        self, state: ClusterState, clock: Clock, placement_inputs: PlacementInputs, binds_itself: Callable[[str], bool]
     ) -> None:
-        self._state, self._clock, self._surroundings, self._binds_itself = state, clock, surroundings, binds_itself
+        self._state, self._clock, self._placement_inputs, self._binds_itself = (
+            state,
+            clock,
+            placement_inputs,
+            binds_itself,
+        )
         self._known: dict[ApplicationId, tuple[ApplicationAttemptId, ...]] = {}
         """Attempts that something was told of, by application."""
 
@@ -58,7 +63,7 @@ class Demands:
         applications run at once, as in the CapacityScheduler; those that came first first, and after a restart those
         that have containers.  Without a ledger no limit counts."""
         state = self._state
-        rows = [state.applications[i] for i in state.queue_use.held_up]
+        rows = [state.applications[i] for i in state.queue_use.over_parallel_limit]
         running = {row.id for row in rows if (use := state.usage.by_application.get(row.id)) and use.containers}
         for row in sorted(rows, key=lambda row: row.id not in running):
             has_containers = row.id in running
@@ -100,7 +105,7 @@ class Demands:
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
         needs_am = state.needs_master(attempt)
-        may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.held_up
+        may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.over_parallel_limit
         wishes = runtime.wishes.asks.wishes() if may_wish else ()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
         used = state.usage.by_application.get(application.id)
@@ -125,7 +130,7 @@ class Demands:
         )
 
     def _am_placement(self, node_label: str) -> Placement:
-        return Placement(node_label=self._surroundings.label(node_label))
+        return Placement(node_label=self._placement_inputs.label(node_label))
 
     def _waited_s(
         self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]

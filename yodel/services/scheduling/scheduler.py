@@ -32,10 +32,10 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Row
 from yodel.services.scheduling.activities import Activities, Asked
 from yodel.services.scheduling.demands import Demands
+from yodel.services.scheduling.fresh_decision import FreshDecision
 from yodel.services.scheduling.holder import Holder
-from yodel.services.scheduling.looks import Looks
 from yodel.services.scheduling.misfits import Misfits
-from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
@@ -59,7 +59,7 @@ class Scheduler:
         engine: Engine,
         limits: AllocationLimits,
         clock: Clock,
-        surroundings: Surroundings,
+        placement_inputs: PlacementInputs,
         misfits: Misfits,
         quotas: Quotas,
         wanted: asyncio.Event,
@@ -70,18 +70,18 @@ class Scheduler:
         """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
         pods; Kubernetes' scheduler keeps no constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
-        self._surroundings, self._misfits = surroundings, misfits
+        self._placement_inputs, self._misfits = placement_inputs, misfits
         self._quotas = quotas
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
-        self.looks = Looks(engine.state, clock, self.wake)
+        self.fresh_decision = FreshDecision(engine.state, clock, self.wake)
         """Made for those who ask why something waits."""
         self._wanted, self._decision_inputs = wanted, engine.state.change_counters.decision_inputs
-        self._demands = Demands(engine.state, clock, surroundings, binds_itself)
+        self._demands = Demands(engine.state, clock, placement_inputs, binds_itself)
         self._rounds, self._rules = Rounds(), object()
         rules = hold_rules or HoldRules()
-        self.holder = Holder(engine.state, clock, surroundings, self._rounds, rules, holds_changed)
+        self.holder = Holder(engine.state, clock, placement_inputs, self._rounds, rules, holds_changed)
         self._is_whole = True
         """All that the last round decided was written, or nothing."""
         self.backoffs = Backoffs()
@@ -137,7 +137,7 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         self._wanted.clear()
-        if self._engine.state.queue_use.held_up:
+        if self._engine.state.queue_use.over_parallel_limit:
             self._demands.let_run(self.ledger())
         for _ in range(self._changed_application_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
@@ -147,7 +147,7 @@ class Scheduler:
         is_held_anew = self._quotas.is_enforced and self.holder.add(self._quotas.ledger())
         self._quotas.note(decision)
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
-        self.looks.made()
+        self.fresh_decision.made()
         again_in_s = self._misfits.note(self._rounds.demands, decision)
         now_s = self._clock.monotonic_s()
         backoffs_in_s = self.backoffs.next_s(now_s) - now_s
@@ -183,7 +183,7 @@ class Scheduler:
     def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
-        self.backoffs.look((self._surroundings.version, self._engine.state.change_counters.queues))
+        self.backoffs.look((self._placement_inputs.version, self._engine.state.change_counters.queues))
         if self._quotas.is_enforced:
             self._in_vain = self.holder.review(self._quotas.ledger_without_holds())
         else:
@@ -223,7 +223,13 @@ class Scheduler:
         if not self._is_whole:
             self._rounds.wake_all()
             self._is_whole = True
-        basis = (self._rules, ledger.tree, ledger.am_share, self._quotas.windows_version, self._surroundings.version)
+        basis = (
+            self._rules,
+            ledger.tree,
+            ledger.am_share,
+            self._quotas.windows_version,
+            self._placement_inputs.version,
+        )
         changed = state.queue_use.take_changed()
         turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
         names = list(turns) or [state.pools.pools.default]
@@ -277,8 +283,8 @@ class Scheduler:
             used=usage.resource,
             am_used=usage.am_resource,
             in_flight=state.container_index.planned_count,
-            free_on={node_id: self._surroundings.free_on(node_id, pool) for node_id in growing},
-            places=self._surroundings.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
+            free_on={node_id: self._placement_inputs.free_on(node_id, pool) for node_id in growing},
+            places=self._placement_inputs.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
             pool=state.pools.words(pool),
             holds=state.holds.of_pool(pool),
             avoided=self.holder.avoided.all,

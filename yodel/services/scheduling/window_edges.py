@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import structlog
 
-from yodel.domain.queues.windows import NO_WINDOWS, Hold
+from yodel.domain.queues.windows import NO_WINDOWS, WindowEffect
 from yodel.ports.clock import Clock
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
@@ -54,13 +54,13 @@ class WindowEdges:
             self._tell(before.holds, now.holds)
         return min(LOOK_S, max(EDGE_S, (now.until_ms - self._clock.now_ms()) / 1000.0))
 
-    def _tell(self, before: Mapping[str, Hold], now: Mapping[str, Hold]) -> None:
+    def _tell(self, before: Mapping[str, WindowEffect], now: Mapping[str, WindowEffect]) -> None:
         change_counters = self._engine.state.change_counters
         change_counters.decision_input_changed()
         change_counters.changed()
         self._wake()
         for path in sorted({*before, *now}):
-            was, is_ = before.get(path, Hold()), now.get(path, Hold())
+            was, is_ = before.get(path, WindowEffect()), now.get(path, WindowEffect())
             if was.open != is_.open:
                 log.info(
                     "maximum capacity set by window",

@@ -139,8 +139,8 @@ class Why:
 
     def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
-        is_held_up = app.id in self._state.queue_use.held_up
-        if not reasons.has_any and not is_held_up:
+        is_over_parallel_limit = app.id in self._state.queue_use.over_parallel_limit
+        if not reasons.has_any and not is_over_parallel_limit:
             return ""
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
@@ -165,7 +165,7 @@ class Why:
     def _told(self, app: Application, attempt: Attempt) -> Sequence[Told]:
         """What the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
         nothing."""
-        if app.id not in self._state.queue_use.held_up:
+        if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
         chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE))
@@ -368,13 +368,13 @@ class Why:
             row = queues.get(above)
             if own not in queues or row is None or not queues[own].is_by_priority:
                 continue
-            standing = ledger.standing(above)
+            rank = ledger.serving_rank(above)
             before = [
                 queue
                 for queue in queues.values()
                 if queue.parent_path == own
                 and queue.priority > row.priority
-                and ledger.standing(queue.path) < standing
+                and ledger.serving_rank(queue.path) < rank
                 and any(f"{other}.".startswith(f"{queue.path}.") for other in waiting)
             ]
             if before:

@@ -12,7 +12,7 @@ from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
 from yodel.domain.queues.window import Window
-from yodel.domain.queues.windows import Hold, InForce
+from yodel.domain.queues.windows import InForce, WindowEffect
 from yodel.domain.resource import Resource
 from yodel.services.writer.usage import Usage
 
@@ -234,7 +234,7 @@ def test_queue_that_is_in_no_row_has_no_guarantee_and_comes_last() -> None:
     found = ledger(leaf("root.a", 100.0))
     found.take("root.a", "u", SIZE * 60)
     found.take("root.gone", "u", SIZE)
-    assert found.standing("root.gone") > found.standing("root.a")
+    assert found.serving_rank("root.gone") > found.serving_rank("root.a")
     assert found.count("root.gone", "u", SIZE, 5) == 5
 
 
@@ -266,7 +266,9 @@ def test_nothing_starts_just_before_a_window_of_the_queue_or_of_one_above() -> N
     found = ledger(above, leaf("root.a.x"), leaf("root.b", 50.0))
     assert found.count("root.a.x", "u", SIZE, 10) == 10
     found.tree.windows = InForce(
-        holds={"root.a": Hold(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))}
+        holds={
+            "root.a": WindowEffect(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))
+        }
     )
     assert (found.count("root.a.x", "u", SIZE, 10), found.count("root.b", "u", SIZE, 10)) == (0, 10)
 

@@ -24,7 +24,7 @@ class NodeNames:
     version: Callable[[], int] = lambda: 0
 
 
-class Surroundings:
+class PlacementInputs:
     def __init__(
         self, state: ClusterState, names: NodeNames | None = None, *, are_labels_enabled: bool = False
     ) -> None:
