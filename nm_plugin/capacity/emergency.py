@@ -27,8 +27,8 @@ from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.members import Listing
 from yodel.domain.colocation.emergency import (
-    Candidate,
     Emergency,
+    EmergencyCandidate,
     EmergencyState,
     Memory,
     first_to_go,
@@ -108,7 +108,7 @@ class EmergencyWatch:
             return
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
-    def _candidates(self, alive: Sequence[Container]) -> list[Candidate]:
+    def _candidates(self, alive: Sequence[Container]) -> list[EmergencyCandidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
         listed = [one for one in alive if one.state is not State.KILLING]
         nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
@@ -144,9 +144,9 @@ class EmergencyWatch:
             return None
 
 
-def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate:
+def _candidate(container: Container, used_mib: int, doubt_mib: int) -> EmergencyCandidate:
     """``doubt_mib``: what it may use unseen."""
-    return Candidate(
+    return EmergencyCandidate(
         container_id=container.container_id,
         started_ms=container.creation_ms,
         is_master=container.is_master,
@@ -155,7 +155,7 @@ def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate
     )
 
 
-def _why(chosen: Candidate, ranks: Sequence[ContainerId]) -> str:
+def _why(chosen: EmergencyCandidate, ranks: Sequence[ContainerId]) -> str:
     if chosen.over_mib:
         return f"it uses {chosen.over_mib} MiB more than its limit"
     if chosen.container_id in ranks:

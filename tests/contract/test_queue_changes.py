@@ -14,8 +14,8 @@ import pytest
 from tests.support.fakes import Crash
 from tests.support.playbook import World
 from tests.support.stores import Place
-from yodel.domain.queues.removal import Mark, mark_of
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.queues.removal import RemovalMark, mark_of
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import StaleVersion, Unavailable
 from yodel.ports.store import Commit, OutcomeUnknown, Store
 from yodel.services.scheduling.configuration import Plan, assembling, replacing
@@ -63,7 +63,7 @@ class Disturbed(World):
         return Faulty(self.stores[-1], self)
 
     async def change(self, *changes: tuple[str, dict[str, str | None]], expected: int | None = None) -> Plan:
-        update = ConfUpdate(updated=[QueueChange(path=path, properties=said) for path, said in changes])
+        update = ConfUpdate(updated=[QueueUpdate(path=path, properties=said) for path, said in changes])
         conf = self.rm.scheduler_conf
         return await self.run(conf.change("admin", assembling(update), expected=expected, reason="a test"))
 
@@ -168,14 +168,14 @@ async def test_queue_that_is_marked_to_go_is_removed_once_whatever_becomes_of_th
     world: Disturbed, fault: Fault
 ) -> None:
     conf = world.rm.scheduler_conf
-    halves = [QueueChange(path=f"root.{name}", properties={"capacity": "50"}) for name in ("a", "default")]
+    halves = [QueueUpdate(path=f"root.{name}", properties={"capacity": "50"}) for name in ("a", "default")]
     added = ConfUpdate(added=halves[:1], updated=halves[1:])
     await world.run(conf.change("admin", assembling(added)))
     application_id = await world.submit(queue="a")
     _, before = await conf.as_of(1)
     await world.run(conf.change("admin", replacing(before), is_whole=True))
     await world.restart()
-    assert mark_of(world.rm.state.queues["root.a"]) == Mark(version=3, author="admin")
+    assert mark_of(world.rm.state.queues["root.a"]) == RemovalMark(version=3, author="admin")
 
     await world.run(world.rm.submission.kill(application_id, "alice"))
     world.faults.append(fault)

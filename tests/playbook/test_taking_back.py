@@ -12,8 +12,8 @@ from tests.support.lending import ON, held, lending_world, lent_node, published,
 from tests.support.loans import report
 from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
-from yodel.domain.notices import Notice, NoticeReason, Teller
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.errors import AccessDenied, Refused
 from yodel.translator.publishing import Lent
@@ -174,7 +174,7 @@ async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(wo
     _, tasks = await a_job(world, 5)
     node_id = world.container(tasks[0]).node_id
     assert node_id is not None
-    soon = Notice(node_id=node_id, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=1.0)
+    soon = PreemptionNotice(node_id=node_id, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=1.0)
     late = replace(soon, deadline_s=world.clock.monotonic_s() + 3600)
     world.rm.state.notices.tell(Teller.QUEUES, {tasks[0]: soon, tasks[1]: late})
     await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
@@ -214,8 +214,10 @@ async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_orde
     assert lent_node(world, NODE.host).ordered is None
 
 
-@pytest.mark.parametrize("enforcement", list(Enforcement))
-async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(enforcement: Enforcement) -> None:
+@pytest.mark.parametrize("enforcement", list(LimitEnforcement))
+async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(
+    enforcement: LimitEnforcement,
+) -> None:
     """Of ten cores ``batch`` is guaranteed one and holds five, ``night`` is guaranteed nine and holds five."""
     queues = (
         Queue(path="root", is_leaf=False, enforcement=enforcement),
@@ -231,7 +233,7 @@ async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_co
         night = await world.running_am(queue="night")
         newer = await night.obtain(4)
         await say(world, 8)
-        first = tasks if enforcement is Enforcement.LIMIT else newer
+        first = tasks if enforcement is LimitEnforcement.LIMIT else newer
         assert on_notice(world) == first[-2:]
 
 

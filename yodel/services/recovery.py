@@ -16,7 +16,7 @@ import structlog
 
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.queue import Enforcement, Queue, differing, with_enforcement
+from yodel.domain.queues.queue import LimitEnforcement, Queue, differing, with_enforcement
 from yodel.domain.queues.settings_change import by_settings
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
@@ -40,7 +40,7 @@ async def opened(
     clock: Clock,
     queues: Sequence[Queue],
     random_bytes: Callable[[int], bytes],
-    enforcement: Enforcement | None = None,
+    enforcement: LimitEnforcement | None = None,
 ) -> Snapshot:
     """What is stored.  Keys that a new store lacks, and ``queues`` of the settings that it has otherwise, are written
     first; queues that were changed through the ResourceManager stay, whatever the settings say.  ``enforcement`` is

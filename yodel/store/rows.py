@@ -22,7 +22,7 @@ from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.shuffle.decision import AddedSetting, ShuffleDecision
 from yodel.domain.shuffle.report import from_plain, to_plain
 from yodel.domain.states import (
     ApplicationState,
@@ -228,7 +228,7 @@ def attempt_from(row: Columns) -> Attempt:
     )
 
 
-def _shuffle_values(decision: Decision | None) -> Values | None:
+def _shuffle_values(decision: ShuffleDecision | None) -> Values | None:
     if decision is None:
         return None
     return {
@@ -242,13 +242,13 @@ def _shuffle_values(decision: Decision | None) -> Values | None:
     }
 
 
-def _shuffle(values: Columns | None) -> Decision | None:
+def _shuffle(values: Columns | None) -> ShuffleDecision | None:
     if values is None:
         return None
-    return Decision(
+    return ShuffleDecision(
         service=values["service"],
         queue=values["queue"],
-        lines=tuple(Line(*line) for line in values["lines"]),
+        lines=tuple(AddedSetting(*line) for line in values["lines"]),
         told=tuple((name, text) for name, text in values["told"]),
         reason=values["reason"],
         is_refused=values.get("is_refused", False),

@@ -13,7 +13,7 @@ from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.queues.queue import Enforcement, Queue, leaves_under_root
+from yodel.domain.queues.queue import LimitEnforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
@@ -113,9 +113,9 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
     )
 
 
-def enforcement(settings: Settings) -> Enforcement | None:
+def enforcement(settings: Settings) -> LimitEnforcement | None:
     """None: as it is stored."""
-    return Enforcement(settings.queue_enforcement) if settings.queue_enforcement is not None else None
+    return LimitEnforcement(settings.queue_enforcement) if settings.queue_enforcement is not None else None
 
 
 def pace_limits(settings: Settings) -> PaceLimits:

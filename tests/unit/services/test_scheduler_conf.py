@@ -18,7 +18,7 @@ from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.queues.words import are_said
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, SchedulerProperty, assembled
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, SchedulerProperty, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
 from yodel.services.access.rights import Rights
 from yodel.services.scheduling import configuration
@@ -55,9 +55,9 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
     return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, consequences, rights)
 
 
-def added(path: str, **properties: str) -> QueueChange:
+def added(path: str, **properties: str) -> QueueUpdate:
     words = {name.replace("maximum_", "maximum-"): text for name, text in properties.items()}
-    return QueueChange(path=path, properties=words)
+    return QueueUpdate(path=path, properties=words)
 
 
 HALVES = ConfUpdate(added=[added("root.a", capacity="50")], updated=[added("root.default", capacity="50")])
@@ -228,7 +228,7 @@ async def test_plan_changes_nothing(world: World) -> None:
 
 
 async def test_words_are_in_the_rows_and_come_back_after_a_restart(world: World) -> None:
-    words = QueueChange(path="root.default", properties={"capacity": "1e2", "disable_preemption": "true"})
+    words = QueueUpdate(path="root.default", properties={"capacity": "1e2", "disable_preemption": "true"})
     await change(world, ConfUpdate(updated=[words]))
     await world.restart()
     found, own = service(world).properties(), f"{PREFIX}root.default."

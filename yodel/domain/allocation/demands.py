@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from yodel.domain.allocation.backoffs import Backoffs, Failed, Tried
+from yodel.domain.allocation.backoffs import Backoffs, FailureStreak, Tried
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.holds import NodeReservation, Short, Wait
 from yodel.domain.allocation.locality import LocalityDelays
@@ -79,7 +79,7 @@ class Capacity:
     """Wishes that Kubernetes found no node for, and ``now_s`` of the monotonic clock."""
     now_s: float = 0.0
 
-    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> Failed | None:
+    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> FailureStreak | None:
         """None: it may be tried."""
         if self.backoffs is None or not self.backoffs.is_any:
             return None

@@ -8,9 +8,9 @@ from itertools import islice
 
 from yodel.domain.allocation.holds import NodeReservation
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.resource import Resource, total_of
-from yodel.domain.waiting import SERVED_NEXT, Hindrance, Told, Unserved, Waiting
+from yodel.domain.waiting import SERVED_NEXT, Hindrance, Obstacles, Unserved, Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Figures:
     """``pool`` is as ``Capacity`` names it; ``pods`` are under way, of ``pods_max``, and ``are_pods_left`` says whether
     one more could be planned in that round.  What counts as held by ``held`` is not free."""
 
-    ledger: Ledger
+    ledger: UsageLedger
     total: Resource
     free: Resource
     pool: str
@@ -27,10 +27,10 @@ class Figures:
     are_pods_left: bool
     held: tuple[NodeReservation, ...] = ()
 
-    def told(self, waiting: Waiting) -> Iterator[Told]:
+    def told(self, waiting: Waiting) -> Iterator[Obstacles]:
         """What an attempt waits for, each with what is in its way."""
         for unserved in waiting.unserved:
-            yield Told(unserved, self.chain(waiting.queue, waiting.user, unserved))
+            yield Obstacles(unserved, self.chain(waiting.queue, waiting.user, unserved))
 
     def chain(self, queue: str, user: str, unserved: Unserved) -> tuple[Hindrance, ...]:
         """Nearest first; a pool that others decide on comes before limits: when it dips, they dip with it."""

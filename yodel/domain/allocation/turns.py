@@ -13,7 +13,7 @@ from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
 from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.queues.ledger import Ledger, ServingRank
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import ROOT, Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import Resource
@@ -23,7 +23,7 @@ Head = tuple[Demand, Wish | None]
 """What is served next of an application: None is what comes before its wishes, its AM or larger containers."""
 
 
-class Line:
+class ServingOrder:
     """The applications of one leaf that want something, in the order they are served."""
 
     def __init__(self, path: str, ordering: Ordering, demands: Sequence[Demand]) -> None:
@@ -54,7 +54,7 @@ class Line:
                 return
             heapq.heappop(self._heap)
 
-    def at_most(self, capability: Resource, turns: Turns) -> int:
+    def at_most(self, capability: Resource, turns: LeafTurns) -> int:
         """How many containers of this size it is given before somebody else's turn."""
         count = turns.in_a_row(self.path, capability)
         if self._is_fair and len(self._heap) > 1:
@@ -99,12 +99,12 @@ def is_wanted(demand: Demand, key: AskKey | None) -> bool:
     return any(wish is not None and wish.key == key for _, wish in heads(demand))
 
 
-class Turns:
+class LeafTurns:
     """All leaves that want something, and whose turn it is."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: UsageLedger,
         leaves: Mapping[str, Sequence[Demand]],
         ranks: MutableMapping[str, ServingRank] | None = None,
     ) -> None:
@@ -114,7 +114,7 @@ class Turns:
         self._serving_ranks = ranks if ranks is not None else {}
         self._waiting: dict[str, None] = dict.fromkeys(leaves)
         """Leaves that had no turn yet, or not their last one."""
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, ServingOrder] = {}
         """Of leaves that had a turn."""
         self._heaps: dict[str, list[tuple[ServingRank, str]]] = {}
         self._top = ROOT
@@ -124,7 +124,7 @@ class Turns:
         for heap in self._heaps.values():
             heapq.heapify(heap)
 
-    def next_line(self) -> Line | None:
+    def next_line(self) -> ServingOrder | None:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
         if not self._waiting:
             return None
@@ -149,10 +149,10 @@ class Turns:
             yield line.head
             line.advance()
 
-    def _line(self, path: str) -> Line:
+    def _line(self, path: str) -> ServingOrder:
         line = self._lines.get(path)
         if line is None:
-            line = self._lines[path] = Line(path, self._ledger.share(path).queue.ordering, self._leaves[path])
+            line = self._lines[path] = ServingOrder(path, self._ledger.share(path).queue.ordering, self._leaves[path])
         return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
@@ -182,7 +182,7 @@ class Turns:
             return max(1, min(AT_ONCE_MAX, ceil((1.0 - own.part) / step - 1e-9)))
         return int(min(AT_ONCE_MAX, max(0.0, (other.part - own.part) / step))) + 1
 
-    def served(self, line: Line) -> None:
+    def served(self, line: ServingOrder) -> None:
         """What the queue holds has changed, or it wants nothing more."""
         way = self._ledger.share(line.path).path
         gone = line.is_done

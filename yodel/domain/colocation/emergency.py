@@ -145,7 +145,7 @@ def with_ended(state: EmergencyState, container_id: ContainerId, now_ms: int, ke
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class EmergencyCandidate:
     """A container on lent capacity.  ``over_mib``: what it uses beyond what a container of its size may."""
 
     container_id: ContainerId
@@ -155,7 +155,7 @@ class Candidate:
     over_mib: int = 0
 
 
-def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -> Candidate | None:
+def first_to_go(candidates: Iterable[EmergencyCandidate], ranks: Sequence[ContainerId]) -> EmergencyCandidate | None:
     """Return who is ended; None: there is nobody.
 
     Who uses more than it was granted goes before who does not, be it an ApplicationMaster, and whatever the ranks: one
@@ -165,7 +165,7 @@ def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -
     """
     places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
 
-    def turn(one: Candidate) -> tuple[int, bool, bool, int, int, int, int]:
+    def turn(one: EmergencyCandidate) -> tuple[int, bool, bool, int, int, int, int]:
         newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
         return -one.over_mib, one.is_master, not one.is_running, places.get(one.container_id, -1), *newest
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
 from yodel.domain.allocation.holds import NodeReservation, Short, Wait
 from yodel.domain.allocation.outcomes import Hurdle
@@ -22,7 +22,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, ReclaimableCapacity, Selection, Victim
-from yodel.domain.queues.ledger import Ledger, ServingRank
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, part_of, part_up_of, rounded_up, times_in, total_of
@@ -93,9 +93,9 @@ class Chosen:
 
 
 def victims_of(
-    part: Part,
+    part: PoolPart,
     top: str,
-    ledger: Ledger,
+    ledger: UsageLedger,
     held: Held,
     limits: AllocationLimits,
     rules: PreemptionRules,
@@ -123,7 +123,7 @@ class _Round:
     def __init__(
         self,
         lacking: Sequence[Lacking],
-        ledger: Ledger,
+        ledger: UsageLedger,
         capacity: Capacity,
         top: str,
         held: Held,
@@ -341,7 +341,7 @@ class _Round:
 
 def lacking_of(
     demands: Sequence[Demand],
-    ledger: Ledger,
+    ledger: UsageLedger,
     places: Places,
     limits: AllocationLimits,
     is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
@@ -375,7 +375,7 @@ def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource
             yield rounded_up(wish.key.capability, limits.minimum, demand.most), count, placement, wish
 
 
-def _is_short_of_masters(ledger: Ledger, demand: Demand, size: Resource) -> bool:
+def _is_short_of_masters(ledger: UsageLedger, demand: Demand, size: Resource) -> bool:
     hindrance = ledger.why_no_am(demand.queue, demand.user, size)
     return hindrance is not None and hindrance.hurdle in (Hurdle.PARALLEL, Hurdle.AM_SHARE)
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.preemption.round import Held, Lacking, lacking_of
 from yodel.domain.preemption.victims import Candidate, Victim
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, total_of
 
 
-def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits) -> list[Victim]:
+def unplaced_of(part: PoolPart, ledger: UsageLedger, held: Held, limits: AllocationLimits) -> list[Victim]:
     """Candidates without a node that are to be taken back, each with the queue that gets its share."""
     waiting = sorted((one for one in held.candidates if one.node_id is None), key=lambda one: one.rank)
     places = part.capacity.places
@@ -48,7 +48,7 @@ def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits
     return found
 
 
-def _is_under(one: Lacking, ledger: Ledger, held: Held, more: Resource) -> bool:
+def _is_under(one: Lacking, ledger: UsageLedger, held: Held, more: Resource) -> bool:
     """Its queue has less than its guarantee, without what has no node."""
     path = one.demand.queue
     firm = ledger.used(path) - held.without_node.get(path, NONE) + more

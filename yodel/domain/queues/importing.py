@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
-from yodel.domain.property_row import Effect, PropertyRow
+from yodel.domain.property_row import PropertyEffect, PropertyRow
 from yodel.domain.queues.bounds import OutOfBounds, require_properties
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.property_table import BY_QUEUE, BY_SCHEDULER, DOMINANT
@@ -168,15 +168,15 @@ def _by_row(row: PropertyRow, value: str) -> _Verdict:
     if row.harmless and row.is_accepted(value):
         return _Verdict(note=f"is left out: {row.harmless}")
     match row.effect:
-        case Effect.OF_LEAVES:
+        case PropertyEffect.OF_LEAVES:
             return _Verdict(note=f"became {row.why} of each leaf queue that does not set it", of_leaves=row.why)
-        case Effect.LEFT_OUT:
+        case PropertyEffect.LEFT_OUT:
             return _Verdict(note=f"is left out: {row.why}")
-        case Effect.IGNORED:
+        case PropertyEffect.IGNORED:
             return _ignored(row.why)
-        case Effect.MISSING:
+        case PropertyEffect.MISSING:
             return _Verdict(refusal=f"is not supported here yet: {row.why}")
-        case Effect.FIXED if row.why and not row.is_accepted(value):
+        case PropertyEffect.FIXED if row.why and not row.is_accepted(value):
             return _Verdict(refusal=f"is not supported here yet: {row.why}")
     return _Verdict(value)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.queues.shares import Share, Tree, dominant
+from yodel.domain.queues.shares import QueueShares, Share, dominant
 from yodel.domain.queues.windows import WindowEffect
 from yodel.domain.resource import (
     NONE,
@@ -29,13 +29,13 @@ from yodel.domain.resource import (
     smaller,
     total_of,
 )
-from yodel.domain.waiting import Hindrance, Masters, too_many
+from yodel.domain.waiting import Hindrance, MasterShare, too_many
 
 NO_USE = (NONE, NONE)
 UNLIMITED = 2**31 - 1
 
 
-class Use(Protocol):
+class LiveUsage(Protocol):
     """What live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something else is
     held, there is another one."""
 
@@ -72,7 +72,7 @@ class _Limit:
     wide: Resource
 
 
-class Ledger:
+class UsageLedger:
     """What is held, with what the decision under way has added.
 
     ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
@@ -83,9 +83,9 @@ class Ledger:
 
     def __init__(
         self,
-        tree: Tree,
-        by_queue: Mapping[str, Use],
-        by_user: Mapping[tuple[str, str], Use],
+        tree: QueueShares,
+        by_queue: Mapping[str, LiveUsage],
+        by_user: Mapping[tuple[str, str], LiveUsage],
         *,
         minimum: Resource,
         am_share: float,
@@ -243,7 +243,7 @@ class Ledger:
             held, own = _memory_and_cores(masters), _memory_and_cores(self._of_user(path, user)[1])
             limit = self.am_limit(share)
             by_user = self.user_am_limit(share, user, limit)
-            figures = Masters(limit, by_user, held)
+            figures = MasterShare(limit, by_user, held)
             if not (held + size).fits_in(limit):
                 yield Hindrance(Hurdle.AM_SHARE, capability, limit, held, path, masters=figures)
             if by_user != limit and not (own + size).fits_in(by_user):

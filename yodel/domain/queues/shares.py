@@ -38,7 +38,7 @@ class Share:
     """It is no product of percents along the path, so what is below it is counted by resource too."""
 
 
-class Tree:
+class QueueShares:
     """Queues by path, with what they have of the whole, or of their own pool."""
 
     def __init__(self, queues: Iterable[Queue], whole: Resource | Wholes, windows: InForce = NO_WINDOWS) -> None:
@@ -63,7 +63,7 @@ class Tree:
                     self._add_by_resource(siblings, above)
 
     @classmethod
-    def of_one(cls, total: Resource, am_share: float | None = None) -> Tree:
+    def of_one(cls, total: Resource, am_share: float | None = None) -> QueueShares:
         """One line for all, as if there were one queue."""
         return cls([Queue(path=ROOT, is_leaf=True, user_limit_factor=-1.0, am_share=am_share)], total)
 

@@ -21,7 +21,7 @@ from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
 from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.admin_network import require_network
@@ -99,7 +99,7 @@ async def change_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueSetting, since: From
 ) -> models.QueuesChanged:
     """Change properties of one queue."""
-    change = QueueChange(path=_path(api_of(request), path), properties=body.properties)
+    change = QueueUpdate(path=_path(api_of(request), path), properties=body.properties)
     return await changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
 
 
@@ -299,8 +299,8 @@ def _change(change: TreeChange, count_max: int) -> dict[str, Any]:
     }
 
 
-def _edit(edit: models.QueueEdit) -> QueueChange:
-    return QueueChange(path=edit.path, properties=edit.properties)
+def _edit(edit: models.QueueEdit) -> QueueUpdate:
+    return QueueUpdate(path=edit.path, properties=edit.properties)
 
 
 def _path(api: Api, name: str) -> str:

@@ -21,7 +21,7 @@ from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.notices import Notice
+from yodel.domain.notices import PreemptionNotice
 from yodel.domain.pod import PodObservation
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
@@ -93,7 +93,7 @@ class Inspection:
         for application_id in removed:
             self._note(application_id)
 
-    def noticed(self, notices: Mapping[ContainerId, Notice]) -> None:
+    def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
         """Containers that are to go, and why: told on their pods.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)

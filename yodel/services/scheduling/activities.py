@@ -22,7 +22,7 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import Decision, Demand, Plan
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey
@@ -170,7 +170,7 @@ class Activities:
         self,
         asked: Asked,
         decision: Decision,
-        parts: Sequence[Part],
+        parts: Sequence[PoolPart],
         planned: Iterable[tuple[Plan, ContainerId]] = (),
     ) -> None:
         """What a tick decided of these parts, once it is on disk."""

@@ -26,7 +26,7 @@ from yodel.domain.queues.moving import moved
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
-from yodel.domain.queues.removal import MARK, Mark, empty, in_use, require_not_made, with_used
+from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, require_not_made, with_used
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, QueuesInUse, Refused, StaleVersion
@@ -111,7 +111,7 @@ def _judged(asked: _Asked) -> _Judged:
     _require_delegated(asked, change.names)
     found = _described(asked, before, properties)
     if asked.used is not None:
-        mark = Mark(version=change.version, author=asked.user)
+        mark = RemovalMark(version=change.version, author=asked.user)
         try:
             kept = with_used(before, properties, asked.used, mark)
         except Refused as error:
@@ -194,7 +194,7 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
     return wanted
 
 
-def _removing(mark: Mark, paths: Iterable[str]) -> Wanted:
+def _removing(mark: RemovalMark, paths: Iterable[str]) -> Wanted:
     """Those of the queues that still have the mark."""
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:

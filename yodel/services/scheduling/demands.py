@@ -9,7 +9,7 @@ from yodel.domain.allocation.demands import Demand, Increase
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState
 from yodel.ports.clock import Clock
@@ -58,7 +58,7 @@ class Demands:
         self._known: dict[ApplicationId, tuple[ApplicationAttemptId, ...]] = {}
         """Attempts that something was told of, by application."""
 
-    def let_run(self, ledger: Ledger | None) -> None:
+    def let_run(self, ledger: UsageLedger | None) -> None:
         """Unmanaged ApplicationMasters are launched by themselves, so it is their wishes that wait while too many
         applications run at once, as in the CapacityScheduler; those that came first first, and after a restart those
         that have containers.  Without a ledger no limit counts."""

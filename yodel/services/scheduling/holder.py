@@ -27,7 +27,7 @@ from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.states import ContainerState
@@ -71,7 +71,7 @@ class Holder:
 
     # --- before a decision ------------------------------------------------------------------------------------------
 
-    def review(self, ledger: Ledger) -> list[ContainerId]:
+    def review(self, ledger: UsageLedger) -> list[ContainerId]:
         """``ledger`` has what is held without holds; they are taken in it.  Returns containers whose pods found no
         place on the node that was held for them: they are to be planned anew."""
         holds, now_s = self._state.holds, self._clock.monotonic_s()
@@ -112,7 +112,7 @@ class Holder:
         for hold in list(self._state.holds.all):
             self._give_up(hold, "queue limits are not enforced")
 
-    def _now(self, hold: NodeReservation, ledger: Ledger, now_s: float) -> NodeReservation | None:
+    def _now(self, hold: NodeReservation, ledger: UsageLedger, now_s: float) -> NodeReservation | None:
         """As it is by now; None: it is over."""
         short, pool = hold.short, self._state.pools.of(hold.pool)
         if not self._rounds.is_wanted(short) or self._state.pools.pools.of(short.queue) != hold.pool:
@@ -149,14 +149,14 @@ class Holder:
 
     # --- after it ---------------------------------------------------------------------------------------------------
 
-    def add(self, ledger: Ledger) -> bool:
+    def add(self, ledger: UsageLedger) -> bool:
         """Whether a node began to be held: what was decided does not know of it."""
         is_new = False
         for pool in self._state.pools.drawn_on:
             is_new |= self._add(pool, ledger)
         return is_new
 
-    def _add(self, pool: PoolName, ledger: Ledger) -> bool:
+    def _add(self, pool: PoolName, ledger: UsageLedger) -> bool:
         holds = self._state.holds.of_pool(pool)
         left = self.rules.most(self._state.pools.of(pool).lender_count) - len(holds)
         if left <= 0 and not self._makes_room(pool, holds, ledger):
@@ -176,7 +176,7 @@ class Holder:
                 is_new = True
         return is_new
 
-    def _makes_room(self, pool: PoolName, holds: Sequence[NodeReservation], ledger: Ledger) -> bool:
+    def _makes_room(self, pool: PoolName, holds: Sequence[NodeReservation], ledger: UsageLedger) -> bool:
         """Who has less than its guarantee comes before who is held a node for above it."""
         if not self.rules.part:
             return False
@@ -253,7 +253,7 @@ class Holder:
         )
 
 
-def _is_within(short: Short, counted: Resource, ledger: Ledger) -> bool:
+def _is_within(short: Short, counted: Resource, ledger: UsageLedger) -> bool:
     """With its container the queue has no more than its guarantee; ``counted`` is held for it already."""
     return (ledger.used(short.queue) - counted + short.size).fits_in(ledger.share(short.queue).guaranteed)
 

@@ -15,7 +15,7 @@ from math import inf
 import structlog
 
 from yodel.domain.allocation.backoffs import Backoffs, Tried
-from yodel.domain.allocation.by_pool import Part, decide_by_pool
+from yodel.domain.allocation.by_pool import PoolPart, decide_by_pool
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.rounds import Rounds
@@ -23,7 +23,7 @@ from yodel.domain.container import Container
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType, ExecutionType
@@ -180,7 +180,7 @@ class Scheduler:
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
         return decision.is_cut or is_held_anew or len(decision.plans) >= self.limits.per_tick_max
 
-    def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
+    def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[PoolPart]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
         self.backoffs.look((self._placement_inputs.version, self._engine.state.change_counters.queues))
@@ -218,7 +218,7 @@ class Scheduler:
             for attempt_id, demand in self._demands.changed(at_most):
                 self._rounds.put(attempt_id, demand, self._engine.state.pools.pools.of)
 
-    def _round(self, ledger: Ledger) -> Decision:
+    def _round(self, ledger: UsageLedger) -> Decision:
         state = self._engine.state
         if not self._is_whole:
             self._rounds.wake_all()
@@ -256,23 +256,23 @@ class Scheduler:
         """What is wanted and was not planned."""
         return self._engine.state.reasons.waiting
 
-    def ledger(self) -> Ledger | None:
+    def ledger(self) -> UsageLedger | None:
         """What queues and users may hold, as a decision reads it; None where limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
-    def parts(self, demands: Iterable[Demand]) -> list[Part]:
+    def parts(self, demands: Iterable[Demand]) -> list[PoolPart]:
         """What is wanted of each pool and what there is of it, as a decision reads it."""
         pools = self._engine.state.pools.pools
         by_pool: dict[PoolName, list[Demand]] = {}
         for demand in demands:
             by_pool.setdefault(pools.of(demand.queue), []).append(demand)
         by_pool = by_pool or {pools.default: []}
-        return [Part(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
+        return [PoolPart(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
 
-    def part(self, pool: PoolName, demands: Sequence[Demand]) -> Part:
+    def part(self, pool: PoolName, demands: Sequence[Demand]) -> PoolPart:
         """The part of one pool, also where nothing is wanted of it."""
         own = [demand for demand in demands if self._engine.state.pools.pools.of(demand.queue) == pool]
-        return Part(demands=own, capacity=self._capacity(pool, own))
+        return PoolPart(demands=own, capacity=self._capacity(pool, own))
 
     def _capacity(self, pool: PoolName, demands: Sequence[Demand]) -> Capacity:
         state = self._engine.state

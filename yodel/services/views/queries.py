@@ -17,7 +17,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.window import Window
 from yodel.domain.queues.windows import Phase
@@ -274,7 +274,7 @@ class Queries:
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> UsageLedger:
         """Return what queues and users hold of what they may hold, as the scheduler sees it."""
         return self._quotas.ledger()
 

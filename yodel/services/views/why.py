@@ -22,7 +22,7 @@ from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
-from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Told, Unserved
+from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Obstacles, Unserved
 from yodel.domain.waiting_words import What, change_of, what_of
 from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
@@ -150,7 +150,7 @@ class Why:
         return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
     def _diagnostics(
-        self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Told]
+        self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Obstacles]
     ) -> str:
         own = [c for c in self._state.containers_of(attempt.id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
@@ -162,7 +162,7 @@ class Why:
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
 
-    def _told(self, app: Application, attempt: Attempt) -> Sequence[Told]:
+    def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
         """What the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
         nothing."""
         if app.id not in self._state.queue_use.over_parallel_limit:
@@ -172,9 +172,9 @@ class Why:
         if runtime is None or not chain:
             return ()
         wishes = islice(runtime.wishes.asks.wishes(), UNSERVED_MAX)
-        return [Told(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
+        return [Obstacles(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
 
-    def _of_master(self, app: Application, attempt: Attempt, told: Told) -> str:
+    def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:
         """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
         nearest = told.chain[0]
         if nearest.masters is not None or nearest.hurdle is Hurdle.PARALLEL or told.is_placeless:
@@ -241,7 +241,7 @@ class Why:
             return "Nothing is pending: the application is ending."
         return "Nothing is pending: every requested container has been allocated."
 
-    def _not_planned(self, app: Application, all_told: Sequence[Told], may_view: MayView) -> Iterator[AskView]:
+    def _not_planned(self, app: Application, all_told: Sequence[Obstacles], may_view: MayView) -> Iterator[AskView]:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
         held: dict[tuple[What, str, str], Sequence[Holder]] = {}
         is_limited = any(map(_is_limited, all_told))
@@ -252,7 +252,7 @@ class Why:
             chain = [self._link(app, hindrance, held, may_view) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if _is_limited(told) else chain)
 
-    def _ask(self, told: Told, chain: Sequence[Link]) -> AskView:
+    def _ask(self, told: Obstacles, chain: Sequence[Link]) -> AskView:
         unserved, what = told.unserved, told.unserved.what
         return AskView(
             name=unserved.name,
@@ -465,7 +465,7 @@ def _turn(app: Application) -> tuple[int, int, ApplicationId]:
     return -app.submission.priority, app.submitted_ms, app.id
 
 
-def _is_limited(told: Told) -> bool:
+def _is_limited(told: Obstacles) -> bool:
     """By limits or room, which others hold and may give back."""
     return told.unserved.own is None or told.unserved.own.hurdle is Hurdle.PIECES
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from yodel.domain.colocation.emergency import (
-    Candidate,
+    EmergencyCandidate,
     EmergencyState,
     Memory,
     first_to_go,
@@ -154,7 +154,7 @@ def test_readings_that_stay_away_end_it_with_the_cool_down() -> None:
     assert not judged(state, None, 61_000).is_on
 
 
-def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
+def names(candidates: list[EmergencyCandidate], ranks: list[int]) -> list[int]:
     """In the order in which they go."""
     left, order = list(candidates), []
     while (chosen := first_to_go(left, [container(one) for one in ranks])) is not None:
@@ -163,8 +163,8 @@ def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
     return order
 
 
-def one(number: int, **changes: int | bool) -> Candidate:
-    return Candidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
+def one(number: int, **changes: int | bool) -> EmergencyCandidate:
+    return EmergencyCandidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -183,5 +183,5 @@ def one(number: int, **changes: int | bool) -> Candidate:
         ([], [2], []),
     ],
 )
-def test_who_goes_first(candidates: list[Candidate], ranks: list[int], order: list[int]) -> None:
+def test_who_goes_first(candidates: list[EmergencyCandidate], ranks: list[int], order: list[int]) -> None:
     assert names(candidates, ranks) == order
