@@ -18,7 +18,7 @@ from yodel.domain.queues.removal import RemovalMark, mark_of
 from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import StaleVersion, Unavailable
 from yodel.ports.store import Commit, OutcomeUnknown, Store
-from yodel.services.scheduling.configuration import Plan, assembling, replacing
+from yodel.services.scheduling.configuration import ConfigurationChange, assembling, replacing
 
 
 class Fault(Enum):
@@ -62,7 +62,9 @@ class Disturbed(World):
         self.stores.append(self.place.new_store())
         return Faulty(self.stores[-1], self)
 
-    async def change(self, *changes: tuple[str, dict[str, str | None]], expected: int | None = None) -> Plan:
+    async def change(
+        self, *changes: tuple[str, dict[str, str | None]], expected: int | None = None
+    ) -> ConfigurationChange:
         update = ConfUpdate(updated=[QueueUpdate(path=path, properties=said) for path, said in changes])
         conf = self.rm.scheduler_conf
         return await self.run(conf.change("admin", assembling(update), expected=expected, reason="a test"))
@@ -113,7 +115,7 @@ async def test_of_two_editors_the_second_hears_of_the_first_and_a_restart_of_one
     results = await asyncio.gather(
         world.change(factor("2"), expected=1), world.change(factor("3"), expected=1), return_exceptions=True
     )
-    assert [type(result) for result in results] == [Plan, StaleVersion]
+    assert [type(result) for result in results] == [ConfigurationChange, StaleVersion]
     await world.restart()
     assert world.found == (2, 2.0, "2")
     with pytest.raises(StaleVersion):

@@ -16,7 +16,7 @@ from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.errors import AccessDenied, Refused
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(wo
 async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_fits(world: World) -> None:
     am, tasks = await a_job(world, 5)
     (node_id,) = world.rm.state.nodes
-    left = Lent(cpu_milli=3_500, memory_mib=8_192)
+    left = LentAmounts(cpu_milli=3_500, memory_mib=8_192)
     found = await world.run(world.rm.taking_back.evict("admin", node_id, left, is_dry_run=True))
     assert [victim.container.id for victim in found.victims] == tasks[:-4:-1]
     assert (found.fits, on_notice(world)) == (True, [])
@@ -205,7 +205,7 @@ async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_
 
 async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_order(world: World) -> None:
     (node_id,) = world.rm.state.nodes
-    nothing = Lent(cpu_milli=0, memory_mib=0)
+    nothing = LentAmounts(cpu_milli=0, memory_mib=0)
     with pytest.raises(Refused, match="lends no capacity"):
         await world.run(world.rm.taking_back.evict("admin", node_id, nothing, is_dry_run=False))
     await a_job(world, 1)

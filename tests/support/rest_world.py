@@ -23,7 +23,7 @@ from yodel.ports.store import Commit, Row, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.door.spnego import Acceptor
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.core import Core, Limits, Ports
+from yodel.services.core import Core, Ports, ServiceSettings
 from yodel.services.nodes.administration import AdminSettings
 from yodel.serving.proxy_users import ProxyUserRules
 from yodel.store.memory_store import MemoryStore
@@ -69,7 +69,7 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
-def _limits(access: AccessRules) -> Limits:
+def _limits(access: AccessRules) -> ServiceSettings:
     wanted = Options(allocation=SIZES, submission=SubmissionLimits(max_priority=10))
     return replace(wanted.limits(), access=access)
 

@@ -32,7 +32,7 @@ from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.server import RpcServer
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.nodes.administration import AdminService
@@ -123,7 +123,7 @@ class RestServices:
     nodes: Agents
     capacities: Capacities
     taking_back: TakingBack
-    log_aggregation: LogAggregation
+    log_aggregation: LogAggregationReports
     delegation_tokens: DelegationTokens
     proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)
     acceptor: Acceptor | None = None

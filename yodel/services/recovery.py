@@ -24,7 +24,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.engine import Engine
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.submission_room import without_launch_context
 from yodel.serving.pieces import taking_turns
@@ -84,7 +84,7 @@ async def expect_attempts(engine: Engine, clock: Clock) -> None:
     async for attempt in taking_turns(list(state.attempts.values()), BATCH):
         if attempt.state.is_final:
             continue
-        outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
+        outbox = AttemptOutbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
         runtime = state.masters.expect(attempt.id, clock.monotonic_s(), outbox)
         if attempt.state is AttemptState.FINISHING:
             runtime.dialogue.found_registered()

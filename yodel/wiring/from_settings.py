@@ -21,7 +21,7 @@ from yodel.kube.paced import PaceLimits
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.core import Limits
+from yodel.services.core import ServiceSettings
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.liveness import LivenessSettings
@@ -43,9 +43,9 @@ COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
 
 
-def core_limits(settings: Settings) -> Limits:
+def core_limits(settings: Settings) -> ServiceSettings:
     """Raises InvalidValue naming the setting."""
-    return Limits(
+    return ServiceSettings(
         company_s=COMPANY_S,
         ask_again_s=ASK_AGAIN_S,
         access=AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable),

@@ -17,7 +17,7 @@ from tests.support.records import (
     an_attempt,
 )
 from yodel.domain.states import ApplicationState, NodeState, YarnApplicationState
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.writer import application_index
 from yodel.services.writer.state import ClusterState
 
@@ -27,7 +27,7 @@ ENDED = replace(LIVE, state=ApplicationState.FINISHED, finished_ms=5)
 
 @pytest.fixture
 def state() -> ClusterState:
-    return ClusterState(Identity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
+    return ClusterState(ClusterIdentity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
 
 
 def test_counts_and_the_living_follow_an_application(state: ClusterState) -> None:

@@ -63,7 +63,7 @@ BOOKS = [
         "writer/wishes.py",
         also=frozenset({"take", "replace", "request", "withdraw", "handed_over"}),
     ),
-    Book("outbox", "Outbox", "writer/outbox.py"),
+    Book("outbox", "AttemptOutbox", "writer/outbox.py"),
     Book(
         "state",
         "ClusterState",

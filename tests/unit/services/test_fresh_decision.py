@@ -6,7 +6,7 @@ import asyncio
 
 from tests.support.fakes import FakeClock
 from yodel.domain.allocation.demands import Decision
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.scheduling.fresh_decision import FRESH_MS, FreshDecision
 from yodel.services.writer.state import ClusterState
 
@@ -15,7 +15,7 @@ NOTHING = Decision(plans=(), take_backs=())
 
 def fresh_decision() -> tuple[FreshDecision, ClusterState, FakeClock, list[str]]:
     state, clock, woken = (
-        ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)),
+        ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)),
         FakeClock(),
         list[str](),
     )

@@ -23,8 +23,8 @@ from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, S
 from yodel.services.access.rights import Rights
 from yodel.services.scheduling import configuration
 from yodel.services.scheduling.configuration import (
+    ConfigurationChange,
     Consequences,
-    Plan,
     SchedulerConfService,
     assembling,
     moving,
@@ -210,7 +210,7 @@ async def test_of_two_editors_the_second_is_told_that_he_is_late(world: World) -
     acls = [ConfUpdate(updated=[added("root.default", acl_submit_applications=name)]) for name in ("alice", "bob")]
     changes = (conf.change("admin", assembling(update), expected=1) for update in acls)
     results = await asyncio.gather(*(world.run(change) for change in changes), return_exceptions=True)
-    assert [type(result) for result in results] == [Plan, StaleVersion]
+    assert [type(result) for result in results] == [ConfigurationChange, StaleVersion]
     assert (conf.version, world.rm.state.queues["root.default"].submit_acl) == (2, "alice")
     assert str(results[1]) == "The queues are at version 2, but the change is based on version 1"
 

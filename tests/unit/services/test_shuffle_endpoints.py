@@ -11,7 +11,7 @@ from tests.support.fakes import FakeEndpoints
 from yodel.domain.queues.queue import Queue
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.host.endpoints import TcpEndpoints
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.state import ClusterState
@@ -31,7 +31,7 @@ class Looked:
     """Queues whose endpoints are looked at."""
 
     def __init__(self) -> None:
-        self.state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=1, application_sequence=0))
+        self.state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=1, application_sequence=0))
         self.network = FakeEndpoints()
         self.looks = ShuffleEndpoints(self.state, self.network)
         self.say(BOTH)

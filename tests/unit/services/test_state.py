@@ -22,12 +22,12 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
-from yodel.ports.store import Identity, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Row, Snapshot
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.state import ClusterState, ask_key
 
-IDENTITY = Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
+IDENTITY = ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
 NODE_ID = NodeId("node-1", 8041)
 
 

@@ -30,7 +30,7 @@ from yodel.rm_api.door.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
-from yodel.services.scheduling.configuration import Plan, Wanted, assembling, moving, replacing
+from yodel.services.scheduling.configuration import ConfigurationChange, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
 """As a body of scheduler-conf."""
@@ -253,7 +253,7 @@ async def changed(
     return await _answer(api, plan, user, is_dry_run=is_dry_run)
 
 
-async def _answer(api: Api, plan: Plan, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
+async def _answer(api: Api, plan: ConfigurationChange, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
     over = api.services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
     losers = await api.services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(

@@ -28,8 +28,8 @@ from yodel.services.nodes.published import Published
 from yodel.services.writer.changes import Changes, Follower
 from yodel.services.writer.state import ClusterState
 from yodel.translator import node_events
-from yodel.translator.node_events import Becomes
-from yodel.translator.publishing import Lent, capped, size_of
+from yodel.translator.node_events import NodeOutcome
+from yodel.translator.publishing import LentAmounts, capped, size_of
 
 log = structlog.get_logger("yodel.colocation")
 
@@ -126,7 +126,7 @@ class Facts:
             return node
         return replace(node, allocatable=capped(node.allocatable, facts.judgement.counted))
 
-    def allocatable(self, name: str) -> Lent | None:
+    def allocatable(self, name: str) -> LentAmounts | None:
         """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
         node = self.observed(name) if self.terms.measures is not None else None
         return size_of(node.allocatable) if node is not None else None
@@ -190,7 +190,7 @@ class Facts:
         if known.other != before:
             text = "another program publishes these resource names"
             log.warning(text, node=node.name, who=known.other, has_yielded=known.has_yielded)
-        if node_events.meaning_of(node).becomes is Becomes.LEAVES:
+        if node_events.meaning_of(node).becomes is NodeOutcome.LEAVES:
             self.cordoned.add(node.name)
         else:
             self.cordoned.discard(node.name)

@@ -32,7 +32,7 @@ from yodel.services.nodes.outbox import Outbox, Topic
 from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 ALL_PODS_EVERY = 16
 """Answers from one look at the pods of all containers that run on a node to the next."""
@@ -90,7 +90,7 @@ class HeartbeatAnswer:
     """Uids of the pods of containers on this node that the agent was not told yet."""
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
-    allocatable: Lent | None = None
+    allocatable: LentAmounts | None = None
     """What the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None

@@ -22,7 +22,7 @@ from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published import Published
 from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
-from yodel.translator.publishing import Lending, Lent, Publication, Silence, lend, publication, size_of
+from yodel.translator.publishing import LentAmounts, LentCapacity, Publication, Silence, lend, publication, size_of
 
 STALE_S = 30.0
 """Without a report for so long a node's loan does not grow."""
@@ -67,7 +67,7 @@ class Basis:
     is_usable: bool
     may_report_yet: bool
     held: Mapping[str, int] | None
-    before: Lent | None
+    before: LentAmounts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Judgement:
     names that are not in it are as published.  ``amounts``: what is published of our names.  ``changes``: what is to be
     written, None: it is there."""
 
-    lending: Lending | None = None
+    lending: LentCapacity | None = None
     publication: Publication | None = None
     counted: Mapping[str, int] = field(default_factory=dict)
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Judgement:
     why: str = ""
 
     @property
-    def lent(self) -> Lent | None:
+    def lent(self) -> LentAmounts | None:
         return self.lending.lent if self.lending is not None else None
 
     def intakes(self, terms: Terms, published: Published) -> dict[PoolName, Intake]:
@@ -166,16 +166,16 @@ def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
     )
 
 
-def _lending(basis: Basis, said: Said, silence: Silence) -> Lending:
+def _lending(basis: Basis, said: Said, silence: Silence) -> LentCapacity:
     """Of a resource that the agent cannot tell of counts what counted last."""
-    before = basis.before or Lent(cpu_milli=0, memory_mib=0)
+    before = basis.before or LentAmounts(cpu_milli=0, memory_mib=0)
     cpu, memory = (said.report.loan_of(resource) for resource in (CPU_MILLI, MEMORY_MIB))
-    reported = Lent(
+    reported = LentAmounts(
         cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
         memory_mib=memory.amount if memory is not None else before.memory_mib,
     )
     node, limit = basis.published.observed, basis.limit
-    most = Lent(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
+    most = LentAmounts(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
     return lend(reported, size_of(node.capacity), basis.before, silence, most, size_of(node.allocatable))
 
 

@@ -45,7 +45,7 @@ from yodel.services.nodes.holdings import Holdings
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.preempting import preempt, tell_masters
 from yodel.services.writer.transaction import Transaction
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 LOOK_S = 1.0
 NODES_SLICE = 50
@@ -209,7 +209,7 @@ class TakingBack:
 
     # --- what administrators order ---------------------------------------------------------------------------------
 
-    async def evict(self, user: str, node_id: NodeId, left: Lent, *, is_dry_run: bool) -> Eviction:
+    async def evict(self, user: str, node_id: NodeId, left: LentAmounts, *, is_dry_run: bool) -> Eviction:
         """Leave a node so much of what it lends, until what is held there fits.
 
         Raises:
@@ -272,7 +272,7 @@ class TakingBack:
         self._facts.at(name).fits_since_s = None
         self._facts.tell(Change.TOLD, (name,))
 
-    def _eviction(self, name: str, offered: Lent, node_id: NodeId, left: Lent) -> Eviction:
+    def _eviction(self, name: str, offered: LentAmounts, node_id: NodeId, left: LentAmounts) -> Eviction:
         lent = {kind: min(amount, left.by_type[kind]) for kind, amount in offered.by_type.items()}
         ordered = self._holdings.on(node_id)
         held = self._holdings.held(name, ordered)

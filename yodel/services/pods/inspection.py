@@ -26,7 +26,7 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
-from yodel.ports.inspection import ApplicationBoard, ApplicationSummary, PodEvent, PodEvents
+from yodel.ports.inspection import ApplicationBoard, ListedApplication, PodEvent, PodEvents
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
 
@@ -69,7 +69,7 @@ class Inspection:
         self._events, self._board = events, board
         self._waiting: deque[PodEvent] = deque(maxlen=EVENTS_MAX)
         self._changed: dict[ApplicationId, None] = {}
-        self._shown: dict[ApplicationId, ApplicationSummary] = {}
+        self._shown: dict[ApplicationId, ListedApplication] = {}
         self._told = {
             container.id: ContainerState.RUNNING if container.awaits_agent else container.state
             for container in state.containers.values()
@@ -269,9 +269,9 @@ def _end_reason(container: Container, before: ContainerState | None) -> str:
     return "Preempted" if container.exit_status == ContainerExitStatus.PREEMPTED else "Ended"
 
 
-def _summary(state: ClusterState, application: Application) -> ApplicationSummary:
+def _summary(state: ClusterState, application: Application) -> ListedApplication:
     submission, usage = application.submission, state.usage.by_application.get(application.id, Usage())
-    return ApplicationSummary(
+    return ListedApplication(
         id=application.id,
         name=submission.name[:TEXT_MAX],
         type=submission.application_type[:TEXT_MAX],

@@ -46,7 +46,7 @@ Wanted = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ConfigurationChange:
     """A change that was judged and may be made.  ``properties`` None: from now on the settings speak."""
 
     properties: Mapping[str, str] | None
@@ -276,7 +276,7 @@ class SchedulerConfService:
 
     async def planned(
         self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", is_whole: bool = False
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """What the change would be; nothing is changed.  Raises as ``change``."""
         return await self._plan(user, wanted, expected, reason, is_whole=is_whole)
 
@@ -289,7 +289,7 @@ class SchedulerConfService:
         reason: str = "",
         is_always_new: bool = False,
         is_whole: bool = False,
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
         leaves the version as it is, unless it ``is_always_new``.  ``is_whole``: what is wanted is all there is to be,
         so queues that it does not name go, at once where no application is under way; the others stay, marked to go.
@@ -337,10 +337,10 @@ class SchedulerConfService:
         reason: str = "",
         is_always_new: bool = False,
         is_whole: bool = False,
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """``whose`` tells which queues are the user's, when it is asked for; None: all."""
 
-        def work(tx: Transaction) -> Plan:
+        def work(tx: Transaction) -> ConfigurationChange:
             self._require_version(expected)
             found, used = judged, self._in_use(tx.new_applications())
             if not self._is_fresh(found, used):  # settings, pools or use have changed while the thread was at it
@@ -406,7 +406,7 @@ class SchedulerConfService:
                 time_ms=tx.now_ms,
                 reason="reset to the settings",
             )
-            self._write(tx, Plan(properties=None, queues=initial, am_share=None, change=change))
+            self._write(tx, ConfigurationChange(properties=None, queues=initial, am_share=None, change=change))
 
         async with self._turn:
             await self._engine.do(work)
@@ -430,7 +430,9 @@ class SchedulerConfService:
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, *, is_whole: bool) -> Plan:
+    async def _plan(
+        self, user: str, wanted: Wanted, expected: int | None, reason: str, *, is_whole: bool
+    ) -> ConfigurationChange:
         self.require_administrator(user)
         async with self._turn:
             self._require_version(expected)
@@ -487,10 +489,10 @@ class SchedulerConfService:
             return False
         return asked.used is None or not (used - asked.used) & (self._queues.keys() - _paths(judged.found.queues))
 
-    def _planned(self, judged: _Judged, now_ms: int, used: Set[str]) -> Plan:
+    def _planned(self, judged: _Judged, now_ms: int, used: Set[str]) -> ConfigurationChange:
         found = judged.found
         self._require_passable(found.queues, used, may_empty_go=judged.asked.used is not None)
-        return Plan(
+        return ConfigurationChange(
             properties=judged.properties,
             queues=found.queues,
             am_share=found.am_share,
@@ -527,7 +529,7 @@ class SchedulerConfService:
         except Refused as error:
             raise QueuesInUse(str(error)) from error
 
-    def _write(self, tx: Transaction, plan: Plan) -> None:
+    def _write(self, tx: Transaction, plan: ConfigurationChange) -> None:
         """The copy in the version's row is for the release before, which looks for the configuration there."""
         present = self._queues
         queues = with_enforcement(plan.queues, present, None)

@@ -42,7 +42,7 @@ LOOKED_AT_MAX = 50
 log = structlog.get_logger("yodel.holds")
 
 
-class Holder:
+class NodeReserver:
     """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made anew."""
 
     def __init__(

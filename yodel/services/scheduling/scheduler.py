@@ -30,10 +30,10 @@ from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerTy
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Row
-from yodel.services.scheduling.activities import Activities, Asked
+from yodel.services.scheduling.activities import Activities, ActivityRequests
 from yodel.services.scheduling.demands import Demands
 from yodel.services.scheduling.fresh_decision import FreshDecision
-from yodel.services.scheduling.holder import Holder
+from yodel.services.scheduling.holder import NodeReserver
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.engine import Engine
@@ -81,7 +81,7 @@ class Scheduler:
         self._demands = Demands(engine.state, clock, placement_inputs, binds_itself)
         self._rounds, self._rules = Rounds(), object()
         rules = hold_rules or HoldRules()
-        self.holder = Holder(engine.state, clock, placement_inputs, self._rounds, rules, holds_changed)
+        self.holder = NodeReserver(engine.state, clock, placement_inputs, self._rounds, rules, holds_changed)
         self._is_whole = True
         """All that the last round decided was written, or nothing."""
         self.backoffs = Backoffs()
@@ -180,7 +180,7 @@ class Scheduler:
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
         return decision.is_cut or is_held_anew or len(decision.plans) >= self.limits.per_tick_max
 
-    def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[PoolPart]] | None]:
+    def _decide(self) -> tuple[Decision, tuple[ActivityRequests, Decision, Sequence[PoolPart]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
         self.backoffs.look((self._placement_inputs.version, self._engine.state.change_counters.queues))

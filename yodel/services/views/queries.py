@@ -42,7 +42,7 @@ from yodel.services.views.queue_views import (
     queue_view,
 )
 from yodel.services.views.rows import Rows
-from yodel.services.views.why import Why
+from yodel.services.views.why import WaitExplainer
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
@@ -161,7 +161,7 @@ class Queries:
         """From when so much is asked back to the first end."""
         self.noticed = Noticed(state, clock)
         """Which containers are to go."""
-        self.why = Why(state, quotas, self.noticed)
+        self.why = WaitExplainer(state, quotas, self.noticed)
         """Why applications wait, as every view says it."""
 
     @property

@@ -14,12 +14,12 @@ from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
-from yodel.services.writer.application_index import Page
+from yodel.services.writer.application_index import IndexPage
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.services.writer.usage import Usage
 
-__all__ = ["ApplicationTotals", "Page", "Rows", "Totals"]
+__all__ = ["ApplicationTotals", "IndexPage", "Rows", "Totals"]
 
 
 class Rows:
@@ -62,7 +62,7 @@ class Rows:
         return self._state.index.counts
 
     @property
-    def pages(self) -> Mapping[int, Page]:
+    def pages(self) -> Mapping[int, IndexPage]:
         """Applications on pages, by number, oldest first; none is empty."""
         return self._state.index.pages
 

@@ -9,7 +9,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 
 class Masters:
@@ -25,7 +25,7 @@ class Masters:
         self.awaited = 0
         """Attempts whose ApplicationMaster has no node yet."""
 
-    def expect(self, attempt_id: ApplicationAttemptId, now_s: float, outbox: Outbox) -> AttemptRuntime:
+    def expect(self, attempt_id: ApplicationAttemptId, now_s: float, outbox: AttemptOutbox) -> AttemptRuntime:
         """``now_s`` is monotonic; ``outbox`` has what it was not told in an earlier life."""
         runtime = AttemptRuntime.of(attempt_id, now_s, self.wanted, outbox, self._requests_changed)
         self._runtimes[attempt_id] = runtime

@@ -19,7 +19,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState
-from yodel.ports.store import Identity, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.change_counters import ChangeCounters
 from yodel.services.writer.container_index import ContainerIndex
@@ -72,7 +72,7 @@ def _in_order(nodes: Iterable[Node], containers: Sequence[Container]) -> list[No
 class ClusterState:
     """All rows by identifier, and what is derived from them."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: ClusterIdentity) -> None:
         self.identity = identity
         self.web_address = ""
         """host:port of the RM's web pages, which diagnostics name; known once they are served."""
