@@ -22,7 +22,7 @@ from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published import Published
 from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
-from yodel.translator.publishing import Lending, Lent, Publication, Silence, lend, publication, size_of
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, lend, publication
 
 STALE_S = 30.0
 """Without a report for so long a node's loan does not grow."""
@@ -174,9 +174,9 @@ def _lending(basis: Basis, said: Said, silence: Silence) -> Lending:
         cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
         memory_mib=memory.amount if memory is not None else before.memory_mib,
     )
-    node, limit = basis.published.observed, basis.limit
+    node, limit = basis.published, basis.limit
     most = Lent(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
-    return lend(reported, size_of(node.capacity), basis.before, silence, most, size_of(node.allocatable))
+    return lend(reported, node.machine, basis.before, silence, most, node.allocatable)
 
 
 def _changes(published: Published, wanted: Publication | None) -> dict[str, int | None] | None:
