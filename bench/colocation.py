@@ -42,7 +42,7 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import loan_report_pb
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND
+from yodel.serving.node_token import NODE_TOKEN_KIND
 from yodel.translator.names import PUBLISHED, PUBLISHER
 
 CORES, GIB = 64, 256

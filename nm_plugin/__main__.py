@@ -18,7 +18,7 @@ from nm_plugin.host.address import address_in
 from nm_plugin.rpc.tracker import ShutdownOrdered
 from nm_plugin.settings import Settings, load
 from yodel.errors import InvalidValue
-from yodel.rpc_io.open_files import raise_limit
+from yodel.serving.open_files import raise_limit
 from yodel.telemetry import logs
 
 EXIT_MISCONFIGURED = 2

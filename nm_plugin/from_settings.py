@@ -31,7 +31,7 @@ from nm_plugin.shuffle.service import ShuffleSettings
 from yodel.domain.colocation.report import Pressure
 from yodel.domain.ids import NodeId
 from yodel.hadoop_rpc.writable import WireToken
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
+from yodel.serving.node_token import NODE_TOKEN_KIND, password_of, read_secret
 
 
 def disk_limits(settings: Settings) -> DiskLimits:

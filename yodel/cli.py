@@ -229,7 +229,7 @@ def serve(
     Example: yodel serve --config /etc/yodel/rm.toml
     """
     from yodel.local.quickstart import stop_on_signals
-    from yodel.rpc_io.open_files import raise_limit
+    from yodel.serving.open_files import raise_limit
     from yodel.settings.rm import load
     from yodel.store.schema import migrate_if_behind
     from yodel.telemetry import logs

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from nm_plugin.host.users import path_name
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.rpc_io.pieces import in_pieces
+from yodel.serving.pieces import in_pieces
 
 _SCHEME = r"[a-z][a-z0-9+.-]{0,31}"
 RESOURCES_MAX = 10_000

@@ -37,7 +37,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rpc_io.dispatch import CallContext, RpcMethod, RpcProtocol
-from yodel.rpc_io.pieces import CONTAINERS_PIECE, PIECE, taking_turns
+from yodel.serving.pieces import CONTAINERS_PIECE, PIECE, taking_turns
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 REQUESTS_PER_CALL_MAX = 10_000

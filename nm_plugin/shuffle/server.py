@@ -23,7 +23,7 @@ from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connecti
 from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.transfer import Transfer, Turn
 from yodel.errors import YodelError
-from yodel.rpc_io.lingering import LINGER_BYTES_MAX, LINGER_S
+from yodel.serving.lingering import LINGER_BYTES_MAX, LINGER_S
 from yodel.telemetry.further_limits import SHUFFLE_CONNECTIONS
 from yodel.telemetry.limits import REFUSALS
 

@@ -26,7 +26,7 @@ from yodel.hadoop_http.added_headers import add_headers
 from yodel.hadoop_http.errors import RestError, bad_request, forbidden
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.hadoop_http.negotiate import answer_error
-from yodel.rpc_io.http_cookie import CookieSigner, checked_user
+from yodel.serving.http_cookie import CookieSigner, checked_user
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 

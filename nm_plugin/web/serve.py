@@ -55,8 +55,8 @@ from yodel.hadoop_http.connections import ConnectionLimits, Connections
 from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, not_found
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
-from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.server import RpcServer
+from yodel.serving.http_cookie import CookieSigner
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is

@@ -9,7 +9,7 @@ from yodel.domain.application import Submission
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_pb.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from yodel.pb_convert.rest_submission import context_in_turns, submission_in_turns
-from yodel.rm_api.xml_bodies import object_in_turns
+from yodel.rm_api.door.xml_bodies import object_in_turns
 
 T = TypeVar("T")
 

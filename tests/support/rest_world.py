@@ -21,11 +21,11 @@ from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
-from yodel.rm_api.spnego import Acceptor
-from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rm_api.door.spnego import Acceptor
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.core import Core, Limits, Ports
 from yodel.services.nodes.administration import AdminSettings
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.store.memory_store import MemoryStore
 from yodel.translator.profiles import PodProfiles
 

@@ -23,7 +23,7 @@ from tests.support.audit_lines import logs_as_before
 from yodel import __version__, cli
 from yodel.client import api
 from yodel.errors import InvalidValue, Refused
-from yodel.rpc_io.open_files import WANTED
+from yodel.serving.open_files import WANTED
 from yodel.settings.rm import Settings
 from yodel.wiring import checks
 from yodel.wiring.checks import Finding, Verdict

@@ -25,7 +25,7 @@ import yodel.settings.rm
 from yodel import cli
 from yodel.hadoop_http import probe_port
 from yodel.hadoop_http.addresses import METADATA
-from yodel.rm_api.routes import cluster
+from yodel.rm_api.hadoop.routes import cluster
 from yodel.rm_api.standby import standby_app
 from yodel.translator import templates
 from yodel.translator.names import CLUSTER

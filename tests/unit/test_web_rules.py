@@ -11,8 +11,8 @@ import pytest
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
-from yodel.rm_api.csrf import CsrfRules
-from yodel.rm_api.proxied_origin import ProxiedOrigin
+from yodel.rm_api.door.csrf import CsrfRules
+from yodel.rm_api.proxy.origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
 from yodel.settings.web import WebSettings
 from yodel.wiring.web_rules import connection_limits, with_rules

@@ -91,7 +91,7 @@ def count(least: int, most: int, expected: str = "a whole number") -> Kind:
 
     def parse(name: str, text: str) -> int:
         said = text.strip()
-        if re.fullmatch(r"-?[0-9]{1,20}", said) is None or not least <= int(said) <= most:
+        if re.fullmatch(r"[+-]?[0-9]+", said) is None or not least <= int(said) <= most:
             raise refused(name, text, f"{expected} from {least} to {most}")
         return int(said)
 

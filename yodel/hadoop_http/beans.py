@@ -13,7 +13,7 @@ from starlette.responses import Response
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.long_answers import Pieces, written
 from yodel.hadoop_http.object_names import NamePattern
-from yodel.rpc_io.pieces import taking_turns
+from yodel.serving.pieces import taking_turns
 
 HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
 MEDIA_TYPE = "application/json; charset=utf8"

@@ -14,7 +14,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from yodel.hadoop_http.connections import Connections, Full
-from yodel.rpc_io.sites import site_of
+from yodel.serving.sites import site_of
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import (
     HTTP_BODY_PARTS,

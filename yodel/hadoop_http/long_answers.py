@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from yodel.hadoop_http import xml
 from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import JSON_UTF8, XML, XML_UTF8, answer_typed, encode, representation
-from yodel.rpc_io.turns import others_first
+from yodel.serving.turns import others_first
 
 PIECE_S = 0.003
 """Of processor time; what one more element takes comes on top."""

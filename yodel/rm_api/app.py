@@ -18,14 +18,13 @@ from yodel.errors import YodelError
 from yodel.hadoop_http.errors import failed, not_allowed, translated
 from yodel.hadoop_http.jetty import not_found, refused_by_filter
 from yodel.hadoop_http.negotiate import JSON_UTF8, answer_error
-from yodel.rm_api.audited import Audited
-from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.filters import Filters
-from yodel.rm_api.proxied_origin import OriginSplit
-from yodel.rm_api.replay import Recording
-from yodel.rm_api.rim import REST_PREFIX, Rim
-from yodel.rm_api.routes import (
+from yodel.rm_api.door.audited import Audited
+from yodel.rm_api.door.compression import Compressed
+from yodel.rm_api.door.filters import Filters
+from yodel.rm_api.door.replay import Recording
+from yodel.rm_api.door.rim import REST_PREFIX, Rim
+from yodel.rm_api.hadoop.routes import (
     activities,
     app_changes,
     app_state,
@@ -37,10 +36,7 @@ from yodel.rm_api.routes import (
     jmx,
     labels,
     nodes,
-    pages,
-    pictures,
     prometheus,
-    proxied,
     reservations,
     scheduler,
     scheduler_conf,
@@ -48,6 +44,10 @@ from yodel.rm_api.routes import (
     signals,
     submission,
 )
+from yodel.rm_api.proxy import pictures
+from yodel.rm_api.proxy import routes as proxied
+from yodel.rm_api.proxy.origin import OriginSplit
+from yodel.rm_api.ui import routes as pages
 from yodel.rm_api.v1 import app as v1
 from yodel.rm_api.v1.problems import ProblemRim
 

@@ -19,17 +19,16 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.queues.history import TreeChange
 from yodel.hadoop_http.process_beans import ProcessorLoads
 from yodel.ports.clock import Clock
-from yodel.rm_api.body_room import BodyRoom
-from yodel.rm_api.body_turns import BodyTurns
-from yodel.rm_api.csrf import CsrfRules
-from yodel.rm_api.proxied_origin import Origins, ProxiedOrigin
-from yodel.rm_api.proxy import WebProxy
-from yodel.rm_api.rendered import RenderedApplications
-from yodel.rm_api.replay import Replay
-from yodel.rm_api.shared_answers import SharedAnswers
-from yodel.rm_api.spnego import Acceptor
+from yodel.rm_api.door.body_room import BodyRoom
+from yodel.rm_api.door.body_turns import BodyTurns
+from yodel.rm_api.door.csrf import CsrfRules
+from yodel.rm_api.door.replay import Replay
+from yodel.rm_api.door.spnego import Acceptor
+from yodel.rm_api.hadoop.rendered import RenderedApplications
+from yodel.rm_api.hadoop.shared_answers import SharedAnswers
+from yodel.rm_api.proxy.origin import Origins, ProxiedOrigin
+from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.v1.stream import RenderedEvents
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
@@ -44,6 +43,7 @@ from yodel.services.scheduling.activities import Activities
 from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.telemetry.rates import Rate
 
 HADOOP_VERSION = "3.5.0"

@@ -15,7 +15,7 @@ from yodel.errors import Unavailable
 from yodel.hadoop_http.bounded_http import BoundedHttp
 from yodel.hadoop_http.connections import ConnectionLimits, Connections
 from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
-from yodel.rm_api.replay import Replay, asked_in, may_be_kept
+from yodel.rm_api.door.replay import Replay, asked_in, may_be_kept
 from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS
 
 LIMITS = ConnectionLimits(

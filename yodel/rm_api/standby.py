@@ -21,9 +21,9 @@ from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.hadoop_http.negotiate import answer, answer_error
 from yodel.hadoop_http.probe_port import LIVE, READY
 from yodel.rm_api.context import RestSettings
-from yodel.rm_api.routes.servlets import stacks
+from yodel.rm_api.hadoop.routes.servlets import stacks
+from yodel.rm_api.hadoop.wire import cluster as wire
 from yodel.rm_api.v1.problems import ProblemRim
-from yodel.rm_api.wire import cluster as wire
 
 LEADER_GAUGE = "leader"
 """``yodel_leader`` at /prom: 1 where the lead is, 0 at a standby."""

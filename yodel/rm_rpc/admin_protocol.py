@@ -16,8 +16,8 @@ from yodel.hadoop_pb import yarn_server_resourcemanager_service_protos_pb2 as ms
 from yodel.pb_convert import ids
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.rpc_io.pieces import in_pieces
 from yodel.services.nodes.administration import AdminService
+from yodel.serving.pieces import in_pieces
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
 ROUTER_ONLY = {

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from yodel.domain.application import Application
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rm_rpc.client_views import ReportMaker
-from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
-from yodel.rpc_io.turns import others_first
 from yodel.services.views.queries import ApplicationFilter, Queries
+from yodel.serving.pieces import PIECE, REPORTS_PIECE
+from yodel.serving.turns import others_first
 
 REPORT_WEIGHT = PIECE // REPORTS_PIECE
 """What a report takes, in looks at an application that is not told of."""

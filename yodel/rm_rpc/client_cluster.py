@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from yodel.domain.ids import NodeId
-from yodel.domain.node_load import NodeLoad
 from yodel.domain.states import NodeState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -17,9 +15,9 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE, taking_turns
 from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import NodeView, Queries
+from yodel.serving.pieces import PIECE, REPORTS_PIECE, taking_turns
 
 
 class ClusterCalls:
@@ -70,7 +68,7 @@ class ClusterCalls:
         self, _: CallContext, request: msg.GetClusterNodesRequestProto
     ) -> msg.GetClusterNodesResponseProto:
         def report(view: NodeView) -> pb.NodeReportProto:
-            return reports.node_report(view.node, view.used, view.containers, load=self._load(view.node.id))
+            return reports.node_report(view.node, view.used, view.containers, load=self._nodes.load(view.node.id))
 
         views = list(self._queries.nodes(NodeState(state) for state in request.nodeStates))
         response = msg.GetClusterNodesResponseProto()
@@ -114,10 +112,6 @@ class ClusterCalls:
         self, _: CallContext, __: msg.GetAllResourceTypeInfoRequestProto
     ) -> msg.GetAllResourceTypeInfoResponseProto:
         return msg.GetAllResourceTypeInfoResponseProto(resource_type_info=reports.resource_types())
-
-    def _load(self, node_id: NodeId) -> NodeLoad | None:
-        runtime = self._nodes.runtimes.get(node_id)
-        return runtime.load if runtime is not None else None
 
 
 def _profiles_disabled(_: CallContext, __: Any) -> NoReturn:

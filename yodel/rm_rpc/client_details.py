@@ -16,11 +16,11 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import REPORTS_PIECE, taking_turns
 from yodel.services.access.rights import Rights
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import Queries
+from yodel.serving.pieces import REPORTS_PIECE, taking_turns
 
 
 class DetailCalls:

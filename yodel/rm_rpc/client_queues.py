@@ -13,10 +13,10 @@ from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.application_lists import Wanted, add_reports
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.access.rights import Rights
 from yodel.services.views.queries import ApplicationFilter, Queries
 from yodel.services.views.queue_views import QueueView
+from yodel.serving.pieces import taking_turns
 
 SCHEDULER_TYPE = "CapacityScheduler"
 DEPTH_MAX = 100
@@ -105,7 +105,7 @@ class QueueCalls:
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
         configuration.capacity, configuration.absoluteCapacity = capacity, share.capacity
         configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, share.maximum_capacity
-        configuration.maxAMPercentage = self._queries.quotas.ledger().am_part(share)
+        configuration.maxAMPercentage = self._queries.ledger().am_part(share)
         configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(share.guaranteed))
         configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(share.maximum))
         configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(absolute(queue.capacity_amounts)))

@@ -26,11 +26,11 @@ from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.pb_convert.widths import int32
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.keys.tokens import AMRM, TokenIssuer
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult
 from yodel.services.masters.service import MasterService
 from yodel.services.views.queries import Queries
+from yodel.serving.pieces import PIECE, in_pieces
 from yodel.telemetry.limits import ASKS, REFUSALS
 
 IDENTITIES_MAX = 10_000

@@ -33,14 +33,14 @@ from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND
-from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer, Heartbeats
 from yodel.services.nodes.registration import NodeRegistration, Registration
+from yodel.serving.node_token import NODE_TOKEN_KIND
+from yodel.serving.pieces import PIECE, in_pieces
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 log = structlog.get_logger("yodel.nodes")
@@ -278,7 +278,7 @@ def _shuffle(request: msg.NodeHeartbeatRequestProto) -> Mapping[ContainerId, Rep
 
 
 def _proved_name(context: CallContext) -> str:
-    """The node that the connection's token names (``yodel.rpc_io.node_token``)."""
+    """The node that the connection's token names (``yodel.serving.node_token``)."""
     is_of_node = context.token_kind == NODE_TOKEN_KIND and context.token_identifier is not None
     return (context.token_identifier or b"").decode("utf-8", "replace") if is_of_node else ""
 

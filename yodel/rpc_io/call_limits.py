@@ -17,7 +17,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.wire_count import count_fields, count_items, repeated_paths
-from yodel.rpc_io.turns import others_first
+from yodel.serving.turns import others_first
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS, RPC_CALL_FIELDS, RPC_CALL_ITEMS, RPC_LARGE_CALLS
 

@@ -16,10 +16,10 @@ from yodel.hadoop_rpc.framing import MIB, fault_frame
 from yodel.hadoop_rpc.server_connection import CallReceived, Opened, Refused, ServerConnection
 from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.dispatch import Peer
-from yodel.rpc_io.lingering import Lingering
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
-from yodel.rpc_io.sites import site_of
-from yodel.rpc_io.turns import TURN_S, standing
+from yodel.serving.lingering import Lingering
+from yodel.serving.sites import site_of
+from yodel.serving.turns import TURN_S, standing
 from yodel.telemetry.limits import REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 if TYPE_CHECKING:

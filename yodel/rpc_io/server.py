@@ -31,12 +31,12 @@ from yodel.hadoop_rpc.server_policy import (
 )
 from yodel.rpc_io.connection import Connection
 from yodel.rpc_io.dispatch import Dispatcher
-from yodel.rpc_io.lingering import LINGER_BYTES_MAX, LINGER_S
 from yodel.rpc_io.port_figures import PortFigures
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.seats import Seats
-from yodel.rpc_io.turns import Turns
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
+from yodel.serving.lingering import LINGER_BYTES_MAX, LINGER_S
+from yodel.serving.proxy_users import ProxyUserRules
+from yodel.serving.turns import Turns
 from yodel.settings.rpc import RpcSettings
 from yodel.telemetry.limit import Limit
 

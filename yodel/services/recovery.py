@@ -22,12 +22,12 @@ from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Snapshot, Store
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.submission_room import without_launch_context
+from yodel.serving.pieces import taking_turns
 
 NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
 BATCH = 500

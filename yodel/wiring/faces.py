@@ -24,11 +24,11 @@ from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcProtocol
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
-from yodel.rpc_io.turns import Turns
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services.core import Core
+from yodel.serving.proxy_users import ProxyUserRules
+from yodel.serving.turns import Turns
 from yodel.settings import hadoop_properties
 from yodel.settings.rm import Settings
 from yodel.telemetry.rates import Rate

@@ -19,8 +19,6 @@ from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
 from yodel.ports.store import EndedKept
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.core import Limits
@@ -31,6 +29,8 @@ from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.writer.engine import ASK_AGAIN_S
 from yodel.services.writer.submission_room import MIB, SubmissionRoom
+from yodel.serving.node_token import NODE_TOKEN_KIND, password_of, read_secret
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.rm import Settings
 from yodel.settings.rpc import RmRpcSettings

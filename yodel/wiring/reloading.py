@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yodel.host.users import OsUsers
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.nodes.administration import AdminSettings
+from yodel.serving.proxy_users import ProxyUserRules
 from yodel.settings.rm import Settings
 from yodel.wiring import from_settings
 

@@ -12,10 +12,10 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.connections import ConnectionLimits
 from yodel.rm_api.context import RestSettings
-from yodel.rm_api.csrf import CsrfRules
-from yodel.rm_api.proxied_origin import ProxiedOrigin
+from yodel.rm_api.door.csrf import CsrfRules
+from yodel.rm_api.proxy.origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
-from yodel.rpc_io.node_token import read_secret
+from yodel.serving.node_token import read_secret
 from yodel.settings.web import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024

@@ -37,8 +37,8 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
 from yodel.pb_convert import ids
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.server import TokenGrant
+from yodel.serving.node_token import NODE_TOKEN_KIND
 
 SLEEP = "exec sleep 300"
 WRITE_ID = "id -u 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"

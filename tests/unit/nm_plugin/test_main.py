@@ -14,7 +14,7 @@ import typer
 from nm_plugin import __main__ as program
 from nm_plugin.settings import Settings
 from tests.support.audit_lines import logs_as_before
-from yodel.rpc_io.open_files import WANTED
+from yodel.serving.open_files import WANTED
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState
 from yodel.hadoop_http import bounded_http
 from yodel.hadoop_http.bounded_http import HEAD_BYTES_MAX
-from yodel.rm_api.replay import Parts
+from yodel.rm_api.door.replay import Parts
 from yodel.rm_api.server import LIMITS, RestServer, serve
 
 HOST = "127.0.0.1"

@@ -18,7 +18,7 @@ from yodel.hadoop_pb import yarn_server_resourcemanager_service_protos_pb2 as ms
 from yodel.pb_convert import ids
 from yodel.rm_rpc.admin_protocol import NAME, ROUTER_ONLY, AdminProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
-from yodel.rpc_io.pieces import PIECE
+from yodel.serving.pieces import PIECE
 
 ADMIN = context("admin")
 REFRESHES = [

@@ -18,8 +18,8 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
 from yodel.rpc_io.dispatch import RpcProtocol
-from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
 from yodel.services.applications.submission import SubmissionLimits
+from yodel.serving.pieces import PIECE, REPORTS_PIECE
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rpc_io.dispatch import RpcProtocol
-from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
+from yodel.serving.pieces import PIECE, REPORTS_PIECE
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
-from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.writer.outbox import RejectedAsk
+from yodel.serving.pieces import PIECE
 from yodel.telemetry.limits import REFUSALS
 
 

@@ -46,10 +46,10 @@ from yodel.pb_convert.shuffle_reports import reports_pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
-from yodel.rpc_io.node_token import NODE_TOKEN_KIND
-from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
+from yodel.serving.node_token import NODE_TOKEN_KIND
+from yodel.serving.pieces import PIECE
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 

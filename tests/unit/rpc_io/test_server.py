@@ -20,8 +20,8 @@ from yodel.rpc_io import connection
 from yodel.rpc_io import server as rpc_server
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity, TokenGrant
+from yodel.serving.proxy_users import ProxyUserRules
 
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 TOKEN = WireToken(identifier=b"id", password=b"pw", kind="YARN_AM_RM_TOKEN", service="")

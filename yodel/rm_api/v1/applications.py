@@ -15,7 +15,7 @@ from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.rim import writer
+from yodel.rm_api.door.rim import writer
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import (
     KNOWN,

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
-from yodel.rm_api.authentication import TOKEN_PARAMETER
-from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.rim import reader
+from yodel.rm_api.door.authentication import TOKEN_PARAMETER
+from yodel.rm_api.door.caller import caller_in
+from yodel.rm_api.door.rim import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
 from yodel.rm_api.v1.problems import ERRORS_MAX
 from yodel.services.views.queries import ApplicationView

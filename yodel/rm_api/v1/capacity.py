@@ -18,9 +18,9 @@ from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import InvalidValue, NodeNotFound
-from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.context import api_of
-from yodel.rm_api.rim import reader, writer
+from yodel.rm_api.door.admin_network import require_network
+from yodel.rm_api.door.rim import reader, writer
 from yodel.rm_api.v1 import capacity_models as models
 from yodel.rm_api.v1.callers import KNOWN
 from yodel.rm_api.v1.shapes import amount

@@ -12,11 +12,10 @@ from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
 from yodel.errors import QueueNotFound
-from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.context import api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
 from yodel.rm_api.v1.queue_changes import etag
-from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.queue_views import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
@@ -73,6 +72,7 @@ async def list_nodes(
     """Nodes by id, with capacity, usage and the source of the figures; lost and decommissioned ones too, unless you
     filter by `state`."""
     api = api_of(request)
+    nodes = api.services.nodes
     key = cursors.decoded("nodes", cursor, str, int)
     views = api.services.queries.nodes(NodeState[wanted.name] for wanted in state)
     rest = sorted(
@@ -88,7 +88,7 @@ async def list_nodes(
         rest, limit, lambda view: cursors.encoded("nodes", view.node.id.host, view.node.id.port)
     )
     return models.NodePage(
-        items=[shapes.node(view, _runtime(api, view.node.id)) for view in shown],
+        items=[shapes.node(view, nodes.load(view.node.id), nodes.last_heartbeat_ms(view.node.id)) for view in shown],
         next_cursor=next_cursor,
     )
 
@@ -111,18 +111,14 @@ async def get_node(
     asked = NodeId.parse(node_id)
     view = api.services.queries.node(asked)
     may_view = viewer(request, api)
-    rows = api.services.queries.rows
+    rows, nodes = api.services.queries.rows, api.services.nodes
     owned = ((row, rows.application(row.id.application_id)) for row in rows.live_on(asked))
     there = (row for row, owner in owned if owner is not None and may_view(owner))
     shown = sorted(there, key=lambda row: row.id)[:CONTAINERS_SHOWN_MAX]
-    return shapes.node_details(view, _runtime(api, asked), shown)
+    return shapes.node_details(view, nodes.load(asked), nodes.last_heartbeat_ms(asked), shown)
 
 
 def _flat(view: QueueView) -> Iterator[QueueView]:
     yield view
     for child in view.children:
         yield from _flat(child)
-
-
-def _runtime(api: Api, node_id: NodeId) -> NodeRuntime | None:
-    return api.services.nodes.runtimes.get(node_id)

@@ -13,7 +13,7 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId
 from yodel.rm_api.context import Api
 from yodel.rm_api.v1 import cursors
-from yodel.rpc_io.pieces import taking_turns
+from yodel.serving.pieces import taking_turns
 
 READ_MIN = 100
 """Kept rows read at once at least: few of them may be wanted."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from yodel.rm_api import pages
-from yodel.rm_api.pages import link, table, text
+from yodel.rm_api import html
+from yodel.rm_api.html import link, table, text
 from yodel.rm_api.v1.problems import Kind
 
 SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"}
@@ -33,7 +33,7 @@ def rendered(document: Document, kinds: Mapping[int, Kind]) -> str:
         ],
     )
     body += "<h2>Shapes</h2>" + "".join(_schema(*found) for found in sorted(document["components"]["schemas"].items()))
-    return pages.page("The HTTP API", body)
+    return html.page("The HTTP API", body)
 
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Document]]:

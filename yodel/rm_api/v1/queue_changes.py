@@ -23,10 +23,10 @@ from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
-from yodel.rm_api.admin_network import require_network
-from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.rim import reader, writer
+from yodel.rm_api.door.admin_network import require_network
+from yodel.rm_api.door.bodies import read_object
+from yodel.rm_api.door.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
@@ -254,7 +254,7 @@ async def changed(
 
 
 async def _answer(api: Api, plan: Plan, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
-    over = api.services.queries.quotas.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
+    over = api.services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
     losers = await api.services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(
         **_change(plan.change, CHANGES_SHOWN_MAX),

@@ -94,7 +94,7 @@ async def list_windows(request: Request, response: Response, path: QueuePath) ->
             begins_ms=None if phase.is_open else phase.begins_ms,
             ends_ms=phase.ends_ms if phase.is_open else None,
         )
-        for window, phase in services.queries.quotas.phases(queue)
+        for window, phase in services.queries.window_phases(queue)
     ]
     return QueueWindowPage(items=items, next_cursor=None)
 

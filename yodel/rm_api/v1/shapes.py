@@ -19,10 +19,9 @@ from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.words import MARKER
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
+from yodel.rm_api.hadoop.wire.apps import tracking_url
 from yodel.rm_api.v1 import models
-from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
-from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.noticed import NoticeView
 from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView
@@ -290,13 +289,16 @@ def pool(view: PoolView) -> models.Pool:
     )
 
 
-def node(view: NodeView, runtime: NodeRuntime | None) -> models.Node:
-    return models.Node(**_node(view, runtime))
+def node(view: NodeView, load: NodeLoad | None, last_heartbeat_ms: int) -> models.Node:
+    return models.Node(**_node(view, load, last_heartbeat_ms))
 
 
-def node_details(view: NodeView, runtime: NodeRuntime | None, containers: Sequence[Container]) -> models.NodeDetails:
+def node_details(
+    view: NodeView, load: NodeLoad | None, last_heartbeat_ms: int, containers: Sequence[Container]
+) -> models.NodeDetails:
     """``containers`` are those that the caller may see."""
-    return models.NodeDetails(**_node(view, runtime), container_list=[_node_container(row) for row in containers])
+    shown = [_node_container(row) for row in containers]
+    return models.NodeDetails(**_node(view, load, last_heartbeat_ms), container_list=shown)
 
 
 def allocation(view: NodeView) -> models.Allocation:
@@ -333,9 +335,8 @@ def _source(view: NodeView, *, is_ordered: bool) -> str:
     return f"set by an administrator{most}"
 
 
-def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:
-    row, load = view.node, runtime.load if runtime is not None else None
-    found = allocation(view)
+def _node(view: NodeView, load: NodeLoad | None, last_heartbeat_ms: int) -> models.JsonObject:
+    row, found = view.node, allocation(view)
     return {
         "id": str(row.id),
         "host": row.id.host,
@@ -347,7 +348,7 @@ def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:
         "version": row.version,
         "health_report": row.health_report,
         "last_health_ms": row.last_health_ms or None,
-        "last_heartbeat_ms": runtime.last_seen_ms or None if runtime is not None else None,
+        "last_heartbeat_ms": last_heartbeat_ms or None,
         "containers": view.containers,
         "capacity": amount(row.capability),
         "allocation": found,

@@ -22,10 +22,10 @@ from yodel.pb_convert.delegation_tokens import delegation_content, delegation_to
 from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
-from yodel.rpc_io.sites import site_of
 from yodel.services.keys.upkeep import repeatedly
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
+from yodel.serving.sites import site_of
 from yodel.telemetry.limits import (
     DELEGATION_TOKENS,
     DELEGATION_TOKENS_OF_ADDRESS,

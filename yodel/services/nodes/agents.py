@@ -150,6 +150,23 @@ class Agents:
         if runtime is not None:
             runtime.shutdown_order = reason
 
+    # --- what they reported -----------------------------------------------------------------------------------------
+
+    def load(self, node_id: NodeId) -> NodeLoad | None:
+        """Return what an agent measured last; None while nothing is known of it."""
+        runtime = self.runtimes.get(node_id)
+        return runtime.load if runtime is not None else None
+
+    def last_heartbeat_ms(self, node_id: NodeId) -> int:
+        """Return when an agent reported last, as epoch ms; 0 if it did not since the ResourceManager started."""
+        runtime = self.runtimes.get(node_id)
+        return runtime.last_seen_ms if runtime is not None else 0
+
+    def usable_loads(self) -> list[NodeLoad]:
+        """Return what is measured on the nodes that are in use."""
+        rows = ((self._state.nodes.get(node_id), runtime.load) for node_id, runtime in self.runtimes.items())
+        return [load for row, load in rows if row is not None and row.is_usable and load is not None]
+
     # --- what one is to be told -------------------------------------------------------------------------------------
 
     def clean_up_container(self, effect: CleanUpContainer) -> None:

@@ -17,7 +17,10 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
+from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.window import Window
+from yodel.domain.queues.windows import Phase
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -150,8 +153,7 @@ class Queries:
         self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits, quotas: Quotas
     ) -> None:
         self._state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
-        self.quotas = quotas
-        """What queues and users may hold, as the scheduler sees it."""
+        self._quotas = quotas
         self.rows = Rows(state)
         self.losers: Callable[[Mapping[str, Resource]], Awaitable[Mapping[str, Mapping[ApplicationId, int]]]] = _nobody
         """Of queues that are to give so much back: how many containers their applications would lose."""
@@ -270,7 +272,33 @@ class Queries:
     async def queue(self, name: str) -> QueueView | None:
         """A queue with its children; None when there is none of that name.  Others have a turn between."""
         queue = self.find_queue(name)
-        return None if queue is None else await queue_view(self._state, self.quotas, queue)
+        return None if queue is None else await queue_view(self._state, self._quotas, queue)
+
+    def ledger(self) -> Ledger:
+        """Return what queues and users hold of what they may hold, as the scheduler sees it."""
+        return self._quotas.ledger()
+
+    def guaranteed(self, path: str) -> Resource:
+        """Return what a queue is guaranteed; the whole cluster for a queue that is gone."""
+        tree = self._quotas.tree
+        share = tree.shares.get(path)
+        return share.guaranteed if share is not None else tree.total
+
+    def gives_back(self, queue: Queue) -> bool:
+        """Return True if containers above the queue's guarantee may be preempted for other queues."""
+        return self._quotas.gives_back(queue)
+
+    def gives_back_within(self, queue: Queue) -> bool:
+        """Return True if applications of the queue may be preempted for others of it."""
+        return self._quotas.gives_back_within(queue)
+
+    def window_phases(self, queue: Queue) -> list[tuple[Window, Phase]]:
+        """Return the windows of a queue, with what each is now."""
+        return self._quotas.phases(queue)
+
+    def over_maximum(self, wanted: Iterable[Queue]) -> list[tuple[str, Resource, Resource]]:
+        """Return the paths that would use more than their maximum with these queues, with what is used and allowed."""
+        return self._quotas.over_maximum(wanted)
 
     async def metrics(self) -> ClusterMetrics:
         """Others have a turn between."""

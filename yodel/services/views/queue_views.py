@@ -16,11 +16,11 @@ from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.domain.states import NodeState
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
+from yodel.serving.pieces import taking_turns
 
 APPLICATIONS_PIECE = 1_000
 """Live applications that are summed up in one go: three milliseconds."""

@@ -16,8 +16,10 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
 from yodel.services.writer.application_index import Page
 from yodel.services.writer.state import ClusterState
-from yodel.services.writer.totals import Totals
+from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.services.writer.usage import Usage
+
+__all__ = ["ApplicationTotals", "Page", "Rows", "Totals"]
 
 
 class Rows:

@@ -36,10 +36,10 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
-from yodel.rpc_io.pieces import taking_turns
 from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.transaction import EntityId, TargetId, Transaction, table_of
+from yodel.serving.pieces import taking_turns
 
 QUEUE_MAX = 10_000
 """Work items that may wait; beyond it callers are refused, which their protocol retries."""

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from nm_plugin.web.rim import RimSettings, WebRim, caller_of
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
-from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.serving.http_cookie import CookieSigner
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 

@@ -17,8 +17,8 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain import states
 from yodel.domain.queues import queue
 from yodel.rm_api.v1 import models, problems
-from yodel.rpc_io.proxy_users import ProxyUserRule, ProxyUserRules
 from yodel.services.applications.log_aggregation import LogAggregationStatus
+from yodel.serving.proxy_users import ProxyUserRule, ProxyUserRules
 
 ENDLESS = "/events/stream"
 

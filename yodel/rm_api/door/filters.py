@@ -1,0 +1,130 @@
+"""What stands before every route: cross-origin headers, who calls, forgery by foreign pages, tokens asked by ``op``.
+
+In the order of Hadoop's filters.  What is refused here looks as it does there: Jetty's page where a filter calls
+``sendError``, a RemoteException where it uses HttpExceptionUtils.  A plain ASGI shell: answers stream through it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yodel.domain.browser_rules import HostNames, host_of
+from yodel.errors import InvalidValue, Unavailable
+from yodel.hadoop_http.added_headers import add_headers
+from yodel.hadoop_http.errors import RestError, forbidden, translated
+from yodel.hadoop_http.jetty import refused_by_filter
+from yodel.rm_api.context import Api, RestSettings
+from yodel.rm_api.door import token_operations
+from yodel.rm_api.door.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
+from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
+from yodel.rm_api.door.own_pages import OwnPages
+from yodel.rm_api.proxy.web_proxy import MARK
+from yodel.serving.http_cookie import CookieSigner
+
+OPEN_PREFIX = "/health/"
+"""For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""
+
+
+class Filters:
+    """Wraps the application; ``api`` gives settings, tokens and the clock."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app, services = app, api.services
+        settings = services.settings
+        self._cross_origin, self._frames = settings.cross_origin, settings.frame_options
+        self._own_pages = OwnPages(
+            hosts=HostNames.of((*settings.host_names.names, *_own_names(settings))),
+            cross_origin=settings.cross_origin,
+            csrf=settings.csrf,
+            may_anonymous_write=settings.may_static_user_write,
+        )
+        self._signer = CookieSigner(
+            secret=settings.cookie_secret,
+            validity_s=settings.cookie_validity_s,
+            token_type=f"{settings.authentication}-dt",
+            domain=settings.cookie_domain,
+            is_persistent=settings.is_cookie_persistent,
+        )
+        self._authenticator = Authenticator(
+            kind=settings.authentication,
+            is_anonymous_allowed=settings.anonymous_allowed,
+            signer=self._signer,
+            tokens=services.delegation_tokens,
+            proxy_users=services.proxy_users,
+            acceptor=services.acceptor,
+            now_ms=services.clock.now_ms,
+            admin_token=settings.admin_token,
+            admin=settings.login_user,
+        )
+        self._operations = token_operations.TokenOperations(self._authenticator, services.delegation_tokens)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        added = self._cross_origin_headers(headers)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered = MutableHeaders(scope=message)
+                if self._frames:
+                    answered["X-Frame-Options"] = self._frames
+                add_headers(answered, added)
+            await send(message)
+
+        try:
+            if MARK in headers:
+                raise forbidden(
+                    "Requests of the ResourceManager's own web proxy are not served: it is not an ApplicationMaster"
+                )
+            asked = Asked.of(scope)
+            if token_operations.is_operation(scope["method"], asked):
+                self._own_pages.check(scope, headers, asked, is_named=True)
+            refusal = await self._operations.answer(scope["method"], asked)
+            caller = NOBODY if refusal is not None else await self._caller(scope, asked)
+            added += caller.headers
+            if refusal is None:
+                self._own_pages.check(scope, headers, asked, is_named=caller.user is not None)
+        except (FilterRefusal, RestError, InvalidValue, Unavailable) as error:
+            refusal = self._refused(scope, headers, error)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
+            return
+        await self._app(with_caller(scope, caller), receive, send_with_headers)
+
+    async def _caller(self, scope: Scope, asked: Asked) -> Caller:
+        if scope["path"].startswith(OPEN_PREFIX):
+            return NOBODY
+        return await self._authenticator.caller(asked)
+
+    def _refused(
+        self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue | Unavailable
+    ) -> Response:
+        accept = headers.get("accept", "")
+        if not isinstance(error, FilterRefusal):
+            told = translated(error)  # HttpExceptionUtils: JSON, whatever is accepted
+            return Response(msgspec.json.encode(told.body), told.status, told.headers, media_type="application/json")
+        page = refused_by_filter(scope["method"], scope["path"], accept, error.status, error.message)
+        if isinstance(error, Unauthenticated):
+            page.headers["Set-Cookie"] = self._signer.cleared(is_secure=scope.get("scheme") == "https")
+            if error.challenge:
+                page.headers["WWW-Authenticate"] = error.challenge
+        return page
+
+    def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
+        if self._cross_origin is None or "origin" not in headers:
+            return ()
+        return self._cross_origin.headers_for(
+            headers["origin"],
+            headers.get("access-control-request-method"),
+            headers.get("access-control-request-headers"),
+        )
+
+
+def _own_names(settings: RestSettings) -> tuple[str, ...]:
+    proxied = settings.proxied
+    return host_of(settings.rm_web_address), host_of(proxied.address) if proxied is not None else ""

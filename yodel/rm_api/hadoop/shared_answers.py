@@ -1,0 +1,72 @@
+"""Long answers that are made once for all who ask: dashboards of a hundred people cost as much as one.
+
+An answer is good for as long as the versions it was made at stand still.  Who asks while one is being made does not get
+that one, for it may be older than what he has just done; he waits for its end, and all who waited share the next.  So
+there is one at a time of each form, and nobody is told anything older than his question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from yodel.rm_api.door.replay import Standing
+
+KEPT_BYTES_MAX = 64 * 1024 * 1024
+"""Of one form, as much as 5,000 queues take; what is longer is made anew for each who does not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A body in pieces, and what it is."""
+
+    pieces: list[bytes]
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    made: Made
+    standing: Standing
+
+
+class SharedAnswers:
+    """By form, such as JSON or XML.  ``standing`` tells the versions as they are now."""
+
+    def __init__(self, standing: Callable[[], Standing]) -> None:
+        self._standing = standing
+        self._kept: dict[str, _Kept] = {}
+        self._making: dict[str, asyncio.Task[Made]] = {}
+
+    async def of(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
+        """What was made since the last change, or is begun now or later.  Raises what ``make`` raises."""
+        made = self._still_right(form)
+        if made is not None:
+            return made
+        earlier = self._making.get(form)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+            made = self._still_right(form)
+            if made is not None:
+                return made
+        making = self._making.get(form)
+        if making is None:
+            making = self._making[form] = asyncio.create_task(self._make(form, make))
+        return await asyncio.shield(making)
+
+    def _still_right(self, form: str) -> Made | None:
+        kept = self._kept.get(form)
+        return kept.made if kept is not None and kept.standing == self._standing() else None
+
+    async def _make(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
+        """A task of its own: who asked first may go, and others wait for it."""
+        try:
+            standing = self._standing()
+            made = await make()
+            self._kept.pop(form, None)
+            if sum(map(len, made.pieces)) <= KEPT_BYTES_MAX:
+                self._kept[form] = _Kept(made, standing)
+            return made
+        finally:
+            del self._making[form]

@@ -1,0 +1,339 @@
+"""CapacitySchedulerInfo: the queue tree as exporters and consoles walk it.
+
+A leaf is known by its ``type``, the root by ``scheduler.schedulerInfo.type``.  Limits that do not exist here are shown
+as the values that limit nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.queues.access import administer_acl, submit_acl
+from yodel.domain.queues.amounts import Amounts, absolute
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import (
+    Queue,
+    applications_max,
+    applications_max_of_user,
+    shown_state,
+)
+from yodel.domain.resource import NONE, Resource
+from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.many import Many
+from yodel.pb_convert.widths import int32
+from yodel.rm_api.hadoop.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
+
+_EVERYBODY = "*"
+
+
+@dataclass(slots=True)
+class Load:
+    """What is used by the live applications of a queue or of one user in it.  What is starting is pending here."""
+
+    used: Resource = NONE
+    am_used: Resource = NONE
+    pending: Resource = NONE
+    reserved: Resource = NONE
+    containers: int = 0
+    pending_containers: int = 0
+    reserved_containers: int = 0
+    active_apps: int = 0
+    pending_apps: int = 0
+
+    def add(self, other: Load) -> None:
+        self.used += other.used
+        self.am_used += other.am_used
+        self.pending += other.pending
+        self.reserved += other.reserved
+        self.reserved_containers += other.reserved_containers
+        self.containers += other.containers
+        self.pending_containers += other.pending_containers
+        self.active_apps += other.active_apps
+        self.pending_apps += other.pending_apps
+
+
+@dataclass(slots=True)
+class QueueLoad:
+    """A queue's load with its users'."""
+
+    total: Load = field(default_factory=Load)
+    users: dict[str, Load] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Queues, loads by path (a parent's holds its children's), what there is of a queue's pool, and limits."""
+
+    queues: tuple[Queue, ...]
+    loads: dict[str, QueueLoad]
+    size_of: Callable[[str], Resource]
+    limits: AllocationLimits
+    largest_of: Callable[[str], Resource]
+    """Of a queue: what a container may have there at most."""
+    ledger: Ledger
+    started_ms: int
+    gives_back: Callable[[Queue], bool]
+    gives_back_within: Callable[[Queue], bool]
+
+    def children(self, path: str) -> Iterable[Queue]:
+        shares = self.ledger.tree
+        return (shares.shares[below].queue for below in shares.below.get(path, ()))
+
+    def load(self, queue: Queue) -> QueueLoad:
+        return self.loads.get(queue.path) or QueueLoad()
+
+    def absolute_capacity(self, queue: Queue, is_maximum: bool = False) -> float:
+        """Percent of the cluster: the product along the path."""
+        share = self.ledger.tree.shares[queue.path]
+        return 100.0 * (share.maximum_capacity if is_maximum else share.capacity)
+
+
+def scheduler(tree: Tree) -> dict[str, Any]:
+    """The whole answer; the tree has a queue ``root``."""
+    root = next(queue for queue in tree.queues if queue.parent_path is None)
+    _, used = _used_percents(tree, root)
+    return {
+        "scheduler": {
+            "schedulerInfo": {
+                "type": "capacityScheduler",
+                "capacity": java_float(root.capacity_percent),
+                "usedCapacity": used,
+                "maxCapacity": java_float(root.maximum_capacity_percent),
+                **_weight(root),
+                "queueCapacityVectorInfo": _vector(root),
+                "queueName": root.name,
+                "queuePath": root.path,
+                "maxParallelApps": _parallel(root),
+                "isAbsoluteResource": bool(root.capacity_amounts),
+                "queues": {"queue": _queues(tree, root)},
+                "capacities": _capacities(tree, root),
+                "health": _health(tree.started_ms),
+                "maximumAllocation": resource(tree.largest_of(root.path)),
+                "queueAcls": _acls(root),
+                "queuePriority": root.priority,
+                "orderingPolicyInfo": root.ordering_policy,
+                **_modes(root),
+            }
+        }
+    }
+
+
+def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
+    """CapacitySchedulerQueueInfo, and what a leaf adds to it."""
+    load = tree.load(queue).total
+    used, absolute_used = _used_percents(tree, queue)
+    effective_minimum, effective_maximum = _effective(tree, queue)
+    shown: dict[str, Any] = {"type": "capacitySchedulerLeafQueueInfo"} if queue.is_leaf else {}
+    shown |= {
+        "queuePath": queue.path,
+        "capacity": java_float(queue.capacity_percent),
+        "usedCapacity": used,
+        "maxCapacity": java_float(queue.maximum_capacity_percent),
+        "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
+        "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
+        "absoluteUsedCapacity": absolute_used,
+        **_weight(queue),
+        "numApplications": load.active_apps + load.pending_apps,
+        "maxParallelApps": _parallel(queue),
+        "queueName": queue.name,
+        "isAbsoluteResource": bool(queue.capacity_amounts),
+        "state": shown_state(queue, is_used=bool(load.active_apps + load.pending_apps)).name,
+        "resourcesUsed": resource(load.used),
+        "hideReservationQueues": False,
+        "nodeLabels": [_EVERYBODY],
+        "allocatedContainers": int32(load.containers),
+        "reservedContainers": int32(load.reserved_containers),
+        "pendingContainers": int32(load.pending_containers),
+        "capacities": _capacities(tree, queue),
+        "resources": _usage(tree, queue, load, is_user=False),
+        "minEffectiveCapacity": resource(effective_minimum),
+        "maxEffectiveCapacity": resource(effective_maximum),
+        "maximumAllocation": resource(tree.largest_of(queue.path)),
+        "queueAcls": _acls(queue),
+        "queuePriority": queue.priority,
+        "orderingPolicyInfo": queue.ordering_policy,
+        "autoCreateChildQueueEnabled": False,
+        "leafQueueTemplate": {},
+        **_modes(queue),
+    }
+    if queue.is_leaf:
+        return shown | _leaf(tree, queue)
+    return shown | {"queues": {"queue": _queues(tree, queue)}}
+
+
+def _queues(tree: Tree, parent: Queue) -> Many:
+    return Many(list(tree.children(parent.path)), lambda child: _queue(tree, child))
+
+
+def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
+    found = tree.load(queue)
+    load = found.total
+    share = tree.ledger.share(queue.path)
+    am_limit = tree.ledger.am_limit(share)
+    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, *named))
+    return {
+        "numActiveApplications": load.active_apps,
+        "numPendingApplications": load.pending_apps,
+        "numContainers": int32(load.containers),
+        "maxApplications": applications_max(queue, share.capacity),
+        "maxApplicationsPerUser": applications_max_of_user(queue, share.capacity),
+        "userLimit": java_float(queue.minimum_user_limit_percent),
+        "users": {"user": users} if found.users else {},
+        "userLimitFactor": java_float(queue.user_limit_factor),
+        "configuredMaxAMResourceLimit": java_float(_am_share(tree, queue)),
+        "AMResourceLimit": resource(am_limit),
+        "usedAMResource": resource(load.am_used),
+        "userAMResourceLimit": resource(tree.ledger.user_am_limit(share, "", am_limit)),
+        "preemptionDisabled": not tree.gives_back(queue),
+        "intraQueuePreemptionDisabled": not tree.gives_back_within(queue),
+        "defaultPriority": 0,
+        "isAutoCreatedLeafQueue": False,
+        "maxApplicationLifetime": queue.maximum_lifetime_s,
+        "defaultApplicationLifetime": queue.usual_lifetime_s,
+    }
+
+
+def _user(tree: Tree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
+    return {
+        "username": name,
+        "resourcesUsed": resource(load.used),
+        "numPendingApplications": load.pending_apps,
+        "numActiveApplications": load.active_apps,
+        "AMResourceUsed": resource(load.am_used),
+        "userResourceLimit": resource(_user_limit(tree, queue, name)),
+        "resources": _usage(tree, queue, load, is_user=True),
+        "userWeight": java_float(queue.weight_of(name)),
+        "isActive": load.pending_containers > 0,
+    }
+
+
+def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
+    """QueueCapacitiesInfo of the one partition there is."""
+    used, absolute_used = _used_percents(tree, queue)
+    effective_minimum, effective_maximum = _effective(tree, queue)
+    return {
+        "queueCapacitiesByPartition": [
+            {
+                "partitionName": DEFAULT_PARTITION,
+                "queueCapacityVectorInfo": _vector(tree.ledger.tree.said.get(queue.path, queue)),
+                "capacity": java_float(queue.capacity_percent),
+                "usedCapacity": used,
+                "maxCapacity": java_float(queue.maximum_capacity_percent),
+                "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
+                "absoluteUsedCapacity": absolute_used,
+                "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
+                "maxAMLimitPercentage": java_float(_am_share(tree, queue) * 100.0) if queue.is_leaf else 0.0,
+                **_weight(queue),
+                "configuredMinResource": _configured(tree, queue.capacity_amounts),
+                "configuredMaxResource": _configured(tree, queue.maximum_amounts),
+                "effectiveMinResource": resource(effective_minimum),
+                "effectiveMaxResource": resource(effective_maximum),
+            }
+        ]
+    }
+
+
+def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, Any]:
+    am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
+    return usage_by_partition(
+        used=load.used,
+        pending=load.pending,
+        reserved=load.reserved,
+        am_used=load.am_used,
+        am_limit=am_limit,
+        user_am_limit=NONE if is_user else am_limit,
+    )
+
+
+def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
+    """Of the queue's own capacity, and of the cluster."""
+    used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.size_of(queue.path).memory_mib
+    own = _effective(tree, queue)[0].memory_mib
+    return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
+
+
+def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
+    """What it is guaranteed and may hold, as decisions count."""
+    share = tree.ledger.tree.shares[queue.path]
+    return share.guaranteed, share.maximum
+
+
+def _am_share(tree: Tree, queue: Queue) -> float:
+    return tree.ledger.am_part(tree.ledger.share(queue.path))
+
+
+def _user_limit(tree: Tree, queue: Queue, user: str) -> Resource:
+    """What a user may hold; where users have no limit, what the queue may."""
+    share = tree.ledger.share(queue.path)
+    return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
+
+
+def _parallel(queue: Queue) -> int:
+    most = queue.maximum_parallel_applications
+    return INT_MAX if most is None else most
+
+
+def _weight(queue: Queue) -> dict[str, float]:
+    """-1 and 0: the capacity is no weight."""
+    if queue.weight is None:
+        return {"weight": -1.0, "normalizedWeight": 0.0}
+    return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
+
+
+def _configured(tree: Tree, amounts: Amounts) -> dict[str, Any]:
+    return resource(absolute(amounts), tree.limits.minimum, tree.limits.maximum)
+
+
+def _vector(queue: Queue) -> dict[str, Any]:
+    """The capacity as it was written."""
+    if queue.capacity_amounts:
+        entries = [(part.name, f"{java_float(part.value)}{part.unit}") for part in queue.capacity_amounts]
+    else:
+        value = f"{java_float(queue.capacity_percent)}%" if queue.weight is None else f"{java_float(queue.weight)}w"
+        entries = [("memory-mb", value), ("vcores", value)]
+    return {
+        "configuredCapacityVector": f"[{','.join(f'{name}={value}' for name, value in entries)}]",
+        "capacityVectorEntries": [{"resourceName": name, "resourceValue": value} for name, value in entries],
+    }
+
+
+def _mode(queue: Queue) -> str:
+    if queue.capacity_amounts:
+        return "absolute"
+    return "percentage" if queue.weight is None else "weight"
+
+
+def _modes(queue: Queue) -> dict[str, Any]:
+    return {
+        "mode": _mode(queue),
+        "queueType": "leaf" if queue.is_leaf else "parent",
+        "creationMethod": "static",
+        "autoCreationEligibility": "off",
+        "autoQueueTemplateProperties": {},
+        "autoQueueParentTemplateProperties": {},
+        "autoQueueLeafTemplateProperties": {},
+    }
+
+
+def _acls(queue: Queue) -> dict[str, Any]:
+    """The queue's own: rights pass down the tree."""
+    texts = {
+        "ADMINISTER_QUEUE": administer_acl(queue),
+        "APPLICATION_MAX_PRIORITY": _EVERYBODY,
+        "SUBMIT_APP": submit_acl(queue),
+    }
+    return {"queueAcl": [{"accessType": kind, "accessControlList": text} for kind, text in texts.items()]}
+
+
+def _health(started_ms: int) -> dict[str, Any]:
+    """CapacitySchedulerHealthInfo: Kubernetes places, so nothing is known of single placements."""
+    operations = ("last-allocation", "last-release", "last-preemption", "last-reservation")
+    counted = ("releases", "allocations", "reservations")
+    return {
+        "lastrun": started_ms,
+        "operationsInfo": [{"operation": o, "nodeId": "N/A", "containerId": "N/A", "queue": "N/A"} for o in operations],
+        "lastRunDetails": [{"operation": o, "count": 0, "resources": resource(NONE)} for o in counted],
+    }

@@ -1,0 +1,54 @@
+"""Long lists, of a request or of an answer, gone through a piece at a time: other callers are answered between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from yodel.serving.turns import others_first
+
+T = TypeVar("T")
+PIECE = 500
+"""Elements that are read in one go: five milliseconds."""
+REPORTS_PIECE = 50
+"""Reports of applications or nodes that are made in one go: five milliseconds."""
+SERIALIZED_PIECE = 1_000
+"""Elements of an answer's list that are made bytes in one go: five milliseconds of applications' reports."""
+CONTAINERS_PIECE = 100
+"""Containers of one call that a node looks at in one go: four milliseconds where each has a token."""
+
+
+async def taking_turns(elements: Iterable[T], piece: int) -> AsyncIterator[T]:
+    """Each, as it is; somebody else has a turn behind so many."""
+    for number, element in enumerate(elements, start=1):
+        yield element
+        if number % piece == 0:
+            await others_first()
+
+
+async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: int = PIECE) -> list[T]:
+    """What ``read`` makes of each.  Raises as it does."""
+    found = list[T]()
+    for start in range(0, len(messages), piece):
+        found += map(read, messages[start : start + piece])
+        await others_first()
+    return found
+
+
+async def serialized(message: Message) -> bytes:
+    """Its bytes.  A message that is one long list is written a piece at a time, and what is written is joined: bytes
+    of a message that follow each other are one message with all their elements (protobuf's encoding of repeated
+    fields).
+    """
+    fields = message.ListFields()
+    if len(fields) != 1 or not isinstance(fields[0][1], Sequence) or len(fields[0][1]) <= SERIALIZED_PIECE:
+        return message.SerializeToString()
+    name, elements = fields[0][0].name, fields[0][1]
+    written = list[bytes]()
+    for start in range(0, len(elements), SERIALIZED_PIECE):
+        part = type(message)(**{name: elements[start : start + SERIALIZED_PIECE]})
+        written.append(part.SerializeToString())
+        await others_first()
+    return b"".join(written)
