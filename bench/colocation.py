@@ -30,7 +30,7 @@ from tests.support.rpc_calls import call, context
 from yodel.domain.colocation.measured import Use, Window
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.properties import PREFIX, colocation_of
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan, LoanReport
 from yodel.domain.colocation.shaping import Before, is_climbing, loan_of, numbers_of
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import leaves_under_root
@@ -39,7 +39,7 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.kube.decode import decode_node
 from yodel.kube.node_status import patch_of
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import capacity_report_pb
+from yodel.pb_convert.colocation import loan_report_pb
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.serving.node_token import NODE_TOKEN_KIND
@@ -78,10 +78,10 @@ class Agent:
         if reports:
             request.colocation_policy_version = self._policy.version
         if report is not None:
-            request.capacity.CopyFrom(capacity_report_pb(report))
+            request.loan.CopyFrom(loan_report_pb(report))
         return request.SerializeToString()
 
-    def _report(self, second: int) -> CapacityReport | None:
+    def _report(self, second: int) -> LoanReport | None:
         """What is new, and every ten seconds what is not."""
         part = MEAN * (1 + self._swing * math.sin(2 * math.pi * (second / PERIOD_S + self._phase)))
         loans = (self._loan(CPU_MILLI, CORES * 1000, part), self._loan(MEMORY_MIB, GIB * 1024, part))
@@ -89,7 +89,7 @@ class Agent:
         if amounts == self._reported and (second + self._number) % REPORTED_EVERY_S:
             return None
         self._reported = amounts
-        return CapacityReport(policy_version=self._policy.version, source="cgroup v2", age_ms=0, loans=loans)
+        return LoanReport(policy_version=self._policy.version, source="cgroup v2", age_ms=0, loans=loans)
 
     def _loan(self, resource: str, capacity: int, part: float) -> Loan:
         online = max(0, round(capacity * part))

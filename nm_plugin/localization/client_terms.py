@@ -26,6 +26,7 @@ IN_IMAGE = "local"
 WITHOUT = "SPARK_YODEL_REMOTE_SHUFFLE"
 """``none``: the ApplicationMaster was started without the service."""
 _MANAGER = b"spark.shuffle.manager"
+_LEAVES = f"{_MANAGER.decode()}=sort"
 _SERIALIZER, _KRYO = b"spark.serializer", b"org.apache.spark.serializer.KryoSerializer"
 _DYNAMIC = b"spark.dynamicAllocation.enabled"
 _TRACKING = b"spark.dynamicAllocation.shuffleTracking.enabled"
@@ -85,19 +86,19 @@ def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Co
     name = terms.service.name
     if _is_on(_EXTERNAL_SERVICE, said):
         why = "that service serves shuffle data on the nodes, where there is none"
-        return _refusal(_shown(_EXTERNAL_SERVICE, said), name, why)
+        return shuffle_terms.refusal(_shown(_EXTERNAL_SERVICE, said), name, why, _LEAVES)
     brought = _brought(context, terms, said)
     for key in _USER_FIRST:
         if brought and _is_on(key, said):
             why = f"the classes of {brought} would be loaded twice, and Spark's own shuffle would silently be used"
-            return _refusal(_shown(key, said), name, why)
+            return shuffle_terms.refusal(_shown(key, said), name, why, _LEAVES)
     is_untracked = _is_on(_DYNAMIC, said) and said.get(_TRACKING, b"").lower() == b"false"
     if is_untracked and _PLUGIN not in said and _PLUGIN.decode() not in kept:
         why = (
             "shuffle data that falls back to Spark's own shuffle would be lost with the executors that dynamic "
             "allocation removes"
         )
-        return _refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why)
+        return shuffle_terms.refusal(f"{_shown(_TRACKING, said)} without {_PLUGIN.decode()}", name, why, _LEAVES)
     return ""
 
 
@@ -108,14 +109,6 @@ def _brought(context: bytes, terms: Terms, said: Mapping[bytes, bytes]) -> str:
     paths += said.get(_SECONDARY_JARS, b"").decode(errors="replace").split(",")
     names = (path.rpartition("/")[2] for path in paths)
     return next((name for name in names if terms.client.files.fullmatch(name)), "")
-
-
-def _refusal(shown: str, service: str, why: str) -> str:
-    return (
-        f"{shown} cannot be combined with {service}, which the queue requires: {why}. Remove that setting from the "
-        "submission, "
-        f"or set {_MANAGER.decode()}=sort, or tag the application yodel-no-remote-shuffle"
-    )
 
 
 def contradicted(context: bytes, said: SparkRelease) -> Cause | None:

@@ -89,11 +89,14 @@ def conflict(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
     if terms.get(SERVICE) != SPARK_DECOMMISSION or properties.get(_ENABLED, b"").lower() == b"false":
         return ""
     if properties.get(_EXTERNAL_SERVICE, b"").lower() == b"true":
-        return (
-            f"{_EXTERNAL_SERVICE.decode()}=true cannot be combined with {SPARK_DECOMMISSION}, which the queue "
-            "requires: Spark "
-            "does not decommission executors while its external shuffle service is on. Remove that setting from the "
-            "submission, "
-            f"or set {_ENABLED.decode()}=false, or tag the application {OPT_OUT_TAG}"
-        )
+        why = "Spark does not decommission executors while its external shuffle service is on"
+        return refusal(f"{_EXTERNAL_SERVICE.decode()}=true", SPARK_DECOMMISSION, why, f"{_ENABLED.decode()}=false")
     return ""
+
+
+def refusal(setting: str, service: str, why: str, own: str) -> str:
+    """``own`` is the setting with which an application leaves the service."""
+    return (
+        f"{setting} cannot be combined with {service}, which the queue requires: {why}. Remove that setting from the "
+        f"submission, or set {own}, or tag the application {OPT_OUT_TAG}"
+    )

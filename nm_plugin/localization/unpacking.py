@@ -19,8 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from nm_plugin.host.identity import as_argument
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
@@ -29,7 +27,6 @@ from yodel.errors import YodelError
 from yodel.telemetry.limits import ARCHIVES, REFUSALS
 
 ANSWER_BYTES_MAX = 64 << 10
-_LOG = structlog.get_logger(__name__)
 ENDED_EARLY = "The process that unpacks the archive ended early"
 
 

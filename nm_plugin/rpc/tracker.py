@@ -25,7 +25,7 @@ from typing import Protocol, TypeVar
 import structlog
 from google.protobuf.message import Message
 
-from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.lender import Due, Lender
 from nm_plugin.container import diagnostics
 from nm_plugin.container.life import Container
 from nm_plugin.container.manager import ContainerManager
@@ -35,7 +35,7 @@ from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
 from nm_plugin.node.state import NodeState
-from yodel.domain.colocation.report import RESOURCES, CapacityReport
+from yodel.domain.colocation.report import APART, RESOURCES
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.report import Report
@@ -189,7 +189,7 @@ class Tracker:
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier
         await self._keys_changed()
-        self._lender.forgotten()
+        self._lender.registered(is_apart=APART in response.can)
         self.registered.set()
         self._wake.set()
         self._log.info("registered", node=str(node.node_id), rm_identifier=response.rm_identifier)
@@ -202,11 +202,11 @@ class Tracker:
                     await self._wake.wait()
                     await asyncio.sleep(COALESCE_S)
             self._wake.clear()
-            capacity = self._lender.due()
+            due = self._lender.due()
             known = manager.all()
             containers = [one for one in known if one.container_id not in self._told]
             shuffle = {one.container_id: one.shuffle_report for one in known if one.shuffle_report is not None}
-            heartbeat, log_reports = self._heartbeat(containers, capacity), self._logs.reports()
+            heartbeat, log_reports = self._heartbeat(containers, due), self._logs.reports()
             heartbeat.log_aggregation_reports_for_apps.extend(_log_report(one) for one in log_reports)
             news = {one: report for one, report in shuffle.items() if self._told_shuffle.get(one) != report}
             heartbeat.shuffle.extend(reports_pb(news))
@@ -220,7 +220,7 @@ class Tracker:
             await self._were_told(containers, manager)
             self._logs.reported(log_reports)
             self._told_shuffle = shuffle
-            self._lender.told(capacity)
+            self._lender.told(due)
             self._response_id = response.response_id
             if response.nextHeartBeatInterval > 0:
                 self._interval_s = min(response.nextHeartBeatInterval / 1000, HEARTBEAT_MAX_S)
@@ -236,9 +236,7 @@ class Tracker:
         excess = len(self._told) - ENDED_MAX
         await manager.acknowledge(list(islice(self._told, max(0, excess))))
 
-    def _heartbeat(
-        self, containers: Iterable[Container], capacity: CapacityReport | None
-    ) -> server_pb.NodeHeartbeatRequestProto:
+    def _heartbeat(self, containers: Iterable[Container], due: Due) -> server_pb.NodeHeartbeatRequestProto:
         request = server_pb.NodeHeartbeatRequestProto()
         status = request.node_status
         status.node_id.CopyFrom(ids.node_id_pb(self._node.node_id))
@@ -256,8 +254,13 @@ class Tracker:
             request.last_known_container_token_master_key.key_id = self._secrets.container_key_id
         if self._lender.policy_version:
             request.colocation_policy_version = self._lender.policy_version
-        if capacity is not None:
-            request.capacity.CopyFrom(colocation.capacity_report_pb(capacity))
+        if self._lender.is_apart:
+            if due.loan is not None:
+                request.loan.CopyFrom(colocation.loan_report_pb(due.loan))
+            if due.written is not None:
+                request.written.CopyFrom(colocation.written_report_pb(due.written))
+        elif due.loan is not None or due.written is not None:
+            request.capacity.CopyFrom(colocation.capacity_report_pb(due.loan, due.written))
         emergency = self._lender.emergency()
         if emergency is not None:
             request.emergency.CopyFrom(colocation.emergency_pb(emergency))

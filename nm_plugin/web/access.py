@@ -69,9 +69,6 @@ class Access:
             raise not_found(f"container with id, {container_id}, not found")
         return container
 
-    def knows_application_of(self, container_id: ContainerId) -> bool:
-        return self._origin(container_id) is not None
-
     async def place(self, request: Request) -> LogPlace:
         """Raises RestError: unknown, not to be seen by the caller, or of a user whom the node does not know."""
         container_id = container_id_of(request)

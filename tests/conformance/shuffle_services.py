@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.queue_words import WORD, YODEL, queue_set
-from tests.conformance.spark_submit import Result, Spark, event_log
+from tests.conformance.spark_submit import Result, Spark, driver_settings, event_log, read_events
 from tests.support.hadoop_jars import jars
 from tests.support.java import java_home
 
@@ -78,8 +78,7 @@ class Job:
         deploy_mode: str = "cluster",
     ) -> None:
         self.folder = folder
-        self.events, settings = event_log(folder)
-        settings |= {"spark.yarn.queue": queue, **(conf or {})}
+        settings = event_log(folder) | {"spark.yarn.queue": queue, **(conf or {})}
         report = folder / "report.json"
         self.result: Result = Spark("3.5.x", cluster).submit(
             deploy_mode, "join_and_group.py", ROWS, KEYS, GROUPS, report, conf=settings
@@ -90,11 +89,7 @@ class Job:
         return bool(found == expected())
 
     def settings(self) -> dict[str, str]:
-        (log,) = [path for path in self.events.iterdir() if path.is_file()]
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        (found,) = [event for event in events if event["Event"] == "SparkListenerEnvironmentUpdate"]
-        properties: dict[str, Any] = found["Spark Properties"]
-        return properties
+        return driver_settings(read_events(self.folder))
 
 
 def expected() -> list[list[object]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from tests.conformance.cluster import ROOT, wait_for
 from tests.support import class_data
@@ -36,13 +37,36 @@ SMALL: dict[str, str] = {
 }
 
 
-def event_log(folder: pathlib.Path) -> tuple[pathlib.Path, dict[str, str]]:
-    """Make ``folder/events``, where drivers of all users write what happens; it, and the settings that say so."""
+def event_log(folder: pathlib.Path) -> dict[str, str]:
+    """Make ``folder/events``, where drivers of all users write what happens; the settings that say so."""
     events = folder / "events"
     events.mkdir()
     events.chmod(0o1777)
     names = {"enabled": "true", "dir": events.as_uri(), "compress": "false", "rolling.enabled": "false"}
-    return events, {f"spark.eventLog.{name}": value for name, value in names.items()}
+    return {f"spark.eventLog.{name}": value for name, value in names.items()}
+
+
+def read_events(folder: pathlib.Path) -> list[dict[str, Any]]:
+    """Of the one driver that wrote to ``folder/events``."""
+    (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def driver_settings(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    (found,) = [event for event in events if event["Event"] == "SparkListenerEnvironmentUpdate"]
+    settings: dict[str, str] = found["Spark Properties"]
+    return settings
+
+
+def maps_run(events: Iterable[Mapping[str, Any]], since_ms: int = 0) -> int:
+    """Map tasks that were started then or later, and succeeded."""
+    return sum(
+        event["Event"] == "SparkListenerTaskEnd"
+        and event["Task Type"] == "ShuffleMapTask"
+        and event["Task End Reason"]["Reason"] == "Success"
+        and event["Task Info"]["Launch Time"] >= since_ms
+        for event in events
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pwd
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -16,7 +17,7 @@ from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, YODEL, queue_set, shown
 from tests.conformance.shuffle_services import Job, Listener, jar_of, say
-from tests.conformance.spark_submit import Result, Spark, event_log
+from tests.conformance.spark_submit import Result, Spark, event_log, maps_run, read_events
 from tests.support.hadoop_jars import jars
 from tests.support.hdfs import SUPERUSER, Hdfs
 from tests.support.java import java_home
@@ -71,8 +72,7 @@ class HeldShuffle:
         deploy_mode: str = "cluster",
     ) -> None:
         self.folder = folder
-        self.events, settings = event_log(folder)
-        settings |= {"spark.yarn.queue": queue, **(conf or {})}
+        settings = event_log(folder) | {"spark.yarn.queue": queue, **(conf or {})}
         arguments = (MAPS, REDUCES, ROWS, folder)
         self.submission = spark.start(deploy_mode, "held_shuffle.py", *arguments, conf=settings)
         self.application_id = self.submission.application_id()
@@ -108,11 +108,7 @@ class HeldShuffle:
         return bool(report["sum"] == TOTAL and report["rows"] == MAPS * ROWS)
 
     def maps_run(self) -> int:
-        """Map tasks that ended well, by Spark's own event log."""
-        (log,) = [path for path in self.events.iterdir() if path.is_file()]
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
-        return sum(e["Task Type"] == "ShuffleMapTask" and e["Task End Reason"]["Reason"] == "Success" for e in ends)
+        return maps_run(read_events(self.folder))
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -144,6 +140,29 @@ def test_job_of_a_queue_that_says_nothing_has_none(shuffling: Cluster, shared_di
         assert job.is_right()
     assert job.report()["settings"] == {}
     assert shown(shuffling, job.application_id)["attempt_list"][0]["shuffle"] is None
+
+
+def test_what_its_agent_did_is_known_when_both_were_replaced(shuffling: Cluster, shared_dir: pathlib.Path) -> None:
+    def status() -> str:
+        try:
+            found = shown(shuffling, job.application_id)["attempt_list"][0]["shuffle"]["status"]
+        except OSError:
+            return "nobody answers"
+        return str(found)
+
+    with HeldShuffle(Spark("4.x", shuffling), shared_dir, "lent") as job:
+        job.mapped()
+        assert status() == "ADDED", "while it runs"
+        for role in ("rm", *(node["name"] for node in shuffling.ready.nodes)):
+            killed = shuffling.ready.pids[role]
+            os.kill(killed, signal.SIGKILL)
+            wait_for(f"another {role}", lambda role=role, killed=killed: shuffling.ready.pids[role] != killed)
+            wait_for(f"what {role} knows", lambda: status() == "ADDED")
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+    assert status() == "ADDED"
 
 
 def test_conflict_fails_the_application_before_its_master_starts(shuffling: Cluster, shared_dir: pathlib.Path) -> None:

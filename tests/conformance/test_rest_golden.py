@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.at_once import submission_context
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.application import Application, Submission
 from yodel.domain.attempt import Attempt
@@ -33,7 +34,6 @@ from yodel.domain.states import (
     FinalApplicationStatus,
     NodeState,
 )
-from yodel.pb_convert import rest_submission
 from yodel.services.applications.given_ids import Asker
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "rest"
@@ -68,7 +68,7 @@ OF_ANOTHER_SCHEDULER = re.compile(
 NOW = re.compile(r"current-time=\S+")
 BY_REST: dict[str, Any] = {
     "priority": -1,
-    "context": rest_submission.submission_context({"application-id": "application_1_0001"})[1].SerializeToString(),
+    "context": submission_context({"application-id": "application_1_0001"})[1].SerializeToString(),
 }
 """What a body of REST leaves out, and a client of the RPC too, is told apart: a label and a priority are given."""
 

@@ -151,7 +151,7 @@ def test_spark_4_whose_jars_are_in_the_image_runs_in_a_queue_of_spark_3(
         words = {"service": "celeborn", "jar": f"local:{jar}", "jar_sha256": "", "spark_version": "3.5.9"}
         say(served, "celeborn", endpoints=listener.endpoint, **words)
         conf = {"spark.yarn.queue": "celeborn", "spark.yarn.jars": f"local:{newer.jars}"}
-        result = newer.submit("cluster", "pi.py", "2", conf=conf)
+        result = newer.submit("cluster", "pi.py", 100, 2, shared_dir / "report.json", conf=conf)
         assert result.returncode == 0, result.text[-6000:]
         assert listener.said("heartbeat") == []
     found = shown(served, result.application_id)

@@ -19,12 +19,12 @@ import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
-from nm_plugin.logs.formats.random_file import BytesFile
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.uploading.journal import LogContext
 from nm_plugin.logs.worker_pool import WorkerPool
 from tests.conformance.cluster import Cluster, wait_for
+from tests.support.bytes_file import BytesFile
 from tests.support.hadoop import Hadoop
 from tests.support.hadoop_jars import client_jars
 from tests.support.hdfs import Hdfs

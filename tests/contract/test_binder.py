@@ -34,6 +34,7 @@ from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Identity
+from yodel.services.nodes.facts import Change, Facts
 from yodel.services.pods.binder import UNKNOWN, Binder, NoPlace
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import dialect
@@ -58,14 +59,16 @@ class Desk:
         state.publish(agents)
         self.woken = asyncio.Event()
         self.binder = Binder(state, SystemClock(), NAMESPACE, lambda _: True, lambda _: self.woken.set())
+        self._facts = Facts(state, SystemClock())
+        self._facts.follow(Change.COUNTED, lambda changes: self.binder.nodes_changed(changes, self._facts.counted))
 
     async def watch(self) -> None:
         clock: dict[str, Any] = {"clock": time.monotonic, "random": lambda: 0.5}
         if self._is_deaf:
             self.binder.holdings_listed([])
-            await watch(self.kube, watched_nodes("", self.binder), **clock)
+            await watch(self.kube, watched_nodes("", self._facts), **clock)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(watch(self.kube, watched_nodes("", self.binder), **clock))
+            tasks.create_task(watch(self.kube, watched_nodes("", self._facts), **clock))
             tasks.create_task(watch(self.kube, watched_holdings(self.binder), **clock))
 
     async def place(self, container: Container) -> str | NoPlace:

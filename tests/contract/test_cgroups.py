@@ -78,7 +78,7 @@ def test_groups_that_are_made_anew_cost_one_reading() -> None:
         assert reader.read().cpu_us.best_effort == 0
     with pytest.raises(LostReading):
         reader.read()
-    with pytest.raises(LostReading, match="is not there"):
+    with pytest.raises(LostReading, match="does not exist"):
         reader.read()
 
 

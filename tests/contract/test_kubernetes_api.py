@@ -7,6 +7,7 @@ needs neither scheduler nor kubelet and holds for a bare API server as well.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ import msgspec
 import pytest
 
 from tests.support.local_kubernetes import local_cluster
-from yodel.local.auth import client_context
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"
@@ -48,7 +48,7 @@ class Kubernetes:
 async def kubernetes(tmp_path: Path) -> AsyncIterator[Kubernetes]:
     async with local_cluster(tmp_path) as cluster:
         headers = {"Authorization": f"Bearer {cluster.credentials.token}"}
-        trusted = client_context(cluster.credentials.ca_certificate)
+        trusted = ssl.create_default_context(cafile=cluster.credentials.ca_certificate)
         async with httpx2.AsyncClient(base_url=cluster.url, verify=trusted, headers=headers) as http:
             yield Kubernetes(http)
 

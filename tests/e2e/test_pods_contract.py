@@ -6,6 +6,7 @@ another.
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
@@ -52,7 +53,8 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-async def client(api_server: Path) -> AsyncIterator[KubeClient]:
+async def client(api_server: Path, tmp_path: Path) -> AsyncIterator[KubeClient]:
+    shutil.copy(api_server, tmp_path / "kubeconfig")  # for tests that call kubectl
     async with await open_kube(api_server, None) as connected:
         await _make(connected, "/api/v1/namespaces", NAMESPACE)
         await _make(connected, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", "default")

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
-from tests.mutants.checkout import COPIED, SOURCES, copies, run
+from tests.mutants.checkout import SOURCES, copies, run
 
 SEED = 20
 WORKERS = 2
@@ -45,7 +45,18 @@ timeout_constant = 5.0
 
 def changed_lines(root: Path, commit: str) -> dict[str, set[int]]:
     """By source file; of a statement that has changed in part all its lines.  Raises subprocess.CalledProcessError."""
-    command = ["git", "diff", "-U0", "--no-renames", "--no-color", "--relative", commit, "--", *SOURCES]
+    command = [
+        "git",
+        "diff",
+        "-U0",
+        "--no-renames",
+        "--no-color",
+        "--relative",
+        "--dst-prefix=b/",
+        commit,
+        "--",
+        *SOURCES,
+    ]
     found: dict[str, set[int]] = {}
     path = ""
     for line in subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines():
@@ -111,7 +122,11 @@ def _imported(path: Path) -> set[str]:
 
 def main(root: Path, commit: str) -> int:
     """Exit status: 0 when mutants could be tried.  Some survivors are no faults, so that they are for a reader."""
-    lines = changed_lines(root, commit)
+    try:
+        lines = changed_lines(root, commit)
+    except subprocess.CalledProcessError as error:
+        print(error.stderr, end="", file=sys.stderr)
+        return 2
     drawn = drawn_files(lines)
     left_out = sum(len(lines[path]) for path in lines.keys() - drawn)
     print(f"since {commit}: {len(lines)} files of {' and '.join(SOURCES)} have changed", flush=True)
@@ -153,12 +168,12 @@ def report(verdicts: Sequence[tuple[str, int, str, str]]) -> None:
 
 
 def prepare(copy: Path, lines: Mapping[str, Set[int]], tests: Sequence[str]) -> None:
-    copied = [name for name in COPIED if name not in (*SOURCES, "tests", "pyproject.toml")]
+    copied = sorted({path.name for path in copy.iterdir()} - {*SOURCES, ".venv", "mutants"})
     given = {"sources": list(SOURCES), "mutated": list(lines), "copied": copied, "tests": list(tests)}
     with (copy / "pyproject.toml").open("a") as out:
         out.write(CONFIGURATION.format(**{name: json.dumps(value) for name, value in given.items()}))
     (copy / "lines.json").write_text(json.dumps({path: sorted(chosen) for path, chosen in lines.items()}))
-    (copy / "mutants").mkdir()
+    (copy / "mutants").mkdir(exist_ok=True)
     (copy / "mutants" / ".venv").symlink_to((copy / ".venv").resolve())
 
 

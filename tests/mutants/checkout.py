@@ -11,23 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SOURCES = ("yodel", "nm_plugin")
-COPIED = (
-    *SOURCES,
-    "tests",
-    "scripts",
-    "bench",
-    "migrations",
-    "examples",
-    "docs",
-    "deploy",
-    "docker",
-    "pyproject.toml",
-    "README.md",
-    "CONTRIBUTING.md",
-    "Makefile",
-    ".importlinter",
-    "requirements.lock",
-)
+
+MADE = shutil.ignore_patterns(".git", ".venv", ".runs", ".*_cache", ".hypothesis", "__pycache__", "dist")
 
 
 @contextmanager
@@ -36,12 +21,7 @@ def copies(root: Path, count: int) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="yodel-mutants-") as scratch:
         made = [Path(scratch) / str(number) for number in range(count)]
         for copy in made:
-            copy.mkdir()
-            for path in filter(Path.exists, (root / name for name in COPIED)):
-                if path.is_dir():
-                    shutil.copytree(path, copy / path.name, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-                else:
-                    shutil.copy2(path, copy / path.name)
+            shutil.copytree(root, copy, symlinks=True, ignore=MADE)
             if (root / ".venv").exists():
                 (copy / ".venv").symlink_to((root / ".venv").resolve())
         yield made

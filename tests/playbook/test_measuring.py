@@ -14,8 +14,8 @@ from tests.support.lending import CPU, GIB, MEMORY, lending_world
 from tests.support.loans import POLICY
 from tests.support.playbook import World
 from yodel.domain.colocation.measured import Use
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport
-from yodel.pb_convert.colocation import allocatable, allocatable_pb, capacity_report, capacity_report_pb
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, LoanReport
+from yodel.pb_convert.colocation import allocatable, allocatable_pb, loan_report, loan_report_pb
 
 CORES = 16
 DOWN_S, UP_S = 2, 15
@@ -81,8 +81,8 @@ class MeasuredNode:
         return whys
 
 
-def over_the_wire(report: CapacityReport) -> CapacityReport:
-    return capacity_report(capacity_report_pb(report))
+def over_the_wire(report: LoanReport) -> LoanReport:
+    return loan_report(loan_report_pb(report))
 
 
 @pytest.fixture

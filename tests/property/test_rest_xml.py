@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.at_once import parse_object
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.xml import document
-from yodel.rm_api.door.xml_bodies import parse_object
 
 NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NAMES = st.sampled_from(["app", "entry", "value", "queue", "type", "timeouts"])

@@ -13,6 +13,7 @@ from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.colocation.properties import PREFIX
+from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
 from yodel.domain.notices import Teller
 from yodel.domain.pod import PodHolding, PodPhase
@@ -22,6 +23,7 @@ from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.errors import Unavailable
+from yodel.pb_convert import colocation as colocation_pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
@@ -122,6 +124,19 @@ class LendingCluster(Cluster):
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
 
 
+ROLLED_EVERY = 25
+"""Reports, after which agents and ResourceManagers are of another release."""
+
+
+def over_the_wire(loan: LoanReport, number: int, *, is_apart: bool) -> tuple[LoanReport | None, WrittenReport | None]:
+    """As a release before sends and reads it, or as this one does: in one message, or in two."""
+    written = WrittenReport(policy_version=loan.policy_version, groups=number % 3, best_effort="kubepods/besteffort")
+    if not is_apart:
+        return colocation_pb.capacity_report(colocation_pb.capacity_report_pb(loan, written))
+    found = colocation_pb.loan_report(colocation_pb.loan_report_pb(loan))
+    return found, colocation_pb.written_report(colocation_pb.written_report_pb(written))
+
+
 SWITCHED_ON = ConfUpdate(overall={f"{PREFIX}enabled": "true", f"{PREFIX}preset": "static"})
 
 
@@ -136,6 +151,7 @@ class ColocationCluster(Cluster):
         self.age_ms = dict.fromkeys(self.cores, 0)
         self.silent: set[str] = set()
         """Whose beats bring no report."""
+        self.reports = 0
         self.noticed = 0
         """Notices that were looked at."""
         self.below: dict[str, int] = {}
@@ -153,7 +169,10 @@ class ColocationCluster(Cluster):
         policy = colocation(self).policy
         if policy is not None and node_id.host not in self.silent:
             said = report(self.cores[node_id.host], policy.version, self.age_ms[node_id.host])
-            changes = {"proved_name": node_id.host, "policy_version": policy.version, "capacity": said, **changes}
+            self.reports += 1
+            capacity, written = over_the_wire(said, self.reports, is_apart=self.reports // ROLLED_EVERY % 2 == 1)
+            fields = {"proved_name": node_id.host, "policy_version": policy.version, "capacity": capacity}
+            changes = {**fields, "written": written, **changes}
         return await super().beat(*containers, node_id=node_id, **changes)
 
     async def look_at_clock(self) -> None:

@@ -40,6 +40,7 @@ class FakeTracker:
         self._ended: dict[ContainerId, None] = {}
         self.on_notice: list[ContainerId] = []
         self.policy: Policy | None = None
+        self.can: list[str] = []
         self.pods: dict[ContainerId, str] = {}
         self.ranks: list[ContainerId] = []
         self.allocatable: dict[str, int] = {}
@@ -133,7 +134,7 @@ class FakeTracker:
         self.callers.append(context)
         await self._notify()
         response = server_pb.RegisterNodeManagerResponseProto(
-            nodeAction=common_pb.NODE_ACTION_NORMAL, rm_identifier=RM_IDENTIFIER
+            nodeAction=common_pb.NODE_ACTION_NORMAL, rm_identifier=RM_IDENTIFIER, can=self.can
         )
         response.nm_token_master_key.key_id, response.nm_token_master_key.bytes = NM_KEY.key_id, NM_KEY.secret
         key = response.container_token_master_key

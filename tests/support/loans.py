@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yodel.domain.colocation.measured import Use, Window
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Term
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan, LoanReport, Term
 from yodel.domain.colocation.shaping import Before, loan_of, numbers_of
 
 POLICY = Policy(
@@ -16,7 +16,7 @@ POLICY = Policy(
 )
 
 
-def report(cores: int, version: str = "one", age_ms: int = 0, memory_gib: int | None = None) -> CapacityReport:
+def report(cores: int, version: str = "one", age_ms: int = 0, memory_gib: int | None = None) -> LoanReport:
     """Of so many cores, each with a GiB, unless said otherwise."""
     gib = cores if memory_gib is None else memory_gib
     amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: gib * 1024}
@@ -24,10 +24,10 @@ def report(cores: int, version: str = "one", age_ms: int = 0, memory_gib: int | 
         Loan(resource=name, amount=amount, measured=(), terms=(Term(name="all", amount=amount, why=""),), steps=())
         for name, amount in amounts.items()
     )
-    return CapacityReport(policy_version=version, source="cgroup v1", age_ms=age_ms, loans=loans)
+    return LoanReport(policy_version=version, source="cgroup v1", age_ms=age_ms, loans=loans)
 
 
-def measured_report(cpu_online: int, memory_online: int, version: str = "one") -> CapacityReport:
+def measured_report(cpu_online: int, memory_online: int, version: str = "one") -> LoanReport:
     """Computed by POLICY for a node of 16 cores and 16 GiB whose online pods use that much."""
 
     def loan(resource: str, capacity: int, online: int) -> Loan:
@@ -36,4 +36,4 @@ def measured_report(cpu_online: int, memory_online: int, version: str = "one") -
         return loan_of(resource, numbers_of(POLICY, resource), window, Before())
 
     loans = (loan(CPU_MILLI, 16_000, cpu_online), loan(MEMORY_MIB, 16_384, memory_online))
-    return CapacityReport(policy_version=version, source="cgroup v2", age_ms=0, loans=loans)
+    return LoanReport(policy_version=version, source="cgroup v2", age_ms=0, loans=loans)

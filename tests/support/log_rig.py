@@ -18,7 +18,7 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX
-from nm_plugin.logs.formats.random_file import BytesFile, RandomFile
+from nm_plugin.logs.formats.random_file import RandomFile
 from nm_plugin.logs.jobs import DATA, Job, decode, encode
 from nm_plugin.logs.layout import LogFormat, RemoteLayout
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile, RemoteWriter
@@ -29,6 +29,7 @@ from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.logs.worker import perform
 from nm_plugin.logs.worker_pool import JobFailed, JobRefused
+from tests.support.bytes_file import BytesFile
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 

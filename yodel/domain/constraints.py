@@ -150,10 +150,6 @@ def singles(constraint: Constraint) -> Iterator[Single]:
             yield from singles(child)
 
 
-def tags_in(constraint: Constraint) -> frozenset[str]:
-    return frozenset(target.tag for single in singles(constraint) for target in single.targets)
-
-
 def holds(constraint: Constraint, count: Callable[[Scope, Target], int], has_label: Callable[[str], bool]) -> bool:
     """Whether a node satisfies it: ``count`` tells how many containers of a target there are around the node."""
     if isinstance(constraint, AllOf):

@@ -49,7 +49,8 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``parse`` takes the full name, for a refusal, and the text; ``text`` is the way back."""
+    """``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and the text; ``text`` is the
+    way back."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -90,7 +91,7 @@ def count(least: int, most: int, expected: str = "a whole number") -> Kind:
 
     def parse(name: str, text: str) -> int:
         said = text.strip()
-        if re.fullmatch(r"-?[0-9]{1,20}", said) is None or not least <= int(said) <= most:
+        if re.fullmatch(r"[+-]?[0-9]+", said) is None or not least <= int(said) <= most:
             raise refused(name, text, f"{expected} from {least} to {most}")
         return int(said)
 
@@ -107,7 +108,9 @@ def choice(values: Mapping[str, Any], *, is_lower: bool = True, expected: str = 
             raise refused(name, text, wanted)
         return values[said]
 
-    return Kind("choice", parse, lambda value: next(text for text, meant in values.items() if meant == value))
+    return Kind(
+        " or ".join(values), parse, lambda value: next(text for text, meant in values.items() if meant == value)
+    )
 
 
 def matching(is_one: Callable[[str], object], expected: str) -> Kind:

@@ -99,7 +99,7 @@ class RegisterNodeManagerRequestProto(_message.Message):
     def __init__(self, node_id: _Optional[_Union[_yarn_protos_pb2.NodeIdProto, _Mapping]] = ..., http_port: _Optional[int] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., nm_version: _Optional[str] = ..., container_statuses: _Optional[_Iterable[_Union[NMContainerStatusProto, _Mapping]]] = ..., runningApplications: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., physicalResource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., nodeStatus: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., kubernetes_node_name: _Optional[str] = ..., can: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegisterNodeManagerResponseProto(_message.Message):
-    __slots__ = ("container_token_master_key", "nm_token_master_key", "nodeAction", "rm_identifier", "diagnostics_message", "rm_version", "areNodeLabelsAcceptedByRM", "resource", "areNodeAttributesAcceptedByRM")
+    __slots__ = ("container_token_master_key", "nm_token_master_key", "nodeAction", "rm_identifier", "diagnostics_message", "rm_version", "areNodeLabelsAcceptedByRM", "resource", "areNodeAttributesAcceptedByRM", "can")
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NODEACTION_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +109,7 @@ class RegisterNodeManagerResponseProto(_message.Message):
     ARENODELABELSACCEPTEDBYRM_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     ARENODEATTRIBUTESACCEPTEDBYRM_FIELD_NUMBER: _ClassVar[int]
+    CAN_FIELD_NUMBER: _ClassVar[int]
     container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     nodeAction: _yarn_server_common_protos_pb2.NodeActionProto
@@ -118,7 +119,8 @@ class RegisterNodeManagerResponseProto(_message.Message):
     areNodeLabelsAcceptedByRM: bool
     resource: _yarn_protos_pb2.ResourceProto
     areNodeAttributesAcceptedByRM: bool
-    def __init__(self, container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., rm_identifier: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., rm_version: _Optional[str] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ...) -> None: ...
+    can: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., rm_identifier: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., rm_version: _Optional[str] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., can: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class UnRegisterNodeManagerRequestProto(_message.Message):
     __slots__ = ("node_id",)
@@ -131,7 +133,7 @@ class UnRegisterNodeManagerResponseProto(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeHeartbeatRequestProto(_message.Message):
-    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version", "emergency", "shuffle")
+    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version", "emergency", "loan", "written", "shuffle")
     NODE_STATUS_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +145,8 @@ class NodeHeartbeatRequestProto(_message.Message):
     CAPACITY_FIELD_NUMBER: _ClassVar[int]
     COLOCATION_POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     EMERGENCY_FIELD_NUMBER: _ClassVar[int]
+    LOAN_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_FIELD_NUMBER: _ClassVar[int]
     SHUFFLE_FIELD_NUMBER: _ClassVar[int]
     node_status: _yarn_server_common_protos_pb2.NodeStatusProto
     last_known_container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -155,8 +159,10 @@ class NodeHeartbeatRequestProto(_message.Message):
     capacity: YodelCapacityProto
     colocation_policy_version: str
     emergency: YodelEmergencyProto
+    loan: YodelLoanReportProto
+    written: YodelWrittenReportProto
     shuffle: _containers.RepeatedCompositeFieldContainer[YodelShuffleProto]
-    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ..., emergency: _Optional[_Union[YodelEmergencyProto, _Mapping]] = ..., shuffle: _Optional[_Iterable[_Union[YodelShuffleProto, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ..., emergency: _Optional[_Union[YodelEmergencyProto, _Mapping]] = ..., loan: _Optional[_Union[YodelLoanReportProto, _Mapping]] = ..., written: _Optional[_Union[YodelWrittenReportProto, _Mapping]] = ..., shuffle: _Optional[_Iterable[_Union[YodelShuffleProto, _Mapping]]] = ...) -> None: ...
 
 class LogAggregationReportProto(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -399,6 +405,38 @@ class YodelCapacityProto(_message.Message):
     written_groups: int
     best_effort: str
     def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., pressure: _Optional[_Union[YodelPressureProto, _Mapping]] = ..., counts: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
+
+class YodelLoanReportProto(_message.Message):
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "pressure")
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    LOANS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    policy_version: str
+    source: str
+    age_ms: int
+    loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    pressure: YodelPressureProto
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., pressure: _Optional[_Union[YodelPressureProto, _Mapping]] = ...) -> None: ...
+
+class YodelWrittenReportProto(_message.Message):
+    __slots__ = ("policy_version", "problems", "bounds", "counts", "written_groups", "best_effort")
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
+    policy_version: str
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
+    counts: _containers.RepeatedCompositeFieldContainer[YodelFigureProto]
+    written_groups: int
+    best_effort: str
+    def __init__(self, policy_version: _Optional[str] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., written_groups: _Optional[int] = ..., best_effort: _Optional[str] = ...) -> None: ...
 
 class YodelPressureProto(_message.Message):
     __slots__ = ("source", "some_basis_points")

@@ -22,7 +22,6 @@ from yodel.hadoop_rpc.framing import (
     AUTH_SASL,
     AUTH_SIMPLE,
     CALL_ID_CONTEXT,
-    CALL_ID_PING,
     CALL_ID_SASL,
     FRAME_BYTES_MAX,
     MAGIC,
@@ -153,10 +152,6 @@ class ClientConnection:
             method=method,
             body=body,
         )
-
-    def ping(self) -> bytes:
-        """A frame the server reads and drops."""
-        return out_of_band_frame(CALL_ID_PING, self._identity.client_id)
 
     def receive_data(self, data: bytes) -> None:
         if self.state is not State.CLOSED:

@@ -30,7 +30,6 @@ INVALID_LABEL_RESOURCE_REQUEST = _YARN + "InvalidLabelResourceRequestException"
 INVALID_RESOURCE_BLACKLIST_REQUEST = _YARN + "InvalidResourceBlacklistRequestException"
 INVALID_RESOURCE_REQUEST = _YARN + "InvalidResourceRequestException"
 NM_NOT_YET_READY = _YARN + "NMNotYetReadyException"
-RESOURCE_NOT_FOUND = _YARN + "ResourceNotFoundException"
 
 ACCESS_CONTROL = _SECURITY + "AccessControlException"
 AUTHORIZATION = _SECURITY + "authorize.AuthorizationException"
@@ -46,7 +45,6 @@ RETRIABLE = _IPC + "RetriableException"
 STANDBY = _IPC + "StandbyException"
 
 IO_EXCEPTION = "java.io.IOException"
-FILE_NOT_FOUND = "java.io.FileNotFoundException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 UNSUPPORTED_OPERATION = "java.lang.UnsupportedOperationException"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
-import ssl
 from base64 import b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -76,11 +75,6 @@ def write_kubeconfig(
     }
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write_private(path, msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n")
-
-
-def client_context(ca_certificate: Path) -> ssl.SSLContext:
-    """What a Python client needs to trust this cluster and nothing else."""
-    return ssl.create_default_context(cafile=str(ca_certificate))
 
 
 def _ends(path: Path) -> datetime:

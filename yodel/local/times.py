@@ -14,11 +14,6 @@ def to_text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def to_micro_text(moment: datetime) -> str:
-    """``metav1.MicroTime``."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def from_text(text: str) -> datetime:
     """Raises ValueError.  Fractions of any length are cut to microseconds."""
     head, dot, tail = text.partition(".")

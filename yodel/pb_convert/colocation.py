@@ -7,12 +7,23 @@ than any agent has to say, is refused with ``InvalidValue`` and has changed noth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import TypeVar
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.groups import best_effort_group
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
-from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Pressure, Step, Term
+from yodel.domain.colocation.report import (
+    RESOURCES,
+    Bound,
+    Figure,
+    Loan,
+    LoanReport,
+    Pressure,
+    Step,
+    Term,
+    WrittenReport,
+)
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert import ids
@@ -35,56 +46,94 @@ REPORTED_MAX = AMOUNT_MAX << 8
 T = TypeVar("T")
 
 
-def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
-    """Return what an agent reports.
+LoanMessage = pb.YodelLoanReportProto | pb.YodelCapacityProto
+WrittenMessage = pb.YodelWrittenReportProto | pb.YodelCapacityProto
+
+
+def loan_report(message: LoanMessage) -> LoanReport:
+    """Return what an agent reports of what its node lends.
 
     Raises:
         InvalidValue: a text is too long or unprintable, there are too many entries, a number is out of range, or terms
             and steps do not add up to the loan.
     """
     _bounded("capacity.loans", message.loans, len(RESOURCES))
-    _bounded("capacity.problems", message.problems, ENTRIES_MAX)
-    _bounded("capacity.bounds", message.bounds, BOUNDS_MAX)
-    _bounded("capacity.counts", message.counts, ENTRIES_MAX)
     return _built(
         "capacity",
-        lambda: CapacityReport(
+        lambda: LoanReport(
             policy_version=_line("capacity.policy_version", message.policy_version, NAME_LENGTH_MAX),
             source=_line("capacity.source", message.source, NAME_LENGTH_MAX),
             age_ms=_within("capacity.age_ms", message.age_ms, 0, AGE_MS_MAX),
             loans=tuple(_loan(loan) for loan in message.loans),
-            problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
-            bounds=tuple(_bound(one) for one in message.bounds),
+            problems=_problems(message.problems),
             pressure=_pressure(message.pressure) if message.HasField("pressure") else None,
-            counts=tuple(
-                Figure(name=_name(one.name), amount=_within("capacity.counts", one.amount, 0, REPORTED_MAX))
-                for one in message.counts
-            ),
-            written_groups=_written_groups(message),
-            best_effort=_group(message.best_effort),
         ),
     )
 
 
-def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
+def written_report(message: WrittenMessage) -> WrittenReport:
+    """Return what an agent reports of control groups.
+
+    Raises:
+        InvalidValue: a text is too long or unprintable, there are too many entries, or a number is out of range.
+    """
+    _bounded("capacity.bounds", message.bounds, BOUNDS_MAX)
+    _bounded("capacity.counts", message.counts, ENTRIES_MAX)
+    return WrittenReport(
+        policy_version=_line("capacity.policy_version", message.policy_version, NAME_LENGTH_MAX),
+        groups=_written_groups(message),
+        best_effort=_group(message.best_effort),
+        bounds=tuple(_bound(one) for one in message.bounds),
+        counts=tuple(
+            Figure(name=_name(one.name), amount=_within("capacity.counts", one.amount, 0, REPORTED_MAX))
+            for one in message.counts
+        ),
+        problems=_problems(message.problems),
+    )
+
+
+def capacity_report(message: pb.YodelCapacityProto) -> tuple[LoanReport | None, WrittenReport]:
+    """Return both, of an agent of the release before; without a policy it lends nothing.  Raises InvalidValue."""
+    loan, written = loan_report(message), written_report(message)
+    return loan if loan.policy_version else None, replace(written, problems=written.problems[-1:])
+
+
+def loan_report_pb(report: LoanReport) -> pb.YodelLoanReportProto:
+    return pb.YodelLoanReportProto(
+        policy_version=report.policy_version,
+        source=report.source,
+        age_ms=min(report.age_ms, AGE_MS_MAX),
+        loans=[_loan_pb(loan) for loan in report.loans],
+        problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
+        pressure=None if report.pressure is None else _pressure_pb(report.pressure),
+    )
+
+
+def written_report_pb(report: WrittenReport) -> pb.YodelWrittenReportProto:
     """What is more than a report may hold is left out, and said among the problems."""
     problems = report.problems
     if len(report.bounds) > BOUNDS_MAX:
         left_out = f"{len(report.bounds)} limits are enforced, of which {BOUNDS_MAX} are reported"
         problems = (*problems[: ENTRIES_MAX - 1], left_out)
-    pressure = report.pressure
-    return pb.YodelCapacityProto(
+    return pb.YodelWrittenReportProto(
         policy_version=report.policy_version,
-        source=report.source,
-        age_ms=min(report.age_ms, AGE_MS_MAX),
-        loans=[_loan_pb(loan) for loan in report.loans],
         problems=[problem[:WHY_LENGTH_MAX] for problem in problems[:ENTRIES_MAX]],
         bounds=[_bound_pb(bound) for bound in report.bounds[:BOUNDS_MAX]],
-        pressure=None if pressure is None else _pressure_pb(pressure),
         counts=[pb.YodelFigureProto(name=one.name, amount=one.amount) for one in report.counts[:ENTRIES_MAX]],
-        written_groups=report.written_groups,
+        written_groups=report.groups,
         best_effort=report.best_effort or None,
     )
+
+
+def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -> pb.YodelCapacityProto:
+    """Both in one, for a ResourceManager of the release before: their fields have the same numbers there."""
+    message = pb.YodelCapacityProto()
+    if loan is not None:
+        message.MergeFromString(loan_report_pb(loan).SerializeToString())
+    if written is not None:
+        message.MergeFromString(written_report_pb(written).SerializeToString())
+        del message.problems[ENTRIES_MAX:]
+    return message
 
 
 def emergency(message: pb.YodelEmergencyProto) -> Emergency:
@@ -179,7 +228,12 @@ def _pressure_pb(pressure: Pressure) -> pb.YodelPressureProto:
     )
 
 
-def _written_groups(message: pb.YodelCapacityProto) -> int | None:
+def _problems(messages: Sequence[str]) -> tuple[str, ...]:
+    _bounded("capacity.problems", messages, ENTRIES_MAX)
+    return tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in messages)
+
+
+def _written_groups(message: WrittenMessage) -> int | None:
     if not message.HasField("written_groups"):
         return None
     return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])

@@ -67,37 +67,21 @@ class InvalidReservationId(InvalidValue):
         self.text = text
 
 
-def submission(body: Json, user: str) -> tuple[ApplicationId, Submission]:
-    """What a body asks for, in a user's name.
+def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, Submission] | None]:
+    """What a body asks for, in a user's name, in steps of milliseconds: None each, what was found the last.
 
     Raises:
         InvalidApplicationId: missing or malformed.
         InvalidValue: another field is.
     """
-    return whole(submission_in_turns(body, user))
-
-
-def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, Submission] | None]:
-    """``submission`` in steps of milliseconds: None each, what was found the last.  Raises as it does."""
     for found in context_in_turns(body):
         yield None
         if found is not None:
             yield found[0], submission_of(found[1], user)
 
 
-def submission_context(body: Json) -> tuple[ApplicationId, pb.ApplicationSubmissionContextProto]:
-    """The context a client of the RPC would have sent.  Raises like ``submission``."""
-    return whole(context_in_turns(body))
-
-
-def whole(steps: Iterator[T | None]) -> T:
-    """What the last of the steps finds."""
-    found = [step for step in steps if step is not None]
-    return found[-1]
-
-
 def context_in_turns(body: Json) -> Iterator[tuple[ApplicationId, pb.ApplicationSubmissionContextProto] | None]:
-    """``submission_context`` in steps of milliseconds."""
+    """The context a client of the RPC would have sent, in steps of milliseconds.  Raises likewise."""
     fields = body
     application_id = _application_id(fields.get("application-id"))
     context = pb.ApplicationSubmissionContextProto(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
-from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import RESOURCES, CapacityReport
+from yodel.domain.colocation.report import APART, RESOURCES, LoanReport, WrittenReport
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus
@@ -19,7 +18,15 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import NAME_LENGTH_MAX, allocatable_pb, capacity_report, emergency, policy_pb
+from yodel.pb_convert.colocation import (
+    NAME_LENGTH_MAX,
+    allocatable_pb,
+    capacity_report,
+    emergency,
+    loan_report,
+    policy_pb,
+    written_report,
+)
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.shuffle_reports import reports_of, shuffle_clients
 from yodel.pb_convert.texts import text
@@ -37,6 +44,8 @@ from yodel.serving.pieces import PIECE, in_pieces
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 log = structlog.get_logger("yodel.nodes")
+MessageT = TypeVar("MessageT")
+ValueT = TypeVar("ValueT")
 LOG_REPORTS_MAX = 1_000
 """Of one heartbeat; an agent repeats what was not taken."""
 
@@ -104,6 +113,7 @@ class TrackerProtocol:
             nodeAction=common.NODE_ACTION_NORMAL,
             rm_identifier=self._tokens.rm_identifier,
             rm_version=self._rm_version,
+            can=[APART],
         )
         for purpose, message in (
             ("container", response.container_token_master_key),
@@ -137,8 +147,9 @@ class TrackerProtocol:
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         status = request.node_status
         health = status.nodeHealthStatus
-        capacity, problem = _capacity(request)
-        said_emergency, emergency_problem = _emergency(request)
+        loan, written, problem = _capacity(request)
+        emergency_said = request.HasField("emergency")
+        said_emergency, emergency_problem = _read(emergency, request.emergency) if emergency_said else (None, "")
         peer = (context.remote_host, context.remote_port)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
@@ -149,7 +160,8 @@ class TrackerProtocol:
             containers=reports,
             load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
             proved_name=_proved_name(context),
-            capacity=capacity,
+            capacity=loan,
+            written=written,
             capacity_problem=problem,
             emergency=said_emergency,
             emergency_problem=emergency_problem,
@@ -236,22 +248,22 @@ def _action(answer: HeartbeatAnswer) -> common.NodeActionProto:
     return common.NODE_ACTION_RESYNC if answer.must_resync else common.NODE_ACTION_NORMAL
 
 
-def _capacity(request: msg.NodeHeartbeatRequestProto) -> tuple[CapacityReport | None, str]:
-    """The report, or why it is none: that an agent measures wrongly is no reason to lose what runs on its node."""
-    if not request.HasField("capacity"):
-        return None, ""
-    try:
-        return capacity_report(request.capacity), ""
-    except InvalidValue as error:
-        return None, str(error)
+def _capacity(
+    request: msg.NodeHeartbeatRequestProto,
+) -> tuple[LoanReport | None, WrittenReport | None, str]:
+    """Both reports, and why one is none."""
+    if request.HasField("capacity"):  # of an agent that was not told yet that they are read apart
+        both, problem = _read(capacity_report, request.capacity)
+        return (*both, problem) if both is not None else (None, None, problem)
+    loan, problem = _read(loan_report, request.loan) if request.HasField("loan") else (None, "")
+    written, other = _read(written_report, request.written) if request.HasField("written") else (None, "")
+    return loan, written, problem or other
 
 
-def _emergency(request: msg.NodeHeartbeatRequestProto) -> tuple[Emergency | None, str]:
-    """The same of an emergency."""
-    if not request.HasField("emergency"):
-        return None, ""
+def _read(convert: Callable[[MessageT], ValueT], message: MessageT) -> tuple[ValueT | None, str]:
+    """What was sent, or why it is none: that an agent measures wrongly is no reason to lose what runs on its node."""
     try:
-        return emergency(request.emergency), ""
+        return convert(message), ""
     except InvalidValue as error:
         return None, str(error)
 

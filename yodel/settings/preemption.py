@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 PREFIX = "yarn.resourcemanager.monitor.capacity.preemption."
-_OF = PREFIX + "{}"
 
 
 class PreemptionSettings(BaseModel):

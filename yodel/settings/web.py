@@ -9,10 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-_HTTP = "hadoop.http.authentication."
-_CSRF = "yarn.resourcemanager.webapp.rest-csrf."
-_CORS = "hadoop.http.cross-origin."
-
 
 def _compiles(text: str) -> str:
     try:

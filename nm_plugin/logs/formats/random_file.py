@@ -52,23 +52,6 @@ class DescriptorFile:
 
 
 @dataclass(frozen=True, slots=True)
-class BytesFile:
-    """A file that is in memory already."""
-
-    content: bytes
-
-    @property
-    def size_bytes(self) -> int:
-        return len(self.content)
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        data = self.content[offset : offset + count] if offset >= 0 else b""
-        if len(data) != count:
-            raise CorruptLogFile(f"it ends before byte {offset + count}")
-        return data
-
-
-@dataclass(frozen=True, slots=True)
 class ToldFile:
     """Another file, of which is told how much is read of it, and inflated (``tell_inflated``)."""
 

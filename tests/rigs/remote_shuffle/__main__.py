@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import urllib.error
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from http import HTTPStatus
@@ -37,7 +37,7 @@ from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.queue_words import WORD, queue_set
 from tests.conformance.shuffle_services import jar_of, logs_of
 from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
-from tests.conformance.spark_submit import Spark, event_log
+from tests.conformance.spark_submit import Spark, driver_settings, event_log, maps_run, read_events
 from tests.support.processes import command_of
 
 MANAGERS = {
@@ -150,7 +150,7 @@ def _say(cluster: Cluster, service: str, endpoints: str, jar: pathlib.Path, opti
 def _run(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Found:
     """One job, and what its own files say of it."""
     with _folder() as folder:
-        conf = SETTINGS | {"spark.yarn.queue": service} | event_log(folder)[1]
+        conf = SETTINGS | {"spark.yarn.queue": service} | event_log(folder)
         submission = nodes.spark.start("cluster", "join_and_sort.py", size_mb, folder, conf=conf)
         try:
             application_id = submission.application_id()
@@ -175,13 +175,14 @@ def _run(cluster: Cluster, nodes: Nodes, service: str, size_mb: int) -> Found:
             written = logs_of(cluster, application_id)[-20_000:]
             failed = f"WRONG {service}: the application failed\n{result.text[-4000:]}\n{written}"
             return Found(lines=(first, failed), status=Status.WRONG)
-        events = _events(folder)
+        events = read_events(folder)
         report = json.loads((folder / "report.json").read_text())
+        manager = driver_settings(events).get("spark.shuffle.manager")
         judged = (
-            _judged(service, "its manager", settings_of(events).get("spark.shuffle.manager"), MANAGERS.get(service)),
+            _judged(service, "its manager", manager, MANAGERS.get(service)),
             _judged(service, "the answer", _answer(report), _expected(size_mb)),
         )
-        again = maps_after(events, killed_ms)
+        again = maps_run(events, killed_ms)
         is_kept = again > 0 if service == PLAIN else again == 0
         last = f"{'' if is_kept else 'WRONG '}{service}: {again} maps run again"
         is_right = not any(line.startswith("WRONG") for line in judged)
@@ -219,30 +220,6 @@ def _judged(service: str, what: str, found: object, expected: object) -> str:
     if found == expected:
         return f"{service}: {what} is right: {found}"
     return f"WRONG {service}: {what} is {found}, expected {expected}"
-
-
-def _events(folder: pathlib.Path) -> list[dict[str, Any]]:
-    """The driver's own event log."""
-    (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
-    return [json.loads(line) for line in log.read_text().splitlines()]
-
-
-def settings_of(events: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    found: dict[str, str] = next(e for e in events if e["Event"] == "SparkListenerEnvironmentUpdate")[
-        "Spark Properties"
-    ]
-    return found
-
-
-def maps_after(events: Iterable[Mapping[str, Any]], at_ms: int) -> int:
-    """Maps that were started then or later, and succeeded."""
-    return sum(
-        event["Event"] == "SparkListenerTaskEnd"
-        and event["Task Type"] == "ShuffleMapTask"
-        and event["Task End Reason"]["Reason"] == "Success"
-        and event["Task Info"]["Launch Time"] >= at_ms
-        for event in events
-    )
 
 
 def _answer(report: list[list[Any]]) -> tuple[bool, int, int]:

@@ -20,7 +20,7 @@ from tests.support.served_world import Served, serving_world
 from yodel import cli
 from yodel.client import api, colocation
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import OTHERS_PODS, Bound, CapacityReport, Figure, Pressure
+from yodel.domain.colocation.report import OTHERS_PODS, Bound, Figure, Pressure, WrittenReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.lent_limit import LentLimit
@@ -130,10 +130,11 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
         Bound(container="c1", file="cpu.shares", decided=6, written=6, read=6),
         Bound(container="c1", file="memory.max", decided=7, written=None, read=-1, put_back=2, why="not written: no"),
     )
-    report = replace(
-        measured_report(3_000, 4_000, policy.version), bounds=bounds, counts=(Figure(name=OTHERS_PODS, amount=3),)
-    )
-    report = replace(report, pressure=Pressure(source="kubepods/burstable", some_basis_points=1562))
+    pressure = Pressure(source="kubepods/burstable", some_basis_points=1562)
+    report = replace(measured_report(3_000, 4_000, policy.version), pressure=pressure)
+    counts = (Figure(name=OTHERS_PODS, amount=3),)
+    written = WrittenReport(policy_version=policy.version, groups=1, bounds=bounds, counts=counts)
+    served.on_loop(lambda: served.world.rm.written_limits.hear(NODE.id, "kube-1", written))
     served.on_loop(lambda: served.world.rm.facts.hear(NODE.id, "kube-1", report))
     assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-7:] == [
         "CPU pressure of online pods: 15.62 % of the last 10 s (kubepods/burstable)",
@@ -171,7 +172,7 @@ def test_off_waits_until_nothing_is_left_and_says_what_to_run_elsewhere(served: 
     served.invoke("colocation", "on", "limits=true")
 
     def confirm(groups: int) -> None:
-        said = CapacityReport(policy_version="", source="", age_ms=0, loans=(), written_groups=groups)
+        said = WrittenReport(groups=groups)
         served.on_loop(lambda: rm.written_limits.hear(NODE.id, "kube-1", said))
 
     confirm(2)

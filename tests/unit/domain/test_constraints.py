@@ -18,7 +18,6 @@ from yodel.domain.constraints import (
     holds,
     rules_of,
     singles,
-    tags_in,
 )
 from yodel.domain.ids import ApplicationId
 
@@ -71,7 +70,6 @@ def test_constraints_combine() -> None:
     assert not holds(AllOf((near_one, NOT_ZK)), counted(zk=1), lambda _: True)
     assert holds(AllOf((near_one, NOT_ZK)), counted(hbase=1), lambda _: True)
     assert [single.targets for single in singles(AllOf((near_one, NOT_ZK)))] == [(ZK,), (HBASE,), (ZK,)]
-    assert tags_in(near_one) == {"zk", "hbase"}
 
 
 def test_partition_is_asked_of_the_node() -> None:

@@ -6,7 +6,7 @@ from yodel.hadoop_pb.RpcHeader_pb2 import RpcSaslProto
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Event, Failed, Opened
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
-from yodel.hadoop_rpc.framing import CALL_ID_SASL, fault_frame, success_frame
+from yodel.hadoop_rpc.framing import CALL_ID_PING, CALL_ID_SASL, fault_frame, out_of_band_frame, success_frame
 from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection
 from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
 from yodel.hadoop_rpc.writable import WireToken
@@ -71,7 +71,10 @@ def test_token_client_proves_and_checks_the_servers_proof() -> None:
 def test_call_and_answer() -> None:
     near, far = client(None), server(tokens=False, simple=True)
     converse(near, far)
-    far.receive_data(near.ping() + near.call(call_id=9, method="startContainers", body=b"body", retry_count=1))
+    far.receive_data(
+        out_of_band_frame(CALL_ID_PING, CLIENT_ID)
+        + near.call(call_id=9, method="startContainers", body=b"body", retry_count=1)
+    )
     assert far.next_event() == Pinged()
     assert far.next_event() == CallReceived(9, CLIENT_ID, 1, PROTOCOL, 1, "startContainers", b"body")
     fault = RemoteFault(faults.YARN_EXCEPTION, "no")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from yodel.local.times import age, from_text, human_duration, to_micro_text, to_text
+from yodel.local.times import age, from_text, human_duration, to_text
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_ages_print_as_kubectl_prints_them(seconds: int, text: str) -> None:
 def test_times_go_there_and_back() -> None:
     moment = datetime(2024, 5, 6, 7, 8, 9, 123456, UTC)
     assert to_text(moment) == "2024-05-06T07:08:09Z"
-    assert from_text(to_micro_text(moment)) == moment
+    assert from_text("2024-05-06T07:08:09.123456Z") == moment
     assert from_text("2024-05-06T07:08:09.123456789Z") == moment
     assert from_text("2024-05-06T09:08:09+02:00") == moment.replace(microsecond=0)
 

@@ -9,12 +9,13 @@ from yodel.domain.colocation.report import (
     CPU_MILLI,
     MEMORY_MIB,
     Bound,
-    CapacityReport,
     Figure,
     Loan,
+    LoanReport,
     Pressure,
     Step,
     Term,
+    WrittenReport,
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import InvalidValue
@@ -37,20 +38,24 @@ def _loan(resource: str) -> Loan:
     )
 
 
-REPORT = CapacityReport(
+LOAN = LoanReport(
     policy_version="7",
     source="cgroup v1",
     age_ms=120,
     loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
     problems=("memory.stat: no number",),
+    pressure=Pressure(source="kubepods/burstable", some_basis_points=301),
+)
+WRITTEN = WrittenReport(
+    policy_version="7",
     bounds=(
         Bound(container="", file="cpu.cfs_quota_us", decided=60_000, written=60_000, read=60_000),
         Bound(container="container_1_1_1_2", file="memory.max", decided=-1, written=None, read=7, put_back=3, why="no"),
     ),
-    written_groups=0,
+    groups=0,
     best_effort="kubepods.slice/kubepods-besteffort.slice",
-    pressure=Pressure(source="kubepods/burstable", some_basis_points=301),
     counts=(Figure(name="best-effort-pods-of-others", amount=3),),
+    problems=("cpu.max: read-only",),
 )
 POLICY = Policy(
     version="7",
@@ -63,14 +68,32 @@ POLICY = Policy(
 )
 
 
-def test_a_report_survives_the_wire() -> None:
-    message = pb.YodelCapacityProto.FromString(colocation.capacity_report_pb(REPORT).SerializeToString())
-    assert colocation.capacity_report(message) == REPORT
+def test_both_reports_survive_the_wire() -> None:
+    loan = pb.YodelLoanReportProto.FromString(colocation.loan_report_pb(LOAN).SerializeToString())
+    written = pb.YodelWrittenReportProto.FromString(colocation.written_report_pb(WRITTEN).SerializeToString())
+    assert (colocation.loan_report(loan), colocation.written_report(written)) == (LOAN, WRITTEN)
+
+
+@pytest.mark.parametrize("loan", [LOAN, None])
+@pytest.mark.parametrize("written", [WRITTEN, None])
+def test_in_one_message_they_are_as_the_release_before_has_them(
+    loan: LoanReport | None, written: WrittenReport | None
+) -> None:
+    written = written if loan or written is None else WrittenReport(groups=0, problems=written.problems)
+    message = pb.YodelCapacityProto.FromString(colocation.capacity_report_pb(loan, written).SerializeToString())
+    found_loan, found = colocation.capacity_report(message)
+    said = [*(loan.problems if loan else ()), *(written.problems if written else ())]
+    assert list(message.problems) == said
+    assert found_loan == (replace(loan, problems=tuple(said)) if loan else None)
+    assert replace(found, problems=()) == replace(
+        written or WrittenReport(policy_version=LOAN.policy_version if loan else ""), problems=()
+    )
+    assert found.problems == tuple(said[-1:])
 
 
 def test_more_bounds_than_a_report_holds_are_left_out_and_said() -> None:
-    many = replace(REPORT, bounds=REPORT.bounds[:1] * 1025, problems=("one",) * 20)
-    found = colocation.capacity_report(colocation.capacity_report_pb(many))
+    many = replace(WRITTEN, bounds=WRITTEN.bounds[:1] * 1025, problems=("one",) * 20)
+    found = colocation.written_report(colocation.written_report_pb(many))
     assert (len(found.bounds), len(found.problems)) == (1024, 16)
     assert found.problems[-2:] == ("one", "1025 limits are enforced, of which 1024 are reported")
 
@@ -109,7 +132,7 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m.loans[0].terms[0], "name", ""), "capacity.name"),
         (lambda m: setattr(m, "age_ms", -1), "capacity.age_ms"),
         (lambda m: setattr(m, "policy_version", "x" * 65), "capacity.policy_version"),
-        (lambda m: m.problems.extend(["x"] * 16), "capacity.problems"),
+        (lambda m: m.problems.extend(["x"] * 15), "capacity.problems"),
         (lambda m: setattr(m, "written_groups", -1), "capacity.written_groups"),
         (lambda m: setattr(m, "best_effort", "kubepods/$(reboot)"), "capacity.best_effort"),
         (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
@@ -125,7 +148,7 @@ def test_no_policy_is_a_message_without_a_version() -> None:
     ],
 )
 def test_a_hostile_report_is_refused_by_the_name_of_its_field(spoil: Spoil, field: str) -> None:
-    message = colocation.capacity_report_pb(REPORT)
+    message = colocation.capacity_report_pb(LOAN, WRITTEN)
     spoil(message)
     with pytest.raises(InvalidValue) as refused:
         colocation.capacity_report(message)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.at_once import submission, submission_context
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
@@ -16,8 +17,6 @@ from yodel.pb_convert.rest_submission import (
     ROOT,
     STEP,
     InvalidApplicationId,
-    submission,
-    submission_context,
     submission_in_turns,
 )
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.rigs.remote_shuffle.__main__ import Status, main, maps_after
+from tests.conformance.spark_submit import maps_run
+from tests.rigs.remote_shuffle.__main__ import Status, main
 
 
 def task(kind: str, launched_ms: int, reason: str = "Success") -> dict[str, Any]:
@@ -27,8 +28,8 @@ def test_maps_that_run_after_the_kill_are_counted() -> None:
         {"Event": "SparkListenerJobEnd"},
         task("ShuffleMapTask", 120, "ExecutorLostFailure"),
     ]
-    assert maps_after([*maps, *others], 100) == 0
-    assert maps_after([*maps, *others, task("ShuffleMapTask", 100), task("ShuffleMapTask", 130)], 100) == 2
+    assert maps_run([*maps, *others], 100) == 0
+    assert maps_run([*maps, *others, task("ShuffleMapTask", 100), task("ShuffleMapTask", 130)], 100) == 2
 
 
 def test_each_end_has_a_status_of_its_own_which_make_does_not_use() -> None:

@@ -13,7 +13,7 @@ from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
+from yodel.domain.colocation.report import APART, CPU_MILLI, MEMORY_MIB, RESOURCES, WrittenReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
@@ -34,7 +34,14 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import allocatable, capacity_report_pb, emergency_pb, policy
+from yodel.pb_convert.colocation import (
+    allocatable,
+    capacity_report_pb,
+    emergency_pb,
+    loan_report_pb,
+    policy,
+    written_report_pb,
+)
 from yodel.pb_convert.shuffle_reports import reports_pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
@@ -333,7 +340,7 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     for number, (name, expected) in enumerate(((b"k8s-2", None), (b"k8s-1", said)), 2):
         beat = heartbeat(number)
         beat.colocation_policy_version = POLICY.version
-        beat.capacity.CopyFrom(capacity_report_pb(said))
+        beat.capacity.CopyFrom(capacity_report_pb(said, None))
         answer = await call(protocol, "nodeHeartbeat", node_context(name), beat)
         assert not answer.HasField("colocation_policy")
         facts = world.rm.facts.of("k8s-1")
@@ -514,12 +521,41 @@ async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     world.rm.use_colocation(Colocation(policy=POLICY))
     await call(protocol, "registerNodeManager", context(), registration())
     beat = heartbeat(0, is_healthy=False)
-    beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000)))
+    beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000), None))
     beat.capacity.loans[0].amount += 1
     await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
     await world.settle()
     assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
     assert [one for one in world.rm.facts.all() if one.said] == []
+    assert "capacity.loans" in world.rm.facts.refused[NODE]
+
+
+async def test_agents_are_told_that_reports_are_read_apart_and_one_that_is_bad_costs_not_the_other(
+    world: World, protocol: RpcProtocol
+) -> None:
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    answer = await call(protocol, "registerNodeManager", context(), registration())
+    assert list(answer.can) == [APART]
+    said, written = measured_report(3_000, 4_000), WrittenReport(policy_version=POLICY.version, groups=3)
+    for number in range(3):
+        beat = heartbeat(number)
+        beat.loan.CopyFrom(loan_report_pb(replace(said, source=f"cgroup v{number}")))
+        beat.written.CopyFrom(written_report_pb(replace(written, groups=number)))
+        if number == 1:
+            beat.written.best_effort = "kubepods/$(reboot)"
+        if number == 2:
+            beat.loan.loans[0].amount += 1
+        await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
+        facts = world.rm.facts.of(NODE.host)
+        assert facts is not None
+        assert facts.said is not None
+        assert facts.written is not None
+        assert (facts.said.report.source, facts.written.report.groups) == [
+            ("cgroup v0", 0),
+            ("cgroup v1", 0),
+            ("cgroup v1", 2),
+        ][number]
     assert "capacity.loans" in world.rm.facts.refused[NODE]
 
 

@@ -11,7 +11,7 @@ from tests.support.fakes import NODE
 from tests.support.lending import lending_world, quiet
 from tests.support.loans import POLICY, report
 from tests.support.playbook import World
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import WrittenReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import NodeId
 from yodel.services.nodes.judgement import STALE_S
@@ -31,11 +31,9 @@ async def world() -> AsyncIterator[World]:
 
 async def say(world: World, groups: int, version: str = "two", proved_name: str = NODE.host) -> None:
     """The agent's next beat."""
-    if version:
-        said = replace(report(4, version=version), written_groups=groups, best_effort=GROUP)
-    else:
-        said = CapacityReport(policy_version="", source="", age_ms=0, loans=(), written_groups=groups)
-    await world.beat(proved_name=proved_name, policy_version=version, capacity=said)
+    said = report(4, version=version) if version else None
+    written = WrittenReport(policy_version=version, groups=groups, best_effort=GROUP if version else "")
+    await world.beat(proved_name=proved_name, policy_version=version, capacity=said, written=written)
     await quiet(world)
 
 
@@ -129,22 +127,14 @@ async def test_a_second_agent_of_a_node_confirms_nothing_and_says_nothing_of_it(
     world.rm.use_colocation(WERE_LIMITED)
     before = world.rm.capacities.view(1).limits
     for groups in (7, 0):
-        said = CapacityReport(
-            policy_version="",
-            source="",
-            age_ms=0,
-            loans=(),
-            problems=("rm -rf / undoes it",),
-            written_groups=groups,
-            best_effort="other/kubepods/besteffort",
-        )
-        await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
+        said = WrittenReport(groups=groups, best_effort="other/kubepods/besteffort", problems=("rm -rf / undoes it",))
+        await world.beat(node_id=second, proved_name=NODE.host, written=said)
     assert world.rm.capacities.view(1).limits == before
     assert "kubepods/besteffort" in before[0].undo_lines[1]
     await world.run(world.rm.registration.unregister(NODE))
     await world.settle()
     await world.register_node(second)
-    await world.beat(node_id=second, proved_name=NODE.host, capacity=said)
+    await world.beat(node_id=second, proved_name=NODE.host, written=said)
     assert known(world) == (LimitsState.UNDONE, 0), "the first has left"
 
 
@@ -158,3 +148,9 @@ async def test_where_nothing_was_ever_bounded_nothing_is_said(world: World) -> N
     world.rm.use_colocation(OFF)
     await say(world, 0, version="")
     assert known(world) is None
+
+
+async def test_an_agent_that_has_not_looked_yet_leaves_standing_what_was_said(world: World) -> None:
+    await say(world, 3)
+    await world.beat(proved_name=NODE.host, policy_version="two", written=WrittenReport(policy_version="two"))
+    assert known(world) == (LimitsState.HELD, 3)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import LoanReport
 from yodel.domain.ids import NodeId
 
 
@@ -41,7 +41,7 @@ class Said:
     """A report that counts, who made it, and when its figures were read (monotonic seconds)."""
 
     node_id: NodeId
-    report: CapacityReport
+    report: LoanReport
     read_s: float
 
 

@@ -15,6 +15,8 @@ CPU_MILLI: Final = "cpu_milli"
 MEMORY_MIB: Final = "memory_mib"
 RESOURCES: Final = (CPU_MILLI, MEMORY_MIB)
 """What may be lent, by its name with its unit."""
+APART: Final = "apart"
+"""A ResourceManager that says so reads the loan and what is written as two reports; others read them as one."""
 OTHERS_PODS: Final = "best-effort-pods-of-others"
 """Pods in the best-effort group that the ResourceManager has not named: they share its quota."""
 ENDED_AT_LIMITS: Final = "processes-ended-at-limits"
@@ -102,16 +104,13 @@ class Pressure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityReport:
-    """What an agent says of its node at one instant.
+class LoanReport:
+    """What a node lends at one instant.
 
     ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
     clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
-    ``bounds``: what batch pods are held to.  ``pressure`` is None where the kernel does not tell it.  ``counts``: what
-    was counted beside, such as OTHERS_PODS; what is not known is not among them.  ``written_groups``: how many groups
-    have values that the agent wrote and did not undo, None while it has not looked; ``best_effort``: the path of the
-    group that they are in, where it knows.  An agent without a policy says these two and no more.
+    ``pressure`` is None where the kernel does not tell it.
     """
 
     policy_version: str
@@ -119,11 +118,7 @@ class CapacityReport:
     age_ms: int
     loans: tuple[Loan, ...]
     problems: tuple[str, ...] = ()
-    bounds: tuple[Bound, ...] = ()
     pressure: Pressure | None = None
-    counts: tuple[Figure, ...] = ()
-    written_groups: int | None = None
-    best_effort: str = ""
 
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]
@@ -133,3 +128,21 @@ class CapacityReport:
     def loan_of(self, resource: str) -> Loan | None:
         """Return the loan of a resource, or None where the agent could not tell."""
         return next((loan for loan in self.loans if loan.resource == resource), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReport:
+    """What an agent has written to control groups, with a policy (``policy_version``) or after one.
+
+    ``groups``: how many have values that it wrote and did not undo, None while it has not looked; ``best_effort``: the
+    path of the group that they are in, where it knows.  ``bounds``: what batch pods are held to.  ``counts``: what was
+    counted beside, such as OTHERS_PODS; what is not known is not among them.  ``problems``: why something cannot be
+    undone, or what else the reader should know.
+    """
+
+    policy_version: str = ""
+    groups: int | None = None
+    best_effort: str = ""
+    bounds: tuple[Bound, ...] = ()
+    counts: tuple[Figure, ...] = ()
+    problems: tuple[str, ...] = ()

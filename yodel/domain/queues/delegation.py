@@ -18,16 +18,11 @@ from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX
 
 
-def not_delegated(change: TreeChange, paths: Set[str], administers: Callable[[str], bool]) -> str | None:
-    """The first property of a change that takes an administrator of the cluster; None: there is none.
-
-    ``administers`` says whether the user administers a queue, by its path.
-    """
-    return first_not_delegated(change.names, paths, administers)
-
-
 def first_not_delegated(names: Iterable[str], paths: Set[str], administers: Callable[[str], bool]) -> str | None:
-    """The same of properties by their full names.  Each queue is asked for once."""
+    """The first property, by its full name, that takes an administrator of the cluster; None: there is none.
+
+    ``administers`` says whether the user administers a queue, by its path.  Each queue is asked for once.
+    """
     known = dict[str, bool]()
     for name in names:
         path, own = owner(name.removeprefix(PREFIX), paths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from yodel.domain.property_row import Mark, PropertyRow, Scope
 from yodel.domain.queues.property_table import OF_QUEUES, OF_SCHEDULER, USER_WEIGHT
@@ -18,11 +18,27 @@ USERS_MAX = 1000
 USER_LENGTH_MAX = 256
 """Of a user's name, as the RPC ports take it (``hadoop_rpc.server_connection``)."""
 _USER = USER_WEIGHT.name.partition("USER")
+
+
+class _Field(NamedTuple):
+    """A row, with what its marks say of one kind of queue: they are asked for of each queue."""
+
+    row: PropertyRow
+    is_inherited: bool
+    is_always_said: bool
+
+
+def _fields(scope: Scope, always: Mark) -> tuple[_Field, ...]:
+    rows = (row for row in OF_QUEUES if row.fields and row.scope in (Scope.QUEUE, scope))
+    return tuple(_Field(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
+
+
 _FIELDS = {
-    is_leaf: tuple(row for row in OF_QUEUES if row.fields and row.scope in (Scope.QUEUE, of_kind))
-    for is_leaf, of_kind in ((True, Scope.LEAF), (False, Scope.PARENT))
+    True: _fields(Scope.LEAF, Mark.ALWAYS_SAID | Mark.SAID_OF_LEAVES),
+    False: _fields(Scope.PARENT, Mark.ALWAYS_SAID),
 }
-_OF_LEAVES = tuple(row for row in _FIELDS[True] if row not in _FIELDS[False] and row.name != "ordering-policy")
+"""By whether the queue is a leaf."""
+_OF_LEAVES = tuple(row for row in OF_QUEUES if row.scope is Scope.LEAF and row.name != "ordering-policy")
 _BARE = Queue(path=f"{ROOT}.bare")
 """A queue that nothing is said of."""
 
@@ -57,11 +73,11 @@ def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_l
     """
     own = f"{PREFIX}{path}."
     found: dict[str, Any] = {}
-    for row in _FIELDS[is_leaf]:
+    for row, is_inherited, _ in _FIELDS[is_leaf]:
         text = words.get(row.name)
         if row.is_said(text):
             found |= _named(row, row.value(own + row.name, text))
-        elif parent is not None and Mark.INHERITED in row.marks:
+        elif is_inherited and parent is not None:
             found |= {field: getattr(parent, field) for field in row.fields}
     inherited = weights_of(parent.user_weights) if parent is not None else NO_WEIGHTS
     found["user_weights"] = weights = below(inherited, _weights(own, path, words).items())
@@ -84,12 +100,10 @@ def text_of(row: PropertyRow, queue: Queue) -> str:
 def said_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
     """The properties that say what a queue has, by their own names."""
     found: dict[str, str] = {}
-    for row in _FIELDS[queue.is_leaf]:
-        above = parent if parent is not None and Mark.INHERITED in row.marks else _BARE
+    for row, is_inherited, is_always_said in _FIELDS[queue.is_leaf]:
+        above = parent if is_inherited and parent is not None else _BARE
         is_usual = all(getattr(queue, field) == getattr(above, field) for field in row.fields)
-        always = Mark.ALWAYS_SAID | Mark.SAID_OF_LEAVES if queue.is_leaf else Mark.ALWAYS_SAID
-        is_always = bool(always & row.marks) and queue.path != ROOT
-        if (is_always or not is_usual) and Mark.ALIAS not in row.marks:
+        if (not is_usual or (is_always_said and queue.path != ROOT)) and Mark.ALIAS not in row.marks:
             found[row.name] = text_of(row, queue)
     before, _, after = _USER
     kind = USER_WEIGHT.kind

@@ -118,10 +118,11 @@ def _factor(name: str, text: str) -> float:
 
 def _largest(name: str, text: str) -> dict[str, int]:
     found: dict[str, int] = {}
-    for part in text.strip().strip("[]").split(","):
+    inner = text.strip().strip("[]")
+    for part in inner.split(",") if inner else ():
         kind, _, amount = (piece.strip() for piece in part.partition("="))
         if kind not in _LARGEST_FIELDS or not plain(amount).isdecimal() or not 0 < int(amount) <= INTEGER_MAX:
-            raise refused(name, text.strip().strip("[]"), "memory-mb=MIB,vcores=NUMBER")
+            raise refused(name, inner, "memory-mb=MIB,vcores=NUMBER")
         found[_LARGEST_FIELDS[kind]] = int(amount)
     return found
 
@@ -152,7 +153,7 @@ def _of_window(judge: Callable[[str], object]) -> Kind:
 
 
 _STATES = choice({"RUNNING": QueueState.RUNNING, "STOPPED": QueueState.STOPPED}, is_lower=False)
-_STATE = Kind("choice", _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED")
+_STATE = Kind(_STATES.name, _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED")
 _MOST = number(1.0, INTEGER_MAX, is_whole=True)
 _PARALLEL = Kind("whole number", _parallel, lambda most: str(INTEGER_MAX if most is None else most))
 _ACL = Kind("ACL", lambda _, text: text, is_blank_meant=True)
@@ -255,7 +256,8 @@ OF_WINDOWS = (
 OF_SCHEDULER = (
     AM_SHARE := _row("maximum-am-resource-percent", _ALL,
         number(math.ulp(0.0), 1.0, expected="a part of the cluster, over 0 and at most 1"), "0.1",
-        "of each leaf that does not set its own; if nothing is set, the [setting](configuration.md) `am_share`"),
+        "of each leaf that does not set its own; where it is not set, the [setting](configuration.md) `am_share` "
+        "(0.5) and not Hadoop's default"),
     _row("maximum-applications", _ALL, _MOST, "10000", "unfinished applications of all queues together",
         ("applications_of_all",)),
     _row("max-parallel-apps", _ALL, _PARALLEL, str(INTEGER_MAX), "of each queue that does not set its own",

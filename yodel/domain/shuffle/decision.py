@@ -104,8 +104,8 @@ class Decision:
 
     @property
     def added(self) -> tuple[Line, ...]:
-        """The lines that count, as far as is known."""
-        left_out = {key for one in self.left_out for key in one.keys}
+        """The lines that are there, as far as is known: defaults, which a submission's own value overrides."""
+        left_out = {key for one in self.left_out if one.cause.reason is not Reason.OVERRIDDEN for key in one.keys}
         return tuple(line for line in self.lines if line.key not in left_out)
 
     @property

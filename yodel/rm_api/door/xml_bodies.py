@@ -72,19 +72,8 @@ class TooMany(InvalidValue):
         super().__init__("body", value, f"at most {maximum} by the limit {limit.name}")
 
 
-def parse_object(data: bytes, root: str | None = None) -> dict[str, Any]:
-    """The document as the object its JSON form would be, at once.  Raises as ``object_in_turns``."""
-    turns = object_in_turns(data, root)
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            found: dict[str, Any] = end.value
-            return found
-
-
 def object_in_turns(data: bytes, root: str | None = None) -> Generator[None, None, dict[str, Any]]:
-    """Likewise, with a stop after each TURN_BYTES, for others to have their turn.
+    """The document as the object its JSON form would be, with a stop after each TURN_BYTES, so that others are served.
 
     Raises:
         InvalidValue: for what is no XML, has a DOCTYPE, is too deep, or has another root than ``root``.

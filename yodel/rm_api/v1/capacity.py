@@ -125,7 +125,7 @@ def _eviction(found: Eviction) -> models.Eviction:
 def _seen_containers(request: Request, found: NodeCapacity) -> frozenset[str]:
     """Of those that the node's agent names; an empty name is of none."""
     services = services_of(request)
-    named = {one.container for one in found.report.bounds} if found.report is not None else set()
+    named = {one.container for one in found.written.bounds}
     named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()
     rows, rights, user = services.queries.rows, services.rights, reader(request)
     if rights.views_all(user):
@@ -150,18 +150,16 @@ def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
         policy_version=report.policy_version if report is not None else None,
         source=report.source if report is not None else None,
         age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
-        problems=[*report.problems] if report is not None else [],
+        problems=[*dict.fromkeys((*(report.problems if report is not None else ()), *found.written.problems))],
         emergency=_emergency(found.emergency, seen) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
         bounds=[
             models.CapacityBound(**asdict(one), overwrites=one.put_back)
-            for one in report.bounds
+            for one in found.written.bounds
             if one.container in seen
-        ]
-        if report is not None
-        else [],
+        ],
         pressure=_pressure(report.pressure) if report is not None else None,
-        counts=[models.CapacityFigure(**asdict(one)) for one in report.counts] if report is not None else [],
+        counts=[models.CapacityFigure(**asdict(one)) for one in found.written.counts],
     )
 
 

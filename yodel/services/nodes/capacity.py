@@ -13,7 +13,7 @@ from heapq import nsmallest
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import CapacityState
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, CapacityReport, Loan, Step
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, Loan, LoanReport, Step, WrittenReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.facts import Facts, NodeFacts
@@ -50,7 +50,8 @@ class NodeCapacity:
     kubernetes_node: str
     state: CapacityState
     why: str
-    report: CapacityReport | None
+    report: LoanReport | None
+    written: WrittenReport
     age_s: float | None
     emergency: Emergency | None
     resources: Sequence[ResourceCapacity]
@@ -139,7 +140,7 @@ class Capacities:
         policy = self._facts.terms.colocation.policy
         if policy is None or not policy.quota:
             return {}
-        said = ((facts.name, facts.said.report.counts) for facts in self._facts.all() if facts.said is not None)
+        said = ((facts.name, facts.written.report.counts) for facts in self._facts.all() if facts.written is not None)
         return {name: one.amount for name, counts in said for one in counts if one.name == OTHERS_PODS and one.amount}
 
     @property
@@ -184,6 +185,7 @@ class Capacities:
             state=found.state,
             why=_short(emergency) if emergency is not None and is_short else found.why,
             report=said.report if said is not None else None,
+            written=facts.written.report if facts.written is not None else WrittenReport(),
             age_s=self._facts.age_s(said) if said is not None else None,
             emergency=emergency,
             resources=[

@@ -17,7 +17,7 @@ import structlog
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import Declared, Said
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.pools import Lent as PoolLent
 from yodel.domain.queues.pools import PoolName
@@ -47,14 +47,12 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What an agent reported last of what it has written to control groups and not undone.  ``confirmed_ms``: when that
-    was none; ``problem``: why it cannot be undone, or what else the reader should know."""
+    """What an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was nothing
+    any more."""
 
     node_id: NodeId
-    groups: int
-    best_effort: str
+    report: WrittenReport
     confirmed_ms: int | None
-    problem: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -219,7 +217,7 @@ class Facts:
                 facts.published.begin_anew(terms.names)
         self.tell(Change.TOLD, [*self._nodes])
 
-    def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
+    def hear(self, node_id: NodeId, proved_name: str, report: LoanReport) -> None:
         """A report of the agent whose connection proved to be on the node of this name (empty: on none)."""
         row, policy = self._state.nodes.get(node_id), self.terms.colocation.policy
         if self.terms.measures is None or row is None:

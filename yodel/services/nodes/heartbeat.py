@@ -14,7 +14,7 @@ from functools import partial
 from yodel.domain import host_lists
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.container import Container
 from yodel.domain.events import NodeHealthReported
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
@@ -53,7 +53,8 @@ class Heartbeat:
     """The other end of its connection."""
     proved_name: str = ""
     """The node that the token of the connection names; empty: it has none."""
-    capacity: CapacityReport | None = None
+    capacity: LoanReport | None = None
+    written: WrittenReport | None = None
     capacity_problem: str = ""
     """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
     emergency: Emergency | None = None
@@ -137,8 +138,9 @@ class Heartbeats:
         assert node is not None
         runtime.heard(self._clock, beat.peer, beat.load)
         runtime.told.knows(Topic.POLICY, beat.policy_version)
+        if beat.written is not None:
+            self._written_limits.hear(beat.node_id, beat.proved_name, beat.written)
         if beat.capacity is not None:
-            self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._facts.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._facts.refuse(beat.node_id, beat.proved_name, beat.capacity_problem)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.colocation.report import WrittenReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.ports.clock import Clock
@@ -95,28 +95,25 @@ class WrittenLimits:
                 if facts is not None and facts.written is not None and facts.written.confirmed_ms is not None:
                     facts.written = replace(facts.written, confirmed_ms=None)
 
-    def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
+    def hear(self, node_id: NodeId, proved_name: str, report: WrittenReport) -> None:
         """A report of the agent whose token is of the node of this name.  Who does not speak for the node
         confirms nothing, and says neither what stands there nor where."""
-        groups = report.written_groups
-        if groups is None or self._state.node_index.may_not_speak(node_id, proved_name):
+        if self._state.node_index.may_not_speak(node_id, proved_name):
             return
         facts, colocation = self._facts.at(proved_name), self._facts.terms.colocation
         before, version = facts.written, colocation.policy.version if colocation.policy is not None else ""
         confirmed_ms = before.confirmed_ms if before is not None and before.node_id == node_id else None
-        if groups:
+        if report.groups is None and before is not None:  # it has not looked yet: what was said before stands
+            report = replace(report, groups=before.report.groups, best_effort=before.report.best_effort)
+        if report.groups:
             confirmed_ms, facts.was_written = None, True
-        elif confirmed_ms is None and not _bounds(colocation) and report.policy_version == version:
+        elif (
+            report.groups == 0 and confirmed_ms is None and not _bounds(colocation) and report.policy_version == version
+        ):
             confirmed_ms = self._clock.now_ms()
             if facts.was_written:
                 log.info("limits removed", node=proved_name, node_id=str(node_id))
-        facts.written = Written(
-            node_id=node_id,
-            groups=groups,
-            best_effort=report.best_effort,
-            confirmed_ms=confirmed_ms,
-            problem=report.problems[-1] if report.problems else "",
-        )
+        facts.written = Written(node_id=node_id, report=report, confirmed_ms=confirmed_ms)
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
@@ -137,19 +134,20 @@ class WrittenLimits:
         )
 
     def _node(self, facts: NodeFacts, rows: Collection[NodeId], runtimes: Mapping[NodeId, Heard]) -> NodeLimits | None:
-        written = facts.written
+        written = facts.written if facts.written is not None and facts.written.report.groups is not None else None
         heard = [runtimes[row] for row in rows if row in runtimes]
         if written is None and heard and not any(one.can_measure for one in heard):
             return None  # a genuine NodeManager writes nothing
         state = self._state_of(written, runtimes.get(written.node_id) if written is not None else None)
-        groups = written.groups if written is not None else None
+        report = written.report if written is not None else WrittenReport()
+        groups, problem = report.groups, report.problems[-1] if report.problems else ""
         return NodeLimits(
             kubernetes_node=facts.name,
             state=state,
-            why=": ".join(filter(None, (_WHY[state], written.problem if written is not None and groups else ""))),
+            why=": ".join(filter(None, (_WHY[state], problem if groups else ""))),
             groups=groups,
             confirmed_ms=written.confirmed_ms if written is not None else None,
-            undo_lines=undo_lines(written.best_effort if written is not None else "") if state.may_be_left else (),
+            undo_lines=undo_lines(report.best_effort) if state.may_be_left else (),
         )
 
     def _state_of(self, said: Written | None, speaker: Heard | None) -> LimitsState:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.domain.queues.delegation import not_delegated, reading, told
+from yodel.domain.queues.delegation import first_not_delegated, reading, told
 from yodel.domain.queues.history import change_between
 from yodel.domain.scheduler_conf import PREFIX
 
@@ -13,7 +13,7 @@ def refused(*names: str) -> str | None:
     """What somebody who administers root.a and what is below may not change."""
     after = {PREFIX + name: "1" for name in names}
     change = change_between({}, after, version=2, author="alice", time_ms=1, reason="")
-    return not_delegated(change, PATHS, lambda path: path.startswith("root.a"))
+    return first_not_delegated(change.names, PATHS, lambda path: path.startswith("root.a"))
 
 
 @pytest.mark.parametrize("path", ["root.a.b", "root.a.b.c"])

@@ -71,6 +71,23 @@ def test_each_row_with_values_of_a_kind_refuses_others_by_its_name(row: Property
     assert whose in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("maximum-application-lifetime", "+60", 60),
+        ("maximum-application-lifetime", f"{60:030}", 60),
+        ("maximum-allocation", "[]", {}),
+        ("max-parallel-apps", "2147483647", None),
+        ("window.w.duration-s", " 600 ", 600),
+    ],
+)
+def test_texts_that_were_stored_are_still_read(name: str, text: str, value: object) -> None:
+    row = BY_QUEUE.find(name)
+    assert row is not None
+    assert row.value(name, text) == value
+    assert require_both_ways(row, text)
+
+
 def test_no_two_rows_are_of_one_name() -> None:
     counts = Counter((row.scope, row.name) for row in TABLE)
     assert [what for what, count in counts.items() if count > 1] == []

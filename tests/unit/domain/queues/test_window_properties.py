@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.delegation import first_not_delegated
 from yodel.domain.queues.history import change_between
 from yodel.domain.queues.importing import understood
 from yodel.domain.queues.properties import described, properties_of
@@ -57,8 +57,8 @@ def test_file_with_windows_is_taken_over_and_a_wrong_one_is_told_with_its_line()
 
 def test_administrators_of_what_is_above_may_change_them() -> None:
     change = change_between(TREE, said(DAY), version=2, author="alice", time_ms=0, reason="")
-    assert not_delegated(change, {"root", "root.a"}, lambda path: path == "root") is None
-    assert not_delegated(change, {"root", "root.a"}, lambda path: path == "root.a") is not None
+    assert first_not_delegated(change.names, {"root", "root.a"}, lambda path: path == "root") is None
+    assert first_not_delegated(change.names, {"root", "root.a"}, lambda path: path == "root.a") is not None
 
 
 @pytest.mark.parametrize(

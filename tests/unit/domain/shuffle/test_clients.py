@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.domain.shuffle.test_decision import LAUNCH, QUEUE
 from tests.unit.domain.shuffle.test_words import TREE, queue, said
-from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.delegation import first_not_delegated
 from yodel.domain.queues.history import change_between
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.decision import (
@@ -122,7 +122,7 @@ def test_jars(jar: str) -> None:
 def test_administrators_of_queues_say_none_of_it(name: str) -> None:
     before, after = TREE | said(CELEBORN), TREE | said(CELEBORN | {name: "x"})
     change = change_between(before, after, version=2, author="alice", time_ms=0, reason="")
-    found = not_delegated(change, {"root", "root.a", "root.a.b"}, lambda path: True)
+    found = first_not_delegated(change.names, {"root", "root.a", "root.a.b"}, lambda path: True)
     assert found == f"{PREFIX}root.a.b.{MARKER}{name}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.delegation import first_not_delegated
 from yodel.domain.queues.history import change_between
 from yodel.domain.queues.importing import understood
 from yodel.domain.queues.properties import described, properties_of
@@ -146,7 +146,7 @@ def test_word_of_the_whole_scheduler_is_none() -> None:
 def test_only_administrators_of_the_cluster_say_it() -> None:
     change = change_between(TREE, TREE | said(ON), version=2, author="alice", time_ms=0, reason="")
     paths = {"root", "root.a", "root.a.b"}
-    assert not_delegated(change, paths, lambda path: True) == f"{PREFIX}root.a.b.{MARKER}service"
+    assert first_not_delegated(change.names, paths, lambda path: True) == f"{PREFIX}root.a.b.{MARKER}service"
 
 
 def test_file_with_words_is_taken_over() -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from nm_plugin.capacity.bounds import Bounds
-from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.lender import Due, Lender
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Most
@@ -21,7 +21,7 @@ from nm_plugin.host.users import FileThreads
 from tests.support.node_agent import eventually
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CapacityReport, Figure, Pressure
+from yodel.domain.colocation.report import Figure, LoanReport, Pressure, WrittenReport
 
 PLAIN = Formula(counts_system=False)
 
@@ -100,10 +100,13 @@ class World:
             self.clock.wake()
         await self.clock.fell_asleep()
 
-    def beat(self) -> CapacityReport | None:
-        report = self.lender.due()
-        self.lender.told(report)
-        return report
+    def beat(self) -> LoanReport | None:
+        return self.told().loan
+
+    def told(self) -> Due:
+        due = self.lender.due()
+        self.lender.told(due)
+        return due
 
 
 @pytest_asyncio.fixture
@@ -117,7 +120,12 @@ async def world() -> AsyncIterator[World]:
     threads.close()
 
 
-def _cpu(report: CapacityReport | None) -> int | None:
+def _left(due: Due) -> WrittenReport | None:
+    """Whether a file could be read just then is not of interest."""
+    return replace(due.written, problems=()) if due.written is not None else None
+
+
+def _cpu(report: LoanReport | None) -> int | None:
     return report.loans[0].amount if report is not None and report.loans else None
 
 
@@ -150,9 +158,9 @@ async def test_a_new_amount_asks_for_a_heartbeat_and_an_old_one_does_not(world: 
 async def test_what_was_not_answered_is_said_again_with_its_age(world: World) -> None:
     world.lender.obey(_policy("1"))
     await world.seconds(2)
-    assert world.lender.due() is not None
+    assert world.lender.due().loan is not None
     world.clock.now += 250
-    report = world.lender.due()
+    report = world.lender.due().loan
     assert report is not None
     assert report.age_ms == 250
 
@@ -162,7 +170,7 @@ async def test_a_new_resource_manager_is_told_what_the_last_one_knew(world: Worl
     await world.seconds(2)
     world.beat()
     assert world.beat() is None
-    world.lender.forgotten()
+    world.lender.registered(is_apart=False)
     assert _cpu(world.beat()) == 8000
 
 
@@ -181,7 +189,7 @@ async def test_without_the_policy_measuring_ends_and_begins_anew_with_the_next(w
     world.lender.obey(_policy("1"))
     await world.seconds(2)
     world.lender.obey(None)
-    assert world.lender.due() is None
+    assert world.lender.due() == Due()
     reads = world.source.reads
     world.clock.wake()
     for _ in range(20):
@@ -189,7 +197,7 @@ async def test_without_the_policy_measuring_ends_and_begins_anew_with_the_next(w
     assert world.source.reads == reads
     world.lender.obey(_policy("2"))
     await world.seconds(1)
-    assert world.lender.due() is None
+    assert world.lender.due() == Due()
     await world.seconds(1)
     assert _cpu(world.beat()) == 8000
 
@@ -209,7 +217,8 @@ async def test_lost_readings_are_reported_as_a_problem_and_then_as_no_loan(world
     assert report.loans == ()
 
 
-async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_apart", [False, True])
+async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(tmp_path: Path, is_apart: bool) -> None:
     """On a made tree of cgroup v1."""
     group, state = tmp_path / "cpu" / "kubepods" / "besteffort", tmp_path / "state"
     for made in (group, tmp_path / "memory" / "kubepods" / "besteffort", tmp_path / "cpuacct" / "kubepods", state):
@@ -223,6 +232,7 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
     bounds = Bounds(tmp_path, tmp_path, "/", state, clock, threads, _nobody)
     source = HandSource(clock)
     lender = Lender(source, Most(), clock, threads, lambda: None, bounds)
+    lender.registered(is_apart=is_apart)
     task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
     try:
         lender.obey(replace(_policy("1"), quota=True))
@@ -236,25 +246,25 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
         source.cores = 2.5
         await world.seconds(2)
         await eventually(lambda: quota.read_text() == "750000")
-        assert world.beat() is None, "the loan is as it was"
+        assert world.told() == Due(), "the loan is as it was"
         with quota.open("r+") as file:  # in one piece, as the kernel takes it
             file.write("-1    ")
         await world.seconds(1)
         await eventually(lambda: bounds.shown()[0].put_back == 1)
-        report = world.beat()
-        assert report is not None
-        assert (quota.read_text(), report.written_groups) == ("750000", 1)
+        due = world.told()
+        assert due.written is not None
+        assert (quota.read_text(), due.written.groups, due.loan is not None) == ("750000", 1, not is_apart)
         lender.obey(None)
         lender.answered()
-        assert world.beat() is None, "it is not known yet what is left"
+        assert world.told() == Due(), "it is not known yet what is left"
         bounds.look([])
-        said = world.beat()
-        assert said is not None
-        assert (said.policy_version, said.written_groups, said.best_effort) == ("", 0, "kubepods/besteffort")
+        said = world.told()
+        assert (said.loan, said.written is not None) == (None, True)
+        assert _left(said) == WrittenReport(groups=0, best_effort="kubepods/besteffort")
         clock.now += 60_000
-        assert world.beat() is None, "once"
-        lender.forgotten()
-        assert world.beat() == said
+        assert world.told() == Due(), "once"
+        lender.registered(is_apart=not is_apart)
+        assert _left(world.told()) == _left(said)
     finally:
         task.cancel()
         threads.close()

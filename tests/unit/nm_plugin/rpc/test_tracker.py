@@ -14,7 +14,7 @@ from tests.support.cgroup_tree import CgroupTree
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
+from yodel.domain.colocation.report import APART, CPU_MILLI, MEMORY_MIB
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
@@ -41,7 +41,7 @@ def _reports(tracker: FakeTracker) -> list[server_pb.NodeHeartbeatRequestProto]:
 
 def _kubelet_reserved(tracker: FakeTracker) -> list[int]:
     """Of memory, as the last report has it."""
-    loan = colocation.capacity_report(_reports(tracker)[-1].capacity).loan_of(MEMORY_MIB)
+    loan = colocation.loan_report(_reports(tracker)[-1].capacity).loan_of(MEMORY_MIB)
     return [] if loan is None else [one.amount for one in loan.measured if one.name == "kubelet-reserved"]
 
 
@@ -55,7 +55,7 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
         tracker.policy = POLICY
         await tracker.until(lambda: bool(_reports(tracker)))
         beat = _reports(tracker)[0]
-        report = colocation.capacity_report(beat.capacity)
+        report = colocation.loan_report(beat.capacity)
         assert (beat.colocation_policy_version, report.policy_version, report.source) == ("a", "a", "cgroup v2")
         assert report.problems == ()
         cpu, memory = report.loan_of(CPU_MILLI), report.loan_of(MEMORY_MIB)
@@ -71,6 +71,28 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
         tracker.policy = None
         await tracker.until(lambda: not tracker.heartbeats[-1].colocation_policy_version)
         await tracker.until(lambda: not tracker.heartbeats[-1].HasField("capacity"))
+
+
+async def test_reports_go_apart_to_who_reads_them_so_and_in_one_to_an_earlier_release(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    tree = _tree(open_path)
+    tracker.policy = replace(POLICY, limits=True)
+    async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
+        await tracker.until(lambda: bool(_reports(tracker)))
+        for can in ([APART], [], [APART]):
+            tracker.can, tracker.next_action = can, common_pb.NODE_ACTION_RESYNC
+            known = len(tracker.registrations)
+            await tracker.until(lambda known=known: len(tracker.registrations) > known)
+            before = len(tracker.heartbeats)
+            names = ("loan", "written") if can else ("capacity",)
+            others = {"loan", "written", "capacity"}.difference(names)
+            for name in names:
+                await tracker.until(
+                    lambda name=name, before=before: any(b.HasField(name) for b in tracker.heartbeats[before:])
+                )
+            told = [b for b in tracker.heartbeats[before:] if any(b.HasField(name) for name in names)]
+            assert not any(beat.HasField(name) for beat in told for name in others)
 
 
 async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 
 import pytest
 from starlette.routing import BaseRoute, Mount, Route
@@ -18,7 +17,7 @@ from yodel.domain.allocation.demands import Decision
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.report import Bound, WrittenReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
@@ -83,7 +82,8 @@ async def world() -> AsyncIterator[RestWorld]:
             Bound(container=name, file="memory.max", decided=7, written=7, read=7)
             for name in ("", str(TASK.id), str(OWN_CONTAINER))
         )
-        rm.facts.hear(NODE.id, "kube-1", replace(measured_report(3_000, 4_000), bounds=bounds))
+        rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+        rm.written_limits.hear(NODE.id, "kube-1", WrittenReport(groups=3, bounds=bounds))
         short = Emergency(reason="node memory", cool_down_s=60, containers=(MASTER.id, OWN_CONTAINER))
         rm.facts.hear_emergency(NODE.id, "kube-1", short)
         yield made

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.support.at_once import parse_object
 from tests.support.rest_world import RestWorld
 from yodel.errors import InvalidValue
 from yodel.rm_api.door.xml_bodies import (
@@ -16,7 +17,6 @@ from yodel.rm_api.door.xml_bodies import (
     TooMany,
     _Builder,
     object_in_turns,
-    parse_object,
 )
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"

@@ -68,12 +68,13 @@ async def test_what_the_node_agent_left_out_is_no_added_setting(world: RestWorld
 
 async def test_single_setting_without_effect_is_shown_with_its_reason(world: RestWorld) -> None:
     more = replace(ADDED, lines=(*ADDED.lines, Line("spark.more", "1", "more", SOURCE)))
-    left_out = LeftOut(("spark.more",), Cause(Reason.OVERRIDDEN))
-    app, page = await shown(world, more.reported(Report(Outcome.ADDED, (left_out,))))
+    left_out = (LeftOut((KEY,), Cause(Reason.OVERRIDDEN)), LeftOut(("spark.more",), Cause(Reason.CAN_FALL_BACK)))
+    app, page = await shown(world, more.reported(Report(Outcome.ADDED, left_out)))
     assert show.shuffle_fact(app)["Remote shuffle"].endswith("settings added")
-    assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]]
-    assert show.left_out_rows(app) == [["spark.more", "the application sets it itself"]]
-    assert "spark.more</td><td>the application sets it itself" in page
+    assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]], "a default that is overridden was added"
+    falls_back = "a shuffle of the application can fall back to Spark's own"
+    assert show.left_out_rows(app) == [[KEY, "the application sets it itself"], ["spark.more", falls_back]]
+    assert f"{KEY}</td><td>the application sets it itself" in page
 
 
 async def test_submission_that_uses_the_service_itself(world: RestWorld) -> None:

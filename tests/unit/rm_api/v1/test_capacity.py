@@ -11,7 +11,7 @@ from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.report import Bound, Figure, Pressure
+from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -75,7 +75,9 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     bound = Bound(container="container_1_1_1_2", file="memory.max", decided=7, written=7, read=None, put_back=2)
     beside = Figure(name="best-effort-pods-of-others", amount=2)
     pressure = Pressure(source="kubepods/burstable", some_basis_points=301)
-    report = replace(measured_report(3_000, 4_000), bounds=(bound,), counts=(beside,), pressure=pressure)
+    report = replace(measured_report(3_000, 4_000), pressure=pressure)
+    written = WrittenReport(policy_version=report.policy_version, groups=1, bounds=(bound,), counts=(beside,))
+    lending.rm.written_limits.hear(NODE.id, "kube-1", written)
     lending.rm.facts.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert (found["bounds"], found["counts"]) == ([{**asdict(bound), "overwrites": 2}], [asdict(beside)])

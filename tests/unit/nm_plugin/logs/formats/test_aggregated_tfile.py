@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nm_plugin.logs.formats import aggregated_tfile, tfile
 from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
-from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile, encode_text
+from nm_plugin.logs.formats.random_file import CorruptLogFile, encode_text
 from nm_plugin.logs.formats.tfile import TFileWriter
+from tests.support.bytes_file import BytesFile
 
 RECORDED = (Path(__file__).parents[1] / "fixtures" / "tfile-application_1795254623773_0007.bin").read_bytes()
 FIRST, SECOND = (f"container_e02_1795254623773_0007_{attempt:02d}_000001" for attempt in (2, 1))

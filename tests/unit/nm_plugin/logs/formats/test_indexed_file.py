@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from nm_plugin.logs.formats import indexed_file
 from nm_plugin.logs.formats.indexed_file import Index, IndexedFileWriter, TimedLogPart
-from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile
+from tests.support.bytes_file import BytesFile
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 ONCE, ROLLED = "application_1795254623773_0005", "application_1795254623773_0006"

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nm_plugin.logs.formats.random_file import (
-    BytesFile,
     CorruptLogFile,
     Cursor,
     DescriptorFile,
     decode_text,
     encode_text,
 )
+from tests.support.bytes_file import BytesFile
 
 
 @given(st.text(max_size=200))

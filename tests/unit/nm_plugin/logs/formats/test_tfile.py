@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nm_plugin.logs.formats import tfile
-from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile, Cursor
+from nm_plugin.logs.formats.random_file import CorruptLogFile, Cursor
 from nm_plugin.logs.formats.tfile import TFileReader, TFileWriter, read_vint, vint
+from tests.support.bytes_file import BytesFile
 
 # Made by Hadoop's Utils.writeVLong.
 VECTORS = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, read_index
-from nm_plugin.logs.formats.random_file import BytesFile
 from nm_plugin.logs.jobs import Expire, Publish, Settle
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps
+from tests.support.bytes_file import BytesFile
 
 APPLICATION, CONTAINER, NODE = "application_1_0001", "container_1_0001_01_000002", "host_1"
 REMOTE = LocalFileSystem()
