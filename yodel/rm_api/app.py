@@ -66,7 +66,7 @@ log = structlog.get_logger("yodel.rest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSide:
-    """What each room is given."""
+    """Holds what each room is given."""
 
     door: DoorServices
     hadoop: HadoopServices

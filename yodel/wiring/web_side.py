@@ -26,7 +26,7 @@ from yodel.serving.proxy_users import ProxyUserRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebRules:
-    """What the web side is, and what each room allows.
+    """Says what the web side is, and what each room allows.
 
     ``web_address`` is the host:port clients use; with port 0 the bound port is put in by ``server.serve``.
     """
@@ -40,7 +40,7 @@ class WebRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfTheProcess:
-    """What the web side is given that is no service's."""
+    """Holds what the web side is given that is no service's."""
 
     store: Store
     clock: Clock
@@ -51,6 +51,7 @@ class OfTheProcess:
 
 
 def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
+    """Give each room what it needs, and no more."""
     queries, clock = core.queries, process.clock
     replay = Replay(lambda: queries.rows.standing, clock.now_ms)
     origins = Origins(rules.web_address, rules.proxy.proxied)

@@ -22,7 +22,7 @@ from yodel.serving.proxy_users import ProxyUserRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerRules:
-    """How callers are named.
+    """Decides who a caller is, and what one without a name may do.
 
     ``anonymous_allowed`` is hadoop.http.authentication.simple.anonymous.allowed, ``static_user``
     hadoop.http.staticuser.user: who an anonymous reader is.  Hadoop lets the static user submit and kill as well, which
@@ -41,7 +41,7 @@ class CallerRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CookieRules:
-    """How a name that was given once is remembered (hadoop.http.authentication)."""
+    """Describes the cookie that remembers a caller's name (hadoop.http.authentication)."""
 
     cookie_secret: bytes = field(repr=False)
     cookie_validity_s: int = 36_000
@@ -51,7 +51,7 @@ class CookieRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserRules:
-    """What browsers may do here."""
+    """Limits what pages make browsers do here."""
 
     host_names: HostNames = field(default_factory=lambda: HostNames(frozenset()))
     """What browsers may call this RM, beside addresses, ``localhost`` and the host of its web address."""
@@ -63,6 +63,8 @@ class BrowserRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorRules:
+    """Holds all that a request is checked against."""
+
     callers: CallerRules
     cookies: CookieRules
     browsers: BrowserRules = field(default_factory=BrowserRules)
@@ -74,6 +76,8 @@ class DoorRules:
 
 @dataclass(slots=True, kw_only=True)
 class DoorServices:
+    """Holds what the checks of a request are made with, and the answers that are kept."""
+
     rules: DoorRules
     clock: Clock
     delegation_tokens: DelegationTokens
@@ -86,6 +90,7 @@ class DoorServices:
 
 
 def door_of(request: Request) -> DoorServices:
+    """Return the door of the application that answers the request."""
     door = request.app.state.door
     assert isinstance(door, DoorServices)
     return door

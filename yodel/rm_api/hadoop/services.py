@@ -34,6 +34,8 @@ CHANGES_WAITING_GAUGE = "changes_waiting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadoopRules:
+    """Switches what Hadoop's settings switch."""
+
     are_submissions_enabled: bool = True
     """yarn.webapp.enable-rest-app-submissions."""
     are_lists_filtered: bool = False
@@ -46,7 +48,7 @@ class HadoopRules:
 
 @dataclass(slots=True, kw_only=True)
 class ProcessFigures:
-    """What ``/jmx``, ``/prom``, ``/conf`` and the probes show of the process itself."""
+    """Describes the process itself, for ``/jmx``, ``/prom``, ``/conf`` and the probes."""
 
     processor_loads: ProcessorLoads = field(default_factory=ProcessorLoads)
     conf: Callable[[], Mapping[str, str]] = dict
@@ -63,6 +65,8 @@ class ProcessFigures:
 
 @dataclass(slots=True, kw_only=True)
 class HadoopServices:
+    """Holds the views that Hadoop's routes show, the commands that they give, and long answers that are kept."""
+
     facts: ClusterFacts
     rules: HadoopRules
     process: ProcessFigures
@@ -91,6 +95,7 @@ class HadoopServices:
 
 
 def services_of(request: Request) -> HadoopServices:
+    """Return what the routes of the application that answers are given."""
     services = request.app.state.hadoop
     assert isinstance(services, HadoopServices)
     return services

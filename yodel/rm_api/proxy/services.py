@@ -15,7 +15,9 @@ from yodel.services.views.queries import Queries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyRules:
-    """``proxy_hosts``, in lower case, are hosts beside the cluster's own whose pages the web proxy fetches: gateways
+    """Limits what the web proxy fetches.
+
+    ``proxy_hosts``, in lower case, are hosts beside the cluster's own whose pages the web proxy fetches: gateways
     where drivers run in client mode."""
 
     proxy_hosts: frozenset[str] = frozenset()
@@ -30,6 +32,8 @@ class ProxyRules:
 
 @dataclass(slots=True, kw_only=True)
 class ProxyServices:
+    """Holds what the web proxy fetches with, and what it never calls."""
+
     rules: ProxyRules
     origins: Origins
     queries: Queries
@@ -44,6 +48,7 @@ class ProxyServices:
 
 
 def services_of(request: Request) -> ProxyServices:
+    """Return what the routes of the application that answers are given."""
     services = request.app.state.proxy
     assert isinstance(services, ProxyServices)
     return services

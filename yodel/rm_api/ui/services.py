@@ -14,6 +14,8 @@ from yodel.services.views.queries import Queries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageServices:
+    """Holds the views that the pages show."""
+
     queries: Queries
     containers: ContainerSource
     rights: Rights
@@ -22,6 +24,7 @@ class PageServices:
 
 
 def services_of(request: Request) -> PageServices:
+    """Return what the routes of the application that answers are given."""
     services = request.app.state.ui
     assert isinstance(services, PageServices)
     return services

@@ -26,6 +26,8 @@ from yodel.services.views.transitions import Transitions
 
 @dataclass(slots=True, kw_only=True)
 class ApiServices:
+    """Holds the views that ``/api/v1`` shows and the commands that it gives."""
+
     origins: Origins
     queries: Queries
     containers: ContainerSource
@@ -52,6 +54,7 @@ class ApiServices:
 
 
 def services_of(request: Request) -> ApiServices:
+    """Return what the routes of the application that answers are given."""
     services = request.app.state.v1
     assert isinstance(services, ApiServices)
     return services
