@@ -277,6 +277,15 @@ OF_KUBERNETES = (
 
 OF_YODEL = (
     Allowed(
+        what="diagnostics of an application whose priority was reduced",
+        calls=r"GET /ws/v1/cluster/apps.*",
+        place=r".*diagnostics.*",
+        yodel_shows=r"^'?Priority \d+ was requested and reduced to \d+, the highest allowed: ",
+        hadoop="nothing of it; only the log of the ResourceManager says so",
+        yodel="asked and given, until the application runs",
+        reason="whoever submitted it would search for why it waits",
+    ),
+    Allowed(
         what="compressed answers",
         calls=r".*\(gzip\)",
         place="header Content-Encoding",
