@@ -257,15 +257,6 @@ OF_KUBERNETES = (
         reason="there is no file: the properties describe the queues",
     ),
     Allowed(
-        what="a property without an effect",
-        calls=r".*without an effect here\)",
-        place="status",
-        yodel_shows="^400 .*it has no effect",
-        hadoop="taken",
-        yodel="400, by its name",
-        reason="a configuration that is taken and does nothing would be a lie",
-    ),
-    Allowed(
         what="a change of a queue that is not there",
         calls=r".*\(no such queue to change\)",
         place="status",
