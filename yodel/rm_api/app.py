@@ -84,12 +84,10 @@ def create_app(side: WebSide) -> FastAPI:
         yield
         await side.proxy.web_proxy.close()
 
-    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES)) + v1.routes_of(
-        side.v1, side.door
-    )
+    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES))
     app = FastAPI(
         title="Yodel",
-        routes=routes,
+        routes=routes + v1.routes_of(side.v1, side.door),
         lifespan=lifespan,
         redirect_slashes=False,
         docs_url=None,
