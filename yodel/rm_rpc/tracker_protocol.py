@@ -33,7 +33,11 @@ from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
+from yodel.services.applications.log_aggregation import (
+    LogAggregationReport,
+    LogAggregationReports,
+    LogAggregationStatus,
+)
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.nodes.container_reports import ContainerReport
@@ -62,7 +66,7 @@ class TrackerProtocol:
         rm_version: str,
         *,
         master_keys: MasterKeys,
-        log_aggregation: LogAggregation,
+        log_aggregation: LogAggregationReports,
     ) -> None:
         self._registration, self._heartbeats, self._tokens = registration, heartbeats, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version

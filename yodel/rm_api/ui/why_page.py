@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from yodel.rm_api import html
 from yodel.rm_api.html import text
-from yodel.services.views.why import AskView, Link, WhyView
+from yodel.services.views.why import AskView, Obstacle, WhyView
 
 _COLUMNS = ("Pending", "Reason", "Used by", "Unblocks when")
 
@@ -27,7 +27,7 @@ def _rows(ask: AskView) -> Iterator[tuple[str, ...]]:
         yield text(what) if number == 0 else "", f"{text(link.what)}<br>{text(link.text)}", held, text(link.change)
 
 
-def _held_by(link: Link) -> Iterator[str]:
+def _held_by(link: Obstacle) -> Iterator[str]:
     for holder in link.held_by:
         yield f"{holder.name}: {holder.held.with_units}"
     if link.more_holders:
