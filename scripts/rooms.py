@@ -17,6 +17,7 @@ Made by `scripts/rooms.py` from the imports. A number counts the modules of one 
 PICTURES = {
     "yodel": "The ResourceManager",
     "yodel.services": "Its services",
+    "yodel.rm_api": "Its web side",
     "nm_plugin": "The node agent",
 }
 LEFT_OUT = {"__init__", "__main__", "hadoop_pb"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import httpx2
@@ -20,14 +20,19 @@ from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row, Store
-from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.rm_api.app import create_app
+from yodel.rm_api.door.services import BrowserRules, CallerRules, CookieRules, DoorRules
 from yodel.rm_api.door.spnego import Acceptor
+from yodel.rm_api.hadoop.services import HadoopRules, ProcessFigures
+from yodel.rm_api.hadoop.wire.cluster import ClusterFacts
+from yodel.rm_api.proxy.services import ProxyRules
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.core import Core, Ports, ServiceSettings
 from yodel.services.nodes.administration import AdminSettings
 from yodel.serving.proxy_users import ProxyUserRules
 from yodel.store.memory_store import MemoryStore
 from yodel.translator.profiles import PodProfiles
+from yodel.wiring.web_side import OfTheProcess, WebRules, web_side
 
 WEB_ADDRESS = "rm-host:8088"
 SECRET = b"a secret of thirty-two bytes....."
@@ -84,6 +89,25 @@ def _admin_settings(queues: Sequence[Queue]) -> AdminSettings:
     return AdminSettings(admin_acl="admin", max_priority=10, queues=queues, pod_profiles=profiles)
 
 
+def _rules(cluster_id: int, given: dict[str, Any]) -> WebRules:
+    """The rules of all rooms, with the fields that are given by their own names."""
+    given = {"login_user": "yarn", "cookie_secret": SECRET, **given}
+    kinds = (CallerRules, CookieRules, BrowserRules, DoorRules, HadoopRules, ProxyRules)
+    named = {kind: {field.name for field in fields(kind)} & given.keys() for kind in kinds}
+    unknown = given.keys() - set().union(*named.values(), {"rm_web_address"})
+    assert not unknown, unknown
+    callers, cookies, browsers, door, hadoop, proxy = ({name: given[name] for name in named[kind]} for kind in kinds)
+    return WebRules(
+        web_address=given.get("rm_web_address", WEB_ADDRESS),
+        facts=ClusterFacts(cluster_id=cluster_id, started_ms=cluster_id),
+        door=DoorRules(
+            callers=CallerRules(**callers), cookies=CookieRules(**cookies), browsers=BrowserRules(**browsers), **door
+        ),
+        hadoop=HadoopRules(**hadoop),
+        proxy=ProxyRules(**proxy),
+    )
+
+
 @contextlib.asynccontextmanager
 async def rest_world(
     *,
@@ -100,41 +124,18 @@ async def rest_world(
     core = Core.of(_ports(store, clock, lambda: _admin_settings(stored_queues)), _limits(access), snapshot)
     writer = asyncio.create_task(core.engine.run())
     await core.admin.start()
-    facts = {
-        "cluster_id": cluster_id,
-        "started_ms": cluster_id,
-        "rm_web_address": WEB_ADDRESS,
-        "login_user": "yarn",
-        "cookie_secret": SECRET,
-    }
-    app = create_app(
-        RestServices(
-            queries=core.queries,
-            rights=core.rights,
-            submission=core.submission,
-            changes=core.changes,
-            nodes=core.nodes,
-            capacities=core.capacities,
-            taking_back=core.taking_back,
-            log_aggregation=core.log_aggregation,
-            delegation_tokens=core.delegation_tokens,
-            proxy_users=proxy_users or ProxyUserRules(),
-            acceptor=acceptor,
-            admin=core.admin,
-            activities=core.scheduler.activities,
-            scheduler_conf=core.scheduler_conf,
-            transitions=core.transitions,
-            ended_page=store.ended_page,
-            tree_changes=store.tree_changes,
-            observed=core.reconciler.observed,
-            clock=clock,
-            settings=RestSettings(**{**facts, **settings}),
-        )
+    process = OfTheProcess(
+        store=store,
+        clock=clock,
+        proxy_users=proxy_users or ProxyUserRules(),
+        acceptor=acceptor,
+        figures=ProcessFigures(),
     )
+    app = create_app(web_side(core, process, _rules(cluster_id, settings)))
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     try:
         async with httpx2.AsyncClient(transport=transport, base_url=f"http://{WEB_ADDRESS}") as client:
             yield RestWorld(rm=core, clock=clock, store=store, app=app, client=client)
     finally:
         writer.cancel()
-        await app.state.api.proxy.close()
+        await app.state.proxy.web_proxy.close()

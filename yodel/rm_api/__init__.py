@@ -3,7 +3,6 @@ few pages, the web proxy, and ``/api/v1``, which is ours.
 
     app          the factory; ``server`` runs it inside our own loop
     standby      the same ports while another ResourceManager leads
-    context      settings and what every route is given
     html         what pages are made of
     door/        what a request passes before any route sees it
     hadoop/      YARN's own routes and their shapes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import chain
 
@@ -14,16 +15,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
+from yodel.domain.browser_rules import host_of
 from yodel.errors import YodelError
 from yodel.hadoop_http.errors import failed, not_allowed, translated
 from yodel.hadoop_http.jetty import not_found, refused_by_filter
 from yodel.hadoop_http.negotiate import JSON_UTF8, answer_error
-from yodel.rm_api.context import Api, RestServices, RestSettings
 from yodel.rm_api.door.audited import Audited
 from yodel.rm_api.door.compression import Compressed
 from yodel.rm_api.door.filters import Filters
 from yodel.rm_api.door.replay import Recording
 from yodel.rm_api.door.rim import REST_PREFIX, Rim
+from yodel.rm_api.door.services import DoorServices
 from yodel.rm_api.hadoop.routes import (
     activities,
     app_changes,
@@ -44,14 +46,16 @@ from yodel.rm_api.hadoop.routes import (
     signals,
     submission,
 )
+from yodel.rm_api.hadoop.services import HadoopServices
 from yodel.rm_api.proxy import pictures
 from yodel.rm_api.proxy import routes as proxied
 from yodel.rm_api.proxy.origin import OriginSplit
+from yodel.rm_api.proxy.services import ProxyServices
 from yodel.rm_api.ui import routes as pages
+from yodel.rm_api.ui.services import PageServices
 from yodel.rm_api.v1 import app as v1
 from yodel.rm_api.v1.problems import ProblemRim
-
-__all__ = ["RestServices", "RestSettings", "create_app"]
+from yodel.rm_api.v1.services import ApiServices
 
 ROUTES = (
     *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations, delegation_tokens),
@@ -60,33 +64,46 @@ ROUTES = (
 log = structlog.get_logger("yodel.rest")
 
 
-def create_app(services: RestServices) -> FastAPI:
-    """The application, ready for any ASGI server; ``state.api`` is what its routes use."""
-    api = Api.of(services)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSide:
+    """Holds what each room is given."""
+
+    door: DoorServices
+    hadoop: HadoopServices
+    v1: ApiServices
+    proxy: ProxyServices
+    ui: PageServices
+
+
+def create_app(side: WebSide) -> FastAPI:
+    """The application, ready for any ASGI server; ``state`` has what the routes of each room use."""
+    origins = side.proxy.origins
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await api.proxy.close()
+        await side.proxy.web_proxy.close()
 
-    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES)) + v1.routes_of(api)
+    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES))
     app = FastAPI(
         title="Yodel",
-        routes=routes,
+        routes=routes + v1.routes_of(side.v1, side.door),
         lifespan=lifespan,
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
     )
-    app.state.api = api
-    app.add_middleware(Filters, api=api)
-    app.add_middleware(OriginSplit, origins=api.origins)
+    app.state.door, app.state.hadoop, app.state.v1 = side.door, side.hadoop, side.v1
+    app.state.proxy, app.state.ui = side.proxy, side.ui
+    own_names = host_of(origins.web_address), host_of(origins.proxied.address) if origins.proxied is not None else ""
+    app.add_middleware(Filters, door=side.door, own_names=own_names)
+    app.add_middleware(OriginSplit, origins=origins)
     app.add_middleware(ProblemRim)
     app.add_middleware(Rim)
     app.add_middleware(Audited)
     app.add_middleware(Compressed)
-    app.add_middleware(Recording, replay=api.replay)
+    app.add_middleware(Recording, replay=side.door.replay)
     app.add_exception_handler(YodelError, _refused)
     app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)

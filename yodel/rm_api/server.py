@@ -82,12 +82,13 @@ async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits =
         OSError: the address is taken.
         Unavailable: it did not start.
     """
-    api = getattr(app.state, "api", None)
-    listening = _listening(host, [port] if api is None or api.proxied_port is None else [port, api.proxied_port])
+    proxy, door = getattr(app.state, "proxy", None), getattr(app.state, "door", None)
+    further = proxy.origins.proxied_port if proxy is not None else None
+    listening = _listening(host, [port] if further is None else [port, further])
     bound_port, *others = (int(each.getsockname()[1]) for each in listening)
-    if api is not None:
-        api.bound_to(bound_port, *others)
-    replay = api.replay if api is not None else None
+    if proxy is not None:
+        proxy.origins.bound_to(bound_port, *others)
+    replay = door.replay if door is not None else None
     http = partial(ReplayingHttp, replay=replay, connections=Connections(limits))
     options = ServerOptions(protocol=http, stop_timeout_s=STOP_TIMEOUT_S, has_lifespan=True)
     server = HttpServer(app, options)

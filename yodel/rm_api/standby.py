@@ -20,7 +20,6 @@ from yodel.errors import Unavailable
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.hadoop_http.negotiate import answer, answer_error
 from yodel.hadoop_http.probe_port import LIVE, READY
-from yodel.rm_api.context import RestSettings
 from yodel.rm_api.hadoop.routes.servlets import stacks
 from yodel.rm_api.hadoop.wire import cluster as wire
 from yodel.rm_api.v1.problems import ProblemRim
@@ -50,9 +49,7 @@ class Led:
 def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
     """``reason`` says why we do not lead."""
     # The cluster's own id is in the store, which only the leader opens; Hadoop's standby tells its own start too.
-    facts = RestSettings(
-        cluster_id=started_ms, started_ms=started_ms, rm_web_address="", login_user="", cookie_secret=b""
-    )
+    facts = wire.ClusterFacts(cluster_id=started_ms, started_ms=started_ms)
 
     async def live(_: Request) -> Response:
         return PlainTextResponse("OK")

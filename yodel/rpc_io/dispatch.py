@@ -27,7 +27,7 @@ from yodel.hadoop_rpc.server_connection import CallReceived
 from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
-from yodel.serving.pieces import serialized
+from yodel.rpc_io.serialized import serialized
 
 __all__ = [
     "AuthMethod",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from google.protobuf.message import Message
-
 from yodel.serving.turns import others_first
 
 T = TypeVar("T")
@@ -14,8 +12,6 @@ PIECE = 500
 """Elements that are read in one go: five milliseconds."""
 REPORTS_PIECE = 50
 """Reports of applications or nodes that are made in one go: five milliseconds."""
-SERIALIZED_PIECE = 1_000
-"""Elements of an answer's list that are made bytes in one go: five milliseconds of applications' reports."""
 CONTAINERS_PIECE = 100
 """Containers of one call that a node looks at in one go: four milliseconds where each has a token."""
 
@@ -35,20 +31,3 @@ async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: in
         found += map(read, messages[start : start + piece])
         await others_first()
     return found
-
-
-async def serialized(message: Message) -> bytes:
-    """Its bytes.  A message that is one long list is written a piece at a time, and what is written is joined: bytes
-    of a message that follow each other are one message with all their elements (protobuf's encoding of repeated
-    fields).
-    """
-    fields = message.ListFields()
-    if len(fields) != 1 or not isinstance(fields[0][1], Sequence) or len(fields[0][1]) <= SERIALIZED_PIECE:
-        return message.SerializeToString()
-    name, elements = fields[0][0].name, fields[0][1]
-    written = list[bytes]()
-    for start in range(0, len(elements), SERIALIZED_PIECE):
-        part = type(message)(**{name: elements[start : start + SERIALIZED_PIECE]})
-        written.append(part.SerializeToString())
-        await others_first()
-    return b"".join(written)

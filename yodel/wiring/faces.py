@@ -7,14 +7,16 @@ import hashlib
 import hmac
 import os
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel import __version__
 from yodel.hadoop_rpc.framing import MIB
 from yodel.ports.clock import Clock
-from yodel.ports.store import Store
-from yodel.rm_api.context import RestServices, RestSettings
+from yodel.rm_api.door.services import CallerRules, CookieRules, DoorRules
+from yodel.rm_api.hadoop.services import HadoopRules
+from yodel.rm_api.hadoop.wire.cluster import ClusterFacts
+from yodel.rm_api.proxy.services import ProxyRules
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 from yodel.rm_rpc.audited import audited_admin, audited_client
 from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
@@ -29,11 +31,10 @@ from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services.core import Core
 from yodel.serving.proxy_users import ProxyUserRules
 from yodel.serving.turns import Turns
-from yodel.settings import hadoop_properties
 from yodel.settings.rm import Settings
-from yodel.telemetry.rates import Rate
 from yodel.wiring import from_settings
 from yodel.wiring.web_rules import with_rules
+from yodel.wiring.web_side import WebRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,64 +130,31 @@ class _Shared:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfTheProcess:
-    """What the web side shows that is no service's."""
-
-    store: Store
-    clock: Clock
-    proxy_users: ProxyUserRules
-    group_lookups: Rate
-    gauges: Callable[[], Mapping[str, float]]
-    rpc_servers: Callable[[], Sequence[RpcServer]]
-    not_ready: Callable[[], str]
-
-
-def rest_services(core: Core, settings: Settings, process: OfTheProcess) -> RestServices:
+def web_rules(core: Core, settings: Settings, clock: Clock) -> WebRules:
     """Blocks: the secret for cookies may be in a file.  Raises as ``with_rules``."""
-    return RestServices(
-        queries=core.queries,
-        rights=core.rights,
-        submission=core.submission,
-        changes=core.changes,
-        nodes=core.nodes,
-        capacities=core.capacities,
-        taking_back=core.taking_back,
-        log_aggregation=core.log_aggregation,
-        delegation_tokens=core.delegation_tokens,
-        admin=core.admin,
-        activities=core.scheduler.activities,
-        scheduler_conf=core.scheduler_conf,
-        transitions=core.transitions,
-        observed=core.reconciler.observed,
-        namespace=settings.namespace,
-        ended_page=process.store.ended_page,
-        tree_changes=process.store.tree_changes,
-        proxy_users=process.proxy_users,
-        clock=process.clock,
-        settings=with_rules(_rest_settings(core, settings, process.clock), settings.web),
-        conf=lambda: hadoop_properties.properties(settings),
-        gauges=process.gauges,
-        rpc_servers=process.rpc_servers,
-        group_lookups=process.group_lookups,
-        not_ready=process.not_ready,
+    rules = WebRules(
+        web_address=f"{settings.host}:{settings.webapp_port}",
+        facts=ClusterFacts(cluster_id=core.queries.cluster_timestamp_ms, started_ms=clock.now_ms()),
+        door=DoorRules(
+            callers=CallerRules(
+                login_user=getpass.getuser(),
+                static_user=settings.http_static_user,
+                may_static_user_write=settings.http_static_user_may_write,
+            ),
+            # Cookies survive a restart: the key is made from one that is on disk.
+            cookies=CookieRules(
+                cookie_secret=hmac.new(core.tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest()
+            ),
+        ),
+        hadoop=HadoopRules(
+            are_submissions_enabled=settings.rest_submissions,
+            are_lists_filtered=settings.rest_lists_filtered,
+            are_labels_enabled=settings.node_labels_enabled,
+        ),
+        proxy=ProxyRules(
+            proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
+            is_proxy_warning_shown=settings.web_proxy_warning,
+            probe_port=settings.probe_port,
+        ),
     )
-
-
-def _rest_settings(core: Core, settings: Settings, clock: Clock) -> RestSettings:
-    return RestSettings(
-        cluster_id=core.queries.cluster_timestamp_ms,
-        started_ms=clock.now_ms(),
-        rm_web_address=f"{settings.host}:{settings.webapp_port}",
-        login_user=getpass.getuser(),
-        # Cookies survive a restart: the key is made from one that is on disk.
-        cookie_secret=hmac.new(core.tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
-        static_user=settings.http_static_user,
-        may_static_user_write=settings.http_static_user_may_write,
-        are_submissions_enabled=settings.rest_submissions,
-        are_lists_filtered=settings.rest_lists_filtered,
-        are_labels_enabled=settings.node_labels_enabled,
-        proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
-        is_proxy_warning_shown=settings.web_proxy_warning,
-        probe_port=settings.probe_port,
-    )
+    return with_rules(rules, settings.web)

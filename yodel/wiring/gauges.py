@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.rm_api.context import CHANGES_WAITING_GAUGE
+from yodel.rm_api.hadoop.services import CHANGES_WAITING_GAUGE
 from yodel.rm_api.standby import LEADER_GAUGE
 from yodel.services.core import Core
 from yodel.store.leadership import Leadership

@@ -25,11 +25,13 @@ from yodel.ports.clock import Clock
 from yodel.ports.identity import PosixUser
 from yodel.ports.store import Snapshot, Store
 from yodel.rm_api.app import create_app
+from yodel.rm_api.hadoop.services import ProcessFigures
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import Led
 from yodel.rm_rpc.node_agents import RpcNodeAgents
 from yodel.rpc_io.server import RpcServer
 from yodel.services.core import Core, Ports
+from yodel.settings import hadoop_properties
 from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage
@@ -37,11 +39,12 @@ from yodel.telemetry.loop_turns import LoopTurns
 from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.wiring import from_settings
-from yodel.wiring.faces import OfTheProcess, rest_services, rpc_servers
+from yodel.wiring.faces import rpc_servers, web_rules
 from yodel.wiring.gauges import gauges
 from yodel.wiring.kube import KubeSide
 from yodel.wiring.reloading import Reloading
 from yodel.wiring.web_rules import connection_limits
+from yodel.wiring.web_side import OfTheProcess, web_side
 
 log = structlog.get_logger("yodel.wiring.process")
 
@@ -182,15 +185,19 @@ class Rm:
         process = OfTheProcess(
             store=self._store,
             clock=self._clock,
+            namespace=settings.namespace,
             proxy_users=self._reloading.proxy_users,
-            group_lookups=self._users.group_lookups,
-            gauges=lambda: gauges(self.core, self._kube, self._turns, self._lead),
-            rpc_servers=lambda: self._rpc_servers,
-            not_ready=self.not_ready,
+            figures=ProcessFigures(
+                conf=lambda: hadoop_properties.properties(settings),
+                gauges=lambda: gauges(self.core, self._kube, self._turns, self._lead),
+                rpc_servers=lambda: self._rpc_servers,
+                group_lookups=self._users.group_lookups,
+                not_ready=self.not_ready,
+            ),
         )
-        services = await asyncio.to_thread(rest_services, self.core, settings, process)
+        rules = await asyncio.to_thread(web_rules, self.core, settings, self._clock)
         limits = connection_limits(settings.web)
-        app = create_app(services)
+        app = create_app(web_side(self.core, process, rules))
         if self._lead is not None:
             app.add_middleware(Led, require=self._lead.require)
         return await serve_rest(app, settings.bind_host, settings.webapp_port, limits)

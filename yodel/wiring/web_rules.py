@@ -11,39 +11,47 @@ from yodel.domain.browser_rules import HostNames, host_of
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.connections import ConnectionLimits
-from yodel.rm_api.context import RestSettings
 from yodel.rm_api.door.csrf import CsrfRules
+from yodel.rm_api.door.services import BrowserRules, CookieRules
 from yodel.rm_api.proxy.origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
 from yodel.serving.node_token import read_secret
 from yodel.settings.web import WebSettings
+from yodel.wiring.web_side import WebRules
 
 SECRET_BYTES_MAX = 64 * 1024
 
 
-def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
+def with_rules(rules: WebRules, web: WebSettings) -> WebRules:
     """Blocks: secrets are read.
 
     Raises:
         InvalidValue: a secret cannot be read, is empty or too short; applications' pages have no origin of their own.
     """
-    secret_file = web.signature_secret_file
-    return replace(
-        rest,
-        cookie_secret=rest.cookie_secret if secret_file is None else _secret(secret_file),
+    door, token_file, secret_file = rules.door, web.admin_token_file, web.signature_secret_file
+    callers = replace(
+        door.callers,
+        authentication=web.authentication,
+        anonymous_allowed=web.anonymous_allowed,
+        admin_token=b"" if token_file is None else read_secret(token_file, "web.admin_token_file"),
+    )
+    cookies = CookieRules(
+        cookie_secret=door.cookies.cookie_secret if secret_file is None else _secret(secret_file),
         cookie_validity_s=web.cookie_validity_s,
         cookie_domain=web.cookie_domain,
         is_cookie_persistent=web.cookie_persistent,
-        authentication=web.authentication,
-        anonymous_allowed=web.anonymous_allowed,
+    )
+    browsers = BrowserRules(
         host_names=HostNames.of((socket.gethostname(), *web.host_names)),
-        proxied=_proxied(rest, web),
         csrf=_csrf(web) if web.csrf_enabled else None,
         cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
         frame_options=web.frame_options if web.frames_enabled else "",
-        log_dir=web.log_dir,
-        admin_networks=web.admin_networks,
-        admin_token=b"" if web.admin_token_file is None else read_secret(web.admin_token_file, "web.admin_token_file"),
+    )
+    return replace(
+        rules,
+        door=replace(door, callers=callers, cookies=cookies, browsers=browsers, admin_networks=web.admin_networks),
+        hadoop=replace(rules.hadoop, log_dir=web.log_dir),
+        proxy=replace(rules.proxy, proxied=_proxied(rules.web_address, web)),
     )
 
 
@@ -51,11 +59,11 @@ def connection_limits(web: WebSettings) -> ConnectionLimits:
     return replace(LIMITS, connections_max=web.connections_max, per_address_max=web.connections_per_address_max)
 
 
-def _proxied(rest: RestSettings, web: WebSettings) -> ProxiedOrigin | None:
+def _proxied(web_address: str, web: WebSettings) -> ProxiedOrigin | None:
     is_own = web.proxied_origin == "own" or (web.proxied_origin == "auto" and web.authentication != "simple")
     if not is_own:
         return None
-    host, _, port = rest.rm_web_address.rpartition(":")
+    host, _, port = web_address.rpartition(":")
     is_named_apart = host_of(web.proxied_address) not in ("", host_of(host), "localhost")
     if web.proxied_port and int(port) == web.proxied_port and not is_named_apart:
         expected = f"a host name of its own, as web.proxied_port is {port} like webapp_port"

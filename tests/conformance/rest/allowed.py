@@ -257,15 +257,6 @@ OF_KUBERNETES = (
         reason="there is no file: the properties describe the queues",
     ),
     Allowed(
-        what="a property without an effect",
-        calls=r".*without an effect here\)",
-        place="status",
-        yodel_shows="^400 .*it has no effect",
-        hadoop="taken",
-        yodel="400, by its name",
-        reason="a configuration that is taken and does nothing would be a lie",
-    ),
-    Allowed(
         what="a change of a queue that is not there",
         calls=r".*\(no such queue to change\)",
         place="status",
@@ -285,6 +276,15 @@ OF_KUBERNETES = (
 )
 
 OF_YODEL = (
+    Allowed(
+        what="diagnostics of an application whose priority was reduced",
+        calls=r"GET /ws/v1/cluster/apps.*",
+        place=r".*diagnostics.*",
+        yodel_shows=r"^'?Priority \d+ was requested and reduced to \d+, the highest allowed: ",
+        hadoop="nothing of it; only the log of the ResourceManager says so",
+        yodel="asked and given, until the application runs",
+        reason="whoever submitted it would search for why it waits",
+    ),
     Allowed(
         what="compressed answers",
         calls=r".*\(gzip\)",

@@ -46,14 +46,14 @@ async def served() -> AsyncIterator[Served]:
 async def test_bound_port_is_the_one_clients_are_told(served: Served) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{HOST}:{served.port}") as client:
         assert (await client.get("/ws/v1/cluster/info")).status_code == 200
-    assert served.world.app.state.api.web_address == f"{HOST}:{served.port}"
+    assert served.world.app.state.proxy.origins.web_address == f"{HOST}:{served.port}"
 
 
 async def test_given_port_is_left_as_it_is() -> None:
     async with rest_world() as world:
         server, _ = await serve(world.app, HOST, 0)
         await server.stop()
-        assert world.app.state.api.web_address == "rm-host:8088"
+        assert world.app.state.proxy.origins.web_address == "rm-host:8088"
 
 
 async def test_stopped_server_does_not_listen_and_stops_again(served: Served) -> None:
@@ -227,14 +227,14 @@ async def test_same_question_is_answered_again_without_being_asked(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asking, other = await Asking.at(served.port), await Asking.at(served.port)
-    answer_of, found = served.world.app.state.api.replay.answer, list[bool]()
+    answer_of, found = served.world.app.state.door.replay.answer, list[bool]()
 
     def counted(head: bytes, defaults: Sequence[tuple[bytes, bytes]]) -> Parts | None:
         answer: Parts | None = answer_of(head, defaults)
         found.append(answer is not None)
         return answer
 
-    monkeypatch.setattr(served.world.app.state.api.replay, "answer", counted)
+    monkeypatch.setattr(served.world.app.state.door.replay, "answer", counted)
     answers = [(await who.answers("/info"))[0] for who in (asking, asking, other, asking)]
     assert len({body for _, body in answers}) == 1
     assert found[0] is False

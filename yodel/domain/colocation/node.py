@@ -81,67 +81,55 @@ class Situation:
     is_stale: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
 
     state: CapacityState
-    why: str
     applies: Callable[[Situation], bool]
+    why: str
 
 
-STATES: tuple[Line, ...] = (
+_S = CapacityState
+STATES = (
     Line(
-        state=CapacityState.YIELDED,
-        why="{other} overwrote the published values repeatedly: they are no longer restored on this node",
-        applies=lambda at: at.has_yielded,
+        _S.YIELDED,
+        lambda at: at.has_yielded,
+        "{other} overwrote the published values repeatedly: they are no longer restored on this node",
+    ),
+    Line(_S.FAILED, lambda at: bool(at.problem), "the node status cannot be written: {problem}"),
+    Line(
+        _S.OTHER,
+        lambda at: at.is_on and bool(at.other),
+        "{other} publishes these resource names on the node: they are read, never written",
     ),
     Line(
-        state=CapacityState.FAILED,
-        why="the node status cannot be written: {problem}",
-        applies=lambda at: bool(at.problem),
+        _S.WAITING,
+        lambda at: at.is_awaited,
+        "no containers start before the node agent has reported and the node's pods are listed",
     ),
     Line(
-        state=CapacityState.OTHER,
-        why="{other} publishes these resource names on the node: they are read, never written",
-        applies=lambda at: at.is_on and bool(at.other),
+        _S.GOING,
+        lambda at: at.offer is Offer.NOTHING and at.is_remaining,
+        "closed to new pods: the published value follows what its pods request, and is removed with the last",
     ),
     Line(
-        state=CapacityState.WAITING,
-        why="no containers start before the node agent has reported and the node's pods are listed",
-        applies=lambda at: at.is_awaited,
+        _S.OFF,
+        lambda at: at.offer in (Offer.UNDECIDED, Offer.NOTHING),
+        "colocation is off, and nothing of it remains on the node",
     ),
     Line(
-        state=CapacityState.GOING,
-        why="closed to new pods: the published value follows what its pods request, and is removed with the last",
-        applies=lambda at: at.offer is Offer.NOTHING and at.is_remaining,
+        _S.CLOSED,
+        lambda at: at.is_closed,
+        "overcommitted: published value kept at what running pods request; closed to new pods",
     ),
+    Line(_S.STALE, lambda at: at.is_stale, "no recent report from the node agent: lent capacity does not grow"),
     Line(
-        state=CapacityState.OFF,
-        why="colocation is off, and nothing of it remains on the node",
-        applies=lambda at: at.offer in (Offer.UNDECIDED, Offer.NOTHING),
+        _S.FULL, lambda at: at.offer is Offer.SOME, "the node agent is reporting, and no CPU or no memory can be lent"
     ),
-    Line(
-        state=CapacityState.CLOSED,
-        why="overcommitted: published value kept at what running pods request; closed to new pods",
-        applies=lambda at: at.is_closed,
-    ),
-    Line(
-        state=CapacityState.STALE,
-        why="no recent report from the node agent: lent capacity does not grow",
-        applies=lambda at: at.is_stale,
-    ),
-    Line(
-        state=CapacityState.FULL,
-        why="the node agent is reporting, and no CPU or no memory can be lent",
-        applies=lambda at: at.offer is Offer.SOME,
-    ),
-    Line(
-        state=CapacityState.LENDING,
-        why="the node agent is reporting, and its lent capacity is published",
-        applies=lambda at: at.offer is Offer.ALL,
-    ),
+    Line(_S.LENDING, lambda _: True, "the node agent is reporting, and its lent capacity is published"),
 )
+"""The first that applies."""
 
 
 def state_of(at: Situation) -> tuple[CapacityState, str]:

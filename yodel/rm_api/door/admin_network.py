@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from yodel.hadoop_http.errors import forbidden
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.caller import caller_in
+from yodel.rm_api.door.services import door_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 SETTING = "web.admin_networks"
@@ -40,7 +40,7 @@ def require_network(request: Request) -> None:
     """Raises RestError 403 for who calls from elsewhere, without the administrator's token."""
     if caller_in(request.scope).is_by_admin_token:
         return
-    networks = api_of(request).services.settings.admin_networks
+    networks = door_of(request).rules.admin_networks
     host = request.client.host if request.client is not None else ""
     if networks and not _is_in(host, networks):
         log.warning("administration refused", address=host, path=request.url.path[:256], setting=SETTING)

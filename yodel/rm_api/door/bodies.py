@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.errors import RestError, body_too_large, malformed_body, malformed_xml
 from yodel.hadoop_http.negotiate import XML, declared_type
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.body_room import SMALL_BYTES
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.door.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
 from yodel.serving.sites import site_of
 from yodel.telemetry.limit import Limit
@@ -37,7 +37,7 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
         RestError: 413 over the maximum, 408 when it does not arrive in time.
         Unavailable: all bodies that are being read are too large together.
     """
-    with api_of(request).body_room.reading(_host(request)) as hold:
+    with door_of(request).body_room.reading(_host(request)) as hold:
         return await _read(request, bytes_max, hold)
 
 
@@ -74,14 +74,14 @@ async def read_object(request: Request, bytes_max: int, root: str | None = None)
 @contextlib.asynccontextmanager
 async def reading_object(request: Request, bytes_max: int, root: str | None = None) -> AsyncIterator[dict[str, Any]]:
     """Likewise, for who goes on working through it: its turn lasts as long.  Raises as ``read_object``."""
-    api = api_of(request)
+    door = door_of(request)
     is_xml = declared_type(request) == XML
-    with api.body_room.reading(_host(request)) as hold:
+    with door.body_room.reading(_host(request)) as hold:
         data = await _read(request, bytes_max, hold)
         if len(data) <= SMALL_BYTES:
             yield await _object(request, data, root, is_xml=is_xml)
             return
-        async with api.body_turns.turn(site_of(_host(request))):
+        async with door.body_turns.turn(site_of(_host(request))):
             yield await _object(request, data, root, is_xml=is_xml)
 
 

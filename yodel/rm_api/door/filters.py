@@ -6,60 +6,63 @@ In the order of Hadoop's filters.  What is refused here looks as it does there: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yodel.domain.browser_rules import HostNames, host_of
+from yodel.domain.browser_rules import HostNames
 from yodel.errors import InvalidValue, Unavailable
 from yodel.hadoop_http.added_headers import add_headers
 from yodel.hadoop_http.errors import RestError, forbidden, translated
 from yodel.hadoop_http.jetty import refused_by_filter
-from yodel.rm_api.context import Api, RestSettings
 from yodel.rm_api.door import token_operations
 from yodel.rm_api.door.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
 from yodel.rm_api.door.own_pages import OwnPages
-from yodel.rm_api.proxy.web_proxy import MARK
+from yodel.rm_api.door.services import DoorServices
 from yodel.serving.http_cookie import CookieSigner
 
+MARK = "x-yodel-proxied"
+"""A header of every call that the web proxy makes, so that a ResourceManager knows one that came back to it by whatever
+way."""
 OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""
 
 
 class Filters:
-    """Wraps the application; ``api`` gives settings, tokens and the clock."""
+    """Wraps the application; ``own_names`` are the hosts of its own addresses."""
 
-    def __init__(self, app: ASGIApp, api: Api) -> None:
-        self._app, services = app, api.services
-        settings = services.settings
-        self._cross_origin, self._frames = settings.cross_origin, settings.frame_options
+    def __init__(self, app: ASGIApp, door: DoorServices, own_names: Sequence[str]) -> None:
+        callers, cookies, browsers = door.rules.callers, door.rules.cookies, door.rules.browsers
+        self._app, self._cross_origin, self._frames = app, browsers.cross_origin, browsers.frame_options
         self._own_pages = OwnPages(
-            hosts=HostNames.of((*settings.host_names.names, *_own_names(settings))),
-            cross_origin=settings.cross_origin,
-            csrf=settings.csrf,
-            may_anonymous_write=settings.may_static_user_write,
+            hosts=HostNames.of((*browsers.host_names.names, *own_names)),
+            cross_origin=browsers.cross_origin,
+            csrf=browsers.csrf,
+            may_anonymous_write=callers.may_static_user_write,
         )
         self._signer = CookieSigner(
-            secret=settings.cookie_secret,
-            validity_s=settings.cookie_validity_s,
-            token_type=f"{settings.authentication}-dt",
-            domain=settings.cookie_domain,
-            is_persistent=settings.is_cookie_persistent,
+            secret=cookies.cookie_secret,
+            validity_s=cookies.cookie_validity_s,
+            token_type=f"{callers.authentication}-dt",
+            domain=cookies.cookie_domain,
+            is_persistent=cookies.is_cookie_persistent,
         )
         self._authenticator = Authenticator(
-            kind=settings.authentication,
-            is_anonymous_allowed=settings.anonymous_allowed,
+            kind=callers.authentication,
+            is_anonymous_allowed=callers.anonymous_allowed,
             signer=self._signer,
-            tokens=services.delegation_tokens,
-            proxy_users=services.proxy_users,
-            acceptor=services.acceptor,
-            now_ms=services.clock.now_ms,
-            admin_token=settings.admin_token,
-            admin=settings.login_user,
+            tokens=door.delegation_tokens,
+            proxy_users=door.proxy_users,
+            acceptor=door.acceptor,
+            now_ms=door.clock.now_ms,
+            admin_token=callers.admin_token,
+            admin=callers.login_user,
         )
-        self._operations = token_operations.TokenOperations(self._authenticator, services.delegation_tokens)
+        self._operations = token_operations.TokenOperations(self._authenticator, door.delegation_tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -123,8 +126,3 @@ class Filters:
             headers.get("access-control-request-method"),
             headers.get("access-control-request-headers"),
         )
-
-
-def _own_names(settings: RestSettings) -> tuple[str, ...]:
-    proxied = settings.proxied
-    return host_of(settings.rm_web_address), host_of(proxied.address) if proxied is not None else ""

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.hadoop_http.errors import not_authenticated
-from yodel.rm_api.context import Api
 from yodel.rm_api.door.caller import caller_in
+from yodel.rm_api.door.services import door_of
 from yodel.services.applications.given_ids import Asker
 
 REST_PREFIX = "/ws/v1/"
@@ -50,21 +50,21 @@ class Rim:
         await self._app(scope, receive, send_with_headers)
 
 
-def reader(request: Request, api: Api) -> str:
+def reader(request: Request) -> str:
     """Who reads: somebody without a name is the static user (StaticUserWebFilter)."""
-    return caller_in(request.scope).user or api.services.settings.static_user
+    return caller_in(request.scope).user or door_of(request).rules.callers.static_user
 
 
-def writer(request: Request, api: Api) -> str:
+def writer(request: Request) -> str:
     """Who changes something.
 
     Raises:
         RestError: 401 for somebody without a name.
     """
-    settings = api.services.settings
+    rules = door_of(request).rules.callers
     user = caller_in(request.scope).user
-    if user is None and settings.may_static_user_write:
-        return settings.static_user
+    if user is None and rules.may_static_user_write:
+        return rules.static_user
     if user is None:
         raise not_authenticated()
     return user

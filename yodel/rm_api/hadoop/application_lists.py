@@ -15,9 +15,9 @@ from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_http import xml
 from yodel.hadoop_http.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
-from yodel.rm_api.context import Api
 from yodel.rm_api.hadoop.long_answers import Later, Listing
 from yodel.rm_api.hadoop.rendered import RenderedApplications, RenderedPage
+from yodel.rm_api.hadoop.services import HadoopServices
 from yodel.rm_api.hadoop.wire import apps as wire
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
 from yodel.services.views.rows import Rows
@@ -51,28 +51,31 @@ class Selection:
         return not self.is_filtered or self.may_view is None or self.may_view(application)
 
 
-def pages_of(api: Api, media_type: str) -> RenderedApplications:
+def pages_of(services: HadoopServices, media_type: str) -> RenderedApplications:
     """What is kept in this form."""
-    found = api.rendered.get(media_type)
+    found = services.rendered.get(media_type)
     if found is None:
-        services = api.services
         found = RenderedApplications(
-            services.queries, services.log_aggregation, lambda view: rendered(api, view, media_type)
+            services.queries, services.log_aggregation, lambda view: rendered(services, view, media_type)
         )
-        api.rendered[media_type] = found
+        services.rendered[media_type] = found
     return found
 
 
 def rendered(
-    api: Api, view: ApplicationView, media_type: str, *, may_view: bool = True, left_out: frozenset[str] = frozenset()
+    services: HadoopServices,
+    view: ApplicationView,
+    media_type: str,
+    *,
+    may_view: bool = True,
+    left_out: frozenset[str] = frozenset(),
 ) -> bytes:
     """One application as it is now, with what separates it from the next."""
-    services = api.services
     application = view.application
     facts = wire.AppFacts(
-        web_address=api.web_address,
-        cluster_id=services.settings.cluster_id,
-        queue_memory_mib=_queue_memory_mib(api, application),
+        web_address=services.web_address,
+        cluster_id=services.facts.cluster_id,
+        queue_memory_mib=_queue_memory_mib(services, application),
         may_view=may_view,
         deselected=left_out,
         asks=services.queries.rows.asks_of(application.current_attempt_id) if not view.has_ended else (),
@@ -87,12 +90,12 @@ def without_separator(body: bytes, media_type: str) -> bytes:
     return body[: -len(SEPARATOR)] if media_type == JSON else body
 
 
-async def listed(request: Request, api: Api, selection: Selection, media_type: str) -> Response:
+async def listed(request: Request, services: HadoopServices, selection: Selection, media_type: str) -> Response:
     """The answer: in one piece if it is short, else in parts."""
     is_json = media_type == JSON
     head, tail = (b'{"apps":{"app":[', b"]}}") if is_json else (f"{xml.DECLARATION}<apps>".encode(), b"</apps>")
     typed = JSON_UTF8 if is_json else XML_UTF8
-    parts, count = await _parts(api, selection, media_type)
+    parts, count = await _parts(services, selection, media_type)
     if count == 0:
         return answer_encoded(b'{"apps":{}}') if is_json else answer_typed(f"{xml.DECLARATION}<apps/>".encode(), typed)
     if count <= SHORT:
@@ -103,9 +106,11 @@ async def listed(request: Request, api: Api, selection: Selection, media_type: s
     return Listing(head, parts, tail, separator=separator, media_type=typed, is_gzip=is_gzip)
 
 
-async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[RenderedPage | Later], int]:
+async def _parts(
+    services: HadoopServices, selection: Selection, media_type: str
+) -> tuple[list[RenderedPage | Later], int]:
     """Newest first, and how many applications that is.  Rendering and searching have a turn now and then."""
-    rows, pages = api.services.queries.rows, pages_of(api, media_type)
+    rows, pages = services.queries.rows, pages_of(services, media_type)
     limit = selection.wanted.limit
     left = limit if limit is not None else rows.application_count
     asked, may_hold = left, selection.is_everything and not pages.is_crowded
@@ -121,9 +126,9 @@ async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[
             parts.append(page)
             left -= len(page.spans)
             continue
-        ids = _found(api, selection, number, left)
+        ids = _found(services, selection, number, left)
         if ids:
-            parts.append(partial(_later, api, selection, media_type, number, ids))
+            parts.append(partial(_later, services, selection, media_type, number, ids))
             left -= len(ids)
         if turn % PAGES_A_TURN == PAGES_A_TURN - 1:
             await asyncio.sleep(0)
@@ -137,9 +142,9 @@ def _numbers(rows: Rows, selection: Selection) -> list[int]:
     return sorted(rows.live_pages(), reverse=True)
 
 
-def _found(api: Api, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:
+def _found(services: HadoopServices, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:
     """Of one page, newest first."""
-    rows = api.services.queries.rows
+    rows = services.queries.rows
     page = rows.pages.get(number)
     if page is None:
         return ()
@@ -150,12 +155,14 @@ def _found(api: Api, selection: Selection, number: int, limit: int) -> tuple[App
     return tuple(islice(found, limit))
 
 
-def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tuple[ApplicationId, ...]) -> bytes:
+def _later(
+    services: HadoopServices, selection: Selection, media_type: str, number: int, ids: tuple[ApplicationId, ...]
+) -> bytes:
     """Applications of one page as they are now; what is forgotten by now is left out."""
-    queries, found = api.services.queries, []
+    queries, found = services.queries, []
     rows, may_view = queries.rows, selection.may_view
     has_ended = not selection.left_out and not all(map(rows.is_live, ids))
-    page = pages_of(api, media_type).page(number) if has_ended else None
+    page = pages_of(services, media_type).page(number) if has_ended else None
     for application_id in ids:
         application = rows.application(application_id)
         if application is None:
@@ -164,11 +171,11 @@ def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tu
         body = page.of(application_id) if page is not None and is_viewed else None
         if body is None:
             view = queries.application(application_id)
-            body = rendered(api, view, media_type, may_view=is_viewed, left_out=selection.left_out)
+            body = rendered(services, view, media_type, may_view=is_viewed, left_out=selection.left_out)
         found.append(body)
     return b"".join(found)
 
 
-def _queue_memory_mib(api: Api, application: Application) -> int:
+def _queue_memory_mib(services: HadoopServices, application: Application) -> int:
     """What the queue is guaranteed of the cluster's memory."""
-    return api.services.queries.guaranteed(application.submission.queue).memory_mib
+    return services.queries.guaranteed(application.submission.queue).memory_mib

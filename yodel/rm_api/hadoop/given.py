@@ -13,13 +13,13 @@ from starlette.responses import Response
 
 from yodel.hadoop_http.errors import RestError, malformed_body
 from yodel.hadoop_http.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
-from yodel.rm_api.context import Api
 from yodel.rm_api.door.bodies import read_object
+from yodel.rm_api.door.services import door_of
 
 DAO = "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."
 
 
-async def given(request: Request, api: Api, root: str, *, is_wrapped: bool = False) -> dict[str, Any] | None:
+async def given(request: Request, root: str, *, is_wrapped: bool = False) -> dict[str, Any] | None:
     """The body's fields; None for a call that has no body at all.
 
     ``is_wrapped`` is for the classes of Hadoop's IncludeRootJSONProvider, whose JSON has the root element that XML
@@ -30,7 +30,7 @@ async def given(request: Request, api: Api, root: str, *, is_wrapped: bool = Fal
     """
     if not is_given(request):
         return None
-    body = await read_object(request, api.services.settings.body_bytes_max, root)
+    body = await read_object(request, door_of(request).rules.body_bytes_max, root)
     inner = body.get(root)
     if declared_type(request) == XML:
         return inner if isinstance(inner, dict) else body

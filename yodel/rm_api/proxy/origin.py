@@ -80,7 +80,25 @@ class Origins:
     """As they are bound."""
 
     web_address: str
+    """Host and port of the ResourceManager's pages."""
     proxied: ProxiedOrigin | None
+    web_ports: frozenset[int] = frozenset()
+
+    @property
+    def proxied_port(self) -> int | None:
+        """What is listened on beside the ResourceManager's port, if anything is."""
+        web_port = int(self.web_address.rpartition(":")[2])
+        proxied = self.proxied
+        return None if proxied is None or (proxied.port == web_port and proxied.port) else proxied.port
+
+    def bound_to(self, port: int, proxied_port: int | None = None) -> None:
+        """The ports listened on, for addresses that were given with port 0."""
+        self.web_ports = frozenset({port} if proxied_port is None else {port, proxied_port})
+        host, _, given = self.web_address.rpartition(":")
+        if given == "0":
+            self.web_address = f"{host}:{port}"
+        if proxied_port is not None and self.proxied is not None:
+            self.proxied = self.proxied.bound_to(proxied_port)
 
 
 def _moved(scope: Scope, authority: str) -> Response:

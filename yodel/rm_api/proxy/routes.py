@@ -17,12 +17,13 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.states import ApplicationState, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, Unavailable
 from yodel.rm_api import html
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.authentication import TOKEN_PARAMETER
 from yodel.rm_api.door.bodies import read_bytes
 from yodel.rm_api.door.rim import reader
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.proxy.addresses import AddressRules
 from yodel.rm_api.proxy.hosts import NOWHERE, allowed_hosts
+from yodel.rm_api.proxy.services import ProxyServices, services_of
 from yodel.rm_api.proxy.web_proxy import METHODS, WORKER, Target, split_url
 from yodel.services.views.queries import ApplicationView
 
@@ -40,13 +41,13 @@ async def proxied(request: Request) -> Response:
         return HTMLResponse(
             html.page("Not proxied", "<p>Service workers are not allowed on applications' pages.</p>"), 403
         )
-    api = api_of(request)
+    services = services_of(request)
     rest = _raw_path(request)[len(PREFIX) :]
     text, slash, below = rest.removeprefix(REDIRECTED).partition("/")
     if not text:
         return _missing("Your path appears to be formatted incorrectly.")
     try:
-        view = api.services.queries.application(ApplicationId.parse(text))
+        view = services.queries.application(ApplicationId.parse(text))
     except InvalidValue:
         return _missing(f"{text[:128]} appears to be formatted incorrectly.")
     except ApplicationNotFound:
@@ -62,15 +63,15 @@ async def proxied(request: Request) -> Response:
     try:
         if view.application.yarn_state in ENDED:
             return _moved(_joined(tracking_url, below, _without_token(query)))
-        if _is_to_be_warned(request, api, view):
+        if _is_to_be_warned(request, services, view):
             return _warning(request, view, below)
-        answer = await _fetched(request, api, view, below)
+        answer = await _fetched(request, services, view, below)
     except InvalidValue as error:
         shown = f"<p>The ApplicationMaster's pages cannot be proxied: {html.text(error)}</p>"
         return HTMLResponse(html.page("Not proxied", shown + f"<p>{_outside(tracking_url)}</p>"), 502)
     except Unavailable as error:
         return HTMLResponse(html.page("No answer", f"<p>{html.text(error)}</p>"), 502)
-    if api.services.settings.is_proxy_warning_shown and _is_approved(request, application_id):
+    if services.rules.is_proxy_warning_shown and _is_approved(request, application_id):
         _remember_approval(answer, application_id)
     return answer
 
@@ -81,26 +82,26 @@ def has_pages(view: ApplicationView) -> bool:
     return view.attempt is not None and view.attempt.tracking_url not in NOT_AVAILABLE and not is_lost
 
 
-async def _fetched(request: Request, api: Api, view: ApplicationView, below: str) -> Response:
+async def _fetched(request: Request, services: ProxyServices, view: ApplicationView, below: str) -> Response:
     """Raises InvalidValue, Unavailable, RestError."""
     assert view.attempt is not None
     here = f"{PREFIX}{view.application.id}"
-    nodes = frozenset(node_id.host.lower() for node_id in api.services.queries.rows.nodes)
-    trusted = api.services.settings.proxy_hosts
-    addresses = AddressRules(nodes=nodes, trusted=trusted, own_ports=api.own_ports())
+    nodes = frozenset(node_id.host.lower() for node_id in services.queries.rows.nodes)
+    trusted = services.rules.proxy_hosts
+    addresses = AddressRules(nodes=nodes, trusted=trusted, own_ports=services.own_ports())
     target = Target.of(view.attempt.tracking_url, here, allowed_hosts(nodes, view.attempt.host) | trusted, addresses)
-    body = await read_bytes(request, api.services.settings.proxied_bytes_max)
+    body = await read_bytes(request, services.rules.proxied_bytes_max)
     url = target.url(below, _without_token(request.url.query))
-    with api.body_room.reading() as hold:
+    with door_of(request).body_room.reading() as hold:
         hold(len(body))
-        return await api.proxy.forward(request, url, target, reader(request, api), body)
+        return await services.web_proxy.forward(request, url, target, reader(request), body)
 
 
-def _is_to_be_warned(request: Request, api: Api, view: ApplicationView) -> bool:
+def _is_to_be_warned(request: Request, services: ProxyServices, view: ApplicationView) -> bool:
     """Whether this is somebody else's page, not yet agreed to, where users are told apart."""
-    if not api.services.settings.is_proxy_warning_shown or _is_approved(request, view.application.id):
+    if not services.rules.is_proxy_warning_shown or _is_approved(request, view.application.id):
         return False
-    return reader(request, api) != view.application.submission.user
+    return reader(request) != view.application.submission.user
 
 
 def _is_approved(request: Request, application_id: ApplicationId) -> bool:

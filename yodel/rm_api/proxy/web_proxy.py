@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from yodel.errors import InvalidValue, Unavailable
 from yodel.hadoop_http.addresses import Resolve, resolved
 from yodel.rm_api.door.caller import caller_in
+from yodel.rm_api.door.filters import MARK
 from yodel.rm_api.proxy.addresses import AddressRules
 from yodel.rm_api.proxy.source import is_loopback, is_ours, source_address
 from yodel.serving.sites import site_of
@@ -49,8 +50,6 @@ ANSWER_BYTES_MAX = 4 * 1024**3
 HEADERS_MAX = 100
 PROXY_PATH, FAILURE_PATH, BOUNCED = "/proxy/", "/cluster/failure/", "/proxy/redirect/"
 USER_COOKIE = "proxy-user"
-MARK = "x-yodel-proxied"
-"""A header of every call made here, so that a ResourceManager knows one that came back to it by whatever way."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 NOT_PRIVATE = AddressRules(nodes=frozenset())
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")

@@ -18,11 +18,11 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api import html
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import reader
 from yodel.rm_api.hadoop.routes.filters import application_states
 from yodel.rm_api.html import link, text
 from yodel.rm_api.proxy.routes import has_pages
+from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.ui.shuffle_page import shuffle_section
 from yodel.rm_api.ui.why_page import why_section
 from yodel.rm_api.v1.container_pages import container_page, kept_container
@@ -44,15 +44,15 @@ async def root(request: Request) -> Response:
 
 async def cluster(request: Request) -> Response:
     """The newest applications; only those of the states named, when the path names some."""
-    api = api_of(request)
-    queries = api.services.queries
+    services = services_of(request)
+    queries = services.queries
     asked = [state for state in request.path_params.get("states", "").split(",") if state]
     try:
         states = application_states(asked)
     except RestError as error:
         return _page("No such state", f"<p>{text(error)}</p>", 404)
-    may_view = api.services.rights.viewer(reader(request, api))
-    is_filtered = api.services.settings.are_lists_filtered
+    may_view = services.rights.viewer(reader(request))
+    is_filtered = services.are_lists_filtered
     wanted = ApplicationFilter(states=states, limit=LISTED_MAX)
     views = queries.applications(wanted, may_view if is_filtered else None)
     metrics = await queries.metrics()
@@ -66,24 +66,24 @@ async def cluster(request: Request) -> Response:
 
 
 async def application(request: Request) -> Response:
-    api = api_of(request)
+    services = services_of(request)
     asked = request.path_params["application_id"]
     try:
-        view = api.services.queries.application(ApplicationId.parse(asked))
+        view = services.queries.application(ApplicationId.parse(asked))
     except InvalidValue:
         return _page("Invalid application id", f"<p>{text(asked[:128])}</p>", 400)
     except ApplicationNotFound as error:
         return _page("Application not found", f"<p>{text(error)}</p>", 404)
-    viewer = api.services.rights.viewer(reader(request, api))
+    viewer = services.rights.viewer(reader(request))
     may_view = viewer(view.application)
     body = _facts(view, may_view=may_view)
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
-        body += why_section(await api.services.queries.why.asked(view.application, viewer))
+        body += why_section(await services.queries.why.asked(view.application, viewer))
         body += shuffle_section(view.attempt)
-        body += _attempts(api.services.queries, view)
+        body += _attempts(services.queries, view)
         try:
-            body += await _containers(api, view.application, request.query_params.get("containers"))
+            body += await _containers(services, view.application, request.query_params.get("containers"))
         except InvalidValue as error:
             return _page("No such page", f"<p>{text(error)}</p>", 400)
     return _page(f"Application {view.application.id}", body)
@@ -91,7 +91,7 @@ async def application(request: Request) -> Response:
 
 async def nodes(request: Request) -> Response:
     """What a node lends of its measured capacity is told where some is."""
-    capacities = api_of(request).services.capacities
+    capacities = services_of(request).capacities
     lends = ("Lends",) if capacities.is_used else ()
     rows = [
         (
@@ -104,7 +104,7 @@ async def nodes(request: Request) -> Response:
             text(view.node.version),
             *(text(capacities.line(view.node.kubernetes_node_name)) for _ in lends),
         )
-        async for view in taking_turns(api_of(request).services.queries.each_node(), NODES_PIECE)
+        async for view in taking_turns(services_of(request).queries.each_node(), NODES_PIECE)
     ]
     heads = ("Node", "State", "Rack", "Containers", "In use", "Health", "Version", *lends)
     return _page("Nodes", html.table(heads, rows))
@@ -122,23 +122,23 @@ async def attempt(request: Request) -> Response:
 
 async def container(request: Request) -> Response:
     """Leads to the container's logs: what people follow such links for.  Refused as the REST API refuses it."""
-    api = api_of(request)
+    services = services_of(request)
     asked = request.path_params["container_id"]
     try:
         container_id = ContainerId.parse(asked)
-        owned = api.services.queries.application(container_id.application_id).application
-        user = reader(request, api)
-        if not api.services.rights.may_view(owned, user):
+        owned = services.queries.application(container_id.application_id).application
+        user = reader(request)
+        if not services.rights.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
             return _page("Access denied", f"<p>{text(refusal)}</p>", 403)
-        found = await _found_container(api, container_id)
+        found = await _found_container(services, container_id)
     except InvalidValue:
         return _page("Invalid container id", f"<p>{text(asked[:128])}</p>", 400)
     except NotFound as error:
         return _page("Container not found", f"<p>{text(error)}</p>", 404)
     except Unavailable as error:
         return _page("Try again", f"<p>{text(error)}</p>", 503)
-    log_url = api.services.queries.log_url(found)
+    log_url = services.queries.log_url(found)
     facts = [
         ("Application", link(f"/cluster/app/{found.id.application_id}", found.id.application_id)),
         ("State", text(found.state.name)),
@@ -151,12 +151,12 @@ async def container(request: Request) -> Response:
     return _page(f"Container {found.id}", html.table(("", ""), facts))
 
 
-async def _found_container(api: Api, container_id: ContainerId) -> Container:
+async def _found_container(services: PageServices, container_id: ContainerId) -> Container:
     """In memory, or kept of those that ended.  Raises NotFound, Unavailable."""
     try:
-        return api.services.queries.container(container_id)
+        return services.queries.container(container_id)
     except NotFound:
-        kept = await kept_container(api, container_id)
+        kept = await kept_container(services.containers, container_id)
         if kept is None:
             raise
         return kept
@@ -242,10 +242,10 @@ def _attempts(queries: Queries, view: ApplicationView) -> str:
     return "<h2>Attempts</h2>" + html.table(heads, rows)
 
 
-async def _containers(api: Api, row: Application, cursor: str | None) -> str:
+async def _containers(services: PageServices, row: Application, cursor: str | None) -> str:
     """A page of them, in the order of their ids, and the way to the next.  Raises InvalidValue: no such cursor."""
     try:
-        found, following = await container_page(api, row, lambda _: True, CONTAINERS_LISTED_MAX, cursor)
+        found, following = await container_page(services.containers, row, lambda _: True, CONTAINERS_LISTED_MAX, cursor)
     except Unavailable as error:
         return f'<h2>Containers</h2><p class="quiet">{text(error)}</p>'
     rows = (

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from yodel import __version__
 from yodel.errors import YodelError
 from yodel.hadoop_http.negotiate import encode
-from yodel.rm_api.context import Api
+from yodel.rm_api.door.services import DoorServices
 from yodel.rm_api.v1 import (
     applications,
     capacity,
@@ -27,6 +27,7 @@ from yodel.rm_api.v1 import (
     queue_windows,
     why,
 )
+from yodel.rm_api.v1.services import ApiServices
 
 PREFIX = "/api/v1"
 DESCRIPTION = """\
@@ -50,9 +51,9 @@ ROUTERS = (
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def routes_of(api: Api) -> list[BaseRoute]:
+def routes_of(services: ApiServices, door: DoorServices) -> list[BaseRoute]:
     """The API and its documents, for the web side's list of routes."""
-    app = _application(api)
+    app = _application(services, door)
 
     async def openapi(_: Request) -> Response:
         return Response(encode(app.openapi()), media_type="application/json")
@@ -63,7 +64,7 @@ def routes_of(api: Api) -> list[BaseRoute]:
     return [Route("/api/openapi.json", openapi), Route("/api/docs", docs), Mount(PREFIX, app)]
 
 
-def _application(api: Api) -> FastAPI:
+def _application(services: ApiServices, door: DoorServices) -> FastAPI:
     app = _Documented(
         title="Yodel",
         version=__version__,
@@ -77,7 +78,7 @@ def _application(api: Api) -> FastAPI:
         # The routes as they are: to include a router makes all of them anew, which takes a tenth of a second.
         routes=[route for router in ROUTERS for route in router.routes],
     )
-    app.state.api = api
+    app.state.v1, app.state.door = services, door
     app.add_exception_handler(YodelError, problems.refused)
     app.add_exception_handler(OSError, problems.refused_by_system)
     app.add_exception_handler(RequestValidationError, problems.invalid)

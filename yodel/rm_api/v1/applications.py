@@ -14,7 +14,6 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus
 from yodel.errors import InvalidValue
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import (
@@ -29,6 +28,7 @@ from yodel.rm_api.v1.callers import (
     visible_application,
 )
 from yodel.rm_api.v1.container_pages import container_page
+from yodel.rm_api.v1.services import ApiServices, services_of
 from yodel.services.views.queries import ApplicationFilter
 
 router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
@@ -60,13 +60,13 @@ async def list_applications(
     Filters are combined with AND.  `queue` takes paths, and the names of leaf queues.  Finished applications are kept
     only up to `completed_max`.
     """
-    api = api_of(request)
-    queries = api.services.queries
+    services = services_of(request)
+    queries = services.queries
     wanted = ApplicationFilter(
         types=frozenset(value.lower() for value in type),
         tags=frozenset(value.lower() for value in tag),
         users=frozenset(user),
-        queues=frozenset(_queue_path(api, name) for name in queue),
+        queues=frozenset(_queue_path(services, name) for name in queue),
         name=name,
         final_status=FinalApplicationStatus[final_status.name] if final_status is not None else None,
         started_from_ms=submitted_from_ms or 0,
@@ -75,7 +75,7 @@ async def list_applications(
         finished_to_ms=finished_to_ms,
     )
     before = _key_in(cursor)
-    may_view = viewer(request, api)
+    may_view = viewer(request)
     found = heapq.nlargest(
         limit + 1,
         (
@@ -89,18 +89,17 @@ async def list_applications(
         key=_key,
     )
     shown, next_cursor = cursors.page(found, limit, lambda row: cursors.encoded("applications", *_key(row)))
-    items = [shapes.application_summary(queries.application(row.id), api.web_address) for row in shown]
+    items = [shapes.application_summary(queries.application(row.id), services.web_address) for row in shown]
     return models.ApplicationPage(items=items, next_cursor=next_cursor)
 
 
 @router.get("/{application_id}")
 async def get_application(request: Request, application_id: ApplicationPath) -> models.Application:
     """One application with its attempts."""
-    api, view = visible_application(request, application_id)
-    services = api.services
+    services, view = visible_application(request, application_id)
     return shapes.application(
         view,
-        api.web_address,
+        services.web_address,
         services.queries.attempts(view.application.id),
         services.log_aggregation.status_of(view.application),
     )
@@ -115,24 +114,24 @@ async def list_containers(
     cursor: Cursor = None,
 ) -> models.ContainerPage:
     """Containers of all attempts with their pods, oldest first: all live ones and the last completed ones."""
-    api, view = visible_application(request, application_id)
+    services, view = visible_application(request, application_id)
 
     def is_wanted(row: Container) -> bool:
         return not state or row.state in state
 
     are_ended_wanted = not state or ContainerState.COMPLETED in state
     shown, next_cursor = await container_page(
-        api, view.application, is_wanted, limit, cursor, are_ended_wanted=are_ended_wanted
+        services.containers, view.application, is_wanted, limit, cursor, are_ended_wanted=are_ended_wanted
     )
-    rows, reader = api.services.queries.rows, _reader(api)
+    rows, reader = services.queries.rows, _reader(services)
     items = [
         shapes.container(
             row,
-            _logs_of(api, row, reader),
-            api.services.observed(row.id),
-            api.services.namespace,
+            _logs_of(services, row, reader),
+            services.observed(row.id),
+            services.namespace,
             rows.wait_of(row.id),
-            api.services.queries.noticed.of(row.id),
+            services.queries.noticed.of(row.id),
         )
         for row in shown
     ]
@@ -148,14 +147,14 @@ async def list_logs(
     The ResourceManager stores no logs.  A node agent serves those of its containers until the application is removed
     from it, and any node agent serves aggregated logs.
     """
-    api, view = visible_application(request, application_id)
-    reader = _reader(api)
+    services, view = visible_application(request, application_id)
+    reader = _reader(services)
 
     def has_logs(row: Container) -> bool:
-        return _logs_of(api, row, reader) is not None
+        return _logs_of(services, row, reader) is not None
 
-    shown, next_cursor = await container_page(api, view.application, has_logs, limit, cursor)
-    found = [(row, _logs_of(api, row, reader)) for row in shown]
+    shown, next_cursor = await container_page(services.containers, view.application, has_logs, limit, cursor)
+    found = [(row, _logs_of(services, row, reader)) for row in shown]
     items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
     return models.LogsPage(items=items, next_cursor=next_cursor)
 
@@ -169,18 +168,18 @@ async def kill_application(
     202 means that the request is stored, even if the application ends otherwise meanwhile.  A finished application is
     not changed.  Requires permission to modify the application.
     """
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     asked = ApplicationId.parse(application_id)
-    before = api.services.queries.rows.application(asked)
-    await api.services.submission.kill(asked, user, body.diagnostics)
+    before = services.queries.rows.application(asked)
+    await services.submission.kill(asked, user, body.diagnostics)
     had_ended = before is not None and before.state.is_final
-    return shapes.killed(api.services.queries.application(asked).application, had_ended=had_ended)
+    return shapes.killed(services.queries.application(asked).application, had_ended=had_ended)
 
 
-def _queue_path(api: Api, name: str) -> str:
+def _queue_path(services: ApiServices, name: str) -> str:
     """Raises InvalidValue."""
-    queue = api.services.queries.find_queue(name)
+    queue = services.queries.find_queue(name)
     if queue is None:
         raise InvalidValue("queue", name[:80], "the path of a queue, or the name of a leaf queue")
     return queue.path
@@ -194,12 +193,12 @@ def _key_in(cursor: str | None) -> tuple[str | int, ...] | None:
     return cursors.decoded("applications", cursor, int, int, int)
 
 
-def _reader(api: Api) -> Node | None:
+def _reader(services: ApiServices) -> Node | None:
     """A node whose agent can read what was aggregated: any that is up."""
-    nodes = api.services.queries.rows.nodes.values()
+    nodes = services.queries.rows.nodes.values()
     return next((node for node in nodes if node.is_usable and node.http_port > 0), None)
 
 
-def _logs_of(api: Api, row: Container, reader: Node | None) -> models.Logs | None:
-    node = api.services.queries.rows.node_of(row)
+def _logs_of(services: ApiServices, row: Container, reader: Node | None) -> models.Logs | None:
+    node = services.queries.rows.node_of(row)
     return shapes.logs(row, node, node if node is not None and node.is_usable else reader)

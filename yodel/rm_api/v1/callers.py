@@ -14,12 +14,12 @@ from starlette.requests import Request
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.authentication import TOKEN_PARAMETER
 from yodel.rm_api.door.caller import caller_in
 from yodel.rm_api.door.rim import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
 from yodel.rm_api.v1.problems import ERRORS_MAX
+from yodel.rm_api.v1.services import ApiServices, services_of
 from yodel.services.views.queries import ApplicationView
 from yodel.services.views.transitions import ReaderOwner
 
@@ -76,9 +76,9 @@ KNOWN = Depends(_known_parameters)
 """Of every router."""
 
 
-def viewer(request: Request, api: Api) -> Callable[[Application], bool]:
+def viewer(request: Request) -> Callable[[Application], bool]:
     """Whether the caller may see an application."""
-    return api.services.rights.viewer(reader(request, api))
+    return services_of(request).rights.viewer(reader(request))
 
 
 def reader_owner(request: Request) -> ReaderOwner:
@@ -86,16 +86,16 @@ def reader_owner(request: Request) -> ReaderOwner:
     return ReaderOwner(user=caller_in(request.scope).user, host=request.client.host if request.client else "")
 
 
-def visible_application(request: Request, text: str) -> tuple[Api, ApplicationView]:
+def visible_application(request: Request, text: str) -> tuple[ApiServices, ApplicationView]:
     """The application that a path names.
 
     Raises:
         InvalidValue, ApplicationNotFound.
         AccessDenied: not for this caller's eyes.
     """
-    api = api_of(request)
-    view = api.services.queries.application(ApplicationId.parse(text))
-    user = reader(request, api)
-    if not api.services.rights.may_view(view.application, user):
+    services = services_of(request)
+    view = services.queries.application(ApplicationId.parse(text))
+    user = reader(request)
+    if not services.rights.may_view(view.application, user):
         raise AccessDenied(f"User {user} cannot perform operation VIEW_APP on {view.application.id}")
-    return api, view
+    return services, view

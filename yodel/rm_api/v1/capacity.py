@@ -18,11 +18,11 @@ from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import InvalidValue, NodeNotFound
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.admin_network import require_network
 from yodel.rm_api.door.rim import reader, writer
 from yodel.rm_api.v1 import capacity_models as models
 from yodel.rm_api.v1.callers import KNOWN
+from yodel.rm_api.v1.services import services_of
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 from yodel.services.nodes.taking_back import Eviction
@@ -46,7 +46,7 @@ NodePath = Annotated[
 @router.get("/nodes/{node_id}/capacity")
 async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapacity:
     """A node's lent capacity: measured, each term and step, published, requested; only containers you may view."""
-    services = api_of(request).services
+    services = services_of(request)
     asked = NodeId.parse(node_id)
     name = services.queries.node(asked).node.kubernetes_node_name
     found = services.capacities.of(name)
@@ -58,15 +58,15 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
     """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
-    return _colocation(api_of(request).services.capacities.view(NODES_SHOWN_MAX))
+    return _colocation(services_of(request).capacities.view(NODES_SHOWN_MAX))
 
 
 @router.post("/colocation/end-containers", dependencies=[Depends(require_network)])
 async def end_containers(request: Request) -> models.ContainersEnded:
     """Stop containers that still run on lent capacity after colocation was disabled (PREEMPTED)."""
-    api = api_of(request)
-    user = writer(request, api)
-    return models.ContainersEnded(containers=await api.services.taking_back.end_containers(user))
+    services = services_of(request)
+    user = writer(request)
+    return models.ContainersEnded(containers=await services.taking_back.end_containers(user))
 
 
 @router.post("/nodes/{node_id}/evict", dependencies=[Depends(require_network)])
@@ -77,30 +77,30 @@ async def evict(
     dry_run: Annotated[bool, Query(description="Change nothing; return what would be preempted.")] = False,
 ) -> models.Eviction:
     """Reclaim a node's lent capacity until usage fits: containers get a preemption notice, then stop (PREEMPTED)."""
-    api = api_of(request)
-    user, asked = writer(request, api), NodeId.parse(node_id)
-    api.services.queries.node(asked)
+    services = services_of(request)
+    user, asked = writer(request), NodeId.parse(node_id)
+    services.queries.node(asked)
     left = LentAmounts(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib)
-    return _eviction(await api.services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
+    return _eviction(await services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
 
 
 @router.delete("/nodes/{node_id}/evict", dependencies=[Depends(require_network)])
 async def withdraw_eviction(request: Request, node_id: NodePath) -> models.EvictionWithdrawn:
     """Withdraw an eviction: the node lends again what its agent reports."""
-    api = api_of(request)
-    user, asked = writer(request, api), NodeId.parse(node_id)
-    name = api.services.queries.node(asked).node.kubernetes_node_name
-    await api.services.taking_back.withdraw(user, asked)
+    services = services_of(request)
+    user, asked = writer(request), NodeId.parse(node_id)
+    name = services.queries.node(asked).node.kubernetes_node_name
+    await services.taking_back.withdraw(user, asked)
     return models.EvictionWithdrawn(kubernetes_node=name)
 
 
 @router.post("/nodes/{node_id}/publish", dependencies=[Depends(require_network)])
 async def publish_again(request: Request, node_id: NodePath) -> models.PublishedAgain:
     """Publish on a node that was left to another program (YIELDED, OTHER), whatever that wrote."""
-    api = api_of(request)
-    user, asked = writer(request, api), NodeId.parse(node_id)
-    api.services.queries.node(asked)
-    return models.PublishedAgain(kubernetes_node=await api.services.taking_back.publish_again(user, asked))
+    services = services_of(request)
+    user, asked = writer(request), NodeId.parse(node_id)
+    services.queries.node(asked)
+    return models.PublishedAgain(kubernetes_node=await services.taking_back.publish_again(user, asked))
 
 
 def _eviction(found: Eviction) -> models.Eviction:
@@ -124,10 +124,10 @@ def _eviction(found: Eviction) -> models.Eviction:
 
 def _seen_containers(request: Request, found: NodeCapacity) -> frozenset[str]:
     """Of those that the node's agent names; an empty name is of none."""
-    api = api_of(request)
+    services = services_of(request)
     named = {one.container for one in found.written.bounds}
     named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()
-    rows, rights, user = api.services.queries.rows, api.services.rights, reader(request, api)
+    rows, rights, user = services.queries.rows, services.rights, reader(request)
     if rights.views_all(user):
         return frozenset(named)
     may_view = rights.viewer(user)

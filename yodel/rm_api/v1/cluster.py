@@ -12,10 +12,10 @@ from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
 from yodel.errors import QueueNotFound
-from yodel.rm_api.context import api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
 from yodel.rm_api.v1.queue_changes import etag
+from yodel.rm_api.v1.services import services_of
 from yodel.services.views.queue_views import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
@@ -27,9 +27,9 @@ async def list_queues(
     request: Request, response: Response, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
 ) -> models.QueuePage:
     """All queues with the usage of their applications, by path.  The ETag is the version of the queue configuration."""
-    response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
+    response.headers["ETag"] = etag(services_of(request).scheduler_conf.version)
     key = cursors.decoded("queues", cursor, str)
-    root = await api_of(request).services.queries.queue(ROOT)
+    root = await services_of(request).queries.queue(ROOT)
     views = sorted(_flat(root) if root is not None else (), key=lambda view: view.queue.path)
     rest = [view for view in views if key is None or view.queue.path > str(key[0])]
     shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("queues", view.queue.path))
@@ -45,8 +45,8 @@ async def get_queue(
     ],
 ) -> models.Queue:
     """One queue.  The ETag is the version of the queue configuration."""
-    response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
-    view = await api_of(request).services.queries.queue(path)
+    response.headers["ETag"] = etag(services_of(request).scheduler_conf.version)
+    view = await services_of(request).queries.queue(path)
     if view is None:
         raise QueueNotFound(path)
     return shapes.queue(view)
@@ -56,7 +56,7 @@ async def get_queue(
 async def list_pools(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> models.PoolPage:
     """Pools, by the names of their dialects: size, used and free capacity, and the queues that use them."""
     key = cursors.decoded("pools", cursor, str)
-    rest = [view for view in api_of(request).services.queries.pools() if key is None or view.name > str(key[0])]
+    rest = [view for view in services_of(request).queries.pools() if key is None or view.name > str(key[0])]
     shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("pools", view.name))
     return models.PoolPage(items=[shapes.pool(view) for view in shown], next_cursor=next_cursor)
 
@@ -71,10 +71,10 @@ async def list_nodes(
 ) -> models.NodePage:
     """Nodes by id, with capacity, usage and the source of the figures; lost and decommissioned ones too, unless you
     filter by `state`."""
-    api = api_of(request)
-    nodes = api.services.nodes
+    services = services_of(request)
+    nodes = services.nodes
     key = cursors.decoded("nodes", cursor, str, int)
-    views = api.services.queries.nodes(NodeState[wanted.name] for wanted in state)
+    views = services.queries.nodes(NodeState[wanted.name] for wanted in state)
     rest = sorted(
         (
             view
@@ -107,11 +107,11 @@ async def get_node(
     ],
 ) -> models.NodeDetails:
     """One node with the containers on it that you may view."""
-    api = api_of(request)
+    services = services_of(request)
     asked = NodeId.parse(node_id)
-    view = api.services.queries.node(asked)
-    may_view = viewer(request, api)
-    rows, nodes = api.services.queries.rows, api.services.nodes
+    view = services.queries.node(asked)
+    may_view = viewer(request)
+    rows, nodes = services.queries.rows, services.nodes
     owned = ((row, rows.application(row.id.application_id)) for row in rows.live_on(asked))
     there = (row for row, owner in owned if owner is not None and may_view(owner))
     shown = sorted(there, key=lambda row: row.id)[:CONTAINERS_SHOWN_MAX]

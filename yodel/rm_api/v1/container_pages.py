@@ -5,14 +5,15 @@ A page costs what it shows: the kept ones are read from the store a page at a ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from yodel.domain.application import Application
 from yodel.domain.container import Container
-from yodel.domain.ids import ContainerId
-from yodel.rm_api.context import Api
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.rm_api.v1 import cursors
+from yodel.services.views.queries import Queries
 from yodel.serving.pieces import taking_turns
 
 READ_MIN = 100
@@ -22,8 +23,17 @@ LOOKED_AT_ONCE = 500
 _NUMBER = attrgetter("number")
 
 
+@dataclass(slots=True, kw_only=True)
+class ContainerSource:
+    """Where containers are read: those in memory, and those that the store keeps."""
+
+    queries: Queries
+    ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
+    """What is kept of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
+
+
 async def container_page(
-    api: Api,
+    source: ContainerSource,
     application: Application,
     is_wanted: Callable[[Container], bool],
     limit: int,
@@ -40,25 +50,29 @@ async def container_page(
     key = cursors.decoded("containers", cursor, str)
     after = ContainerId.parse(str(key[0])) if key is not None else None
     # Memory first: what leaves it meanwhile is then in both.
-    found = await _in_memory(api, application, is_wanted, limit + 1, after)
-    kept = await _kept(api, application, is_wanted, limit + 1, after) if are_ended_wanted else {}
+    found = await _in_memory(source, application, is_wanted, limit + 1, after)
+    kept = await _kept(source, application, is_wanted, limit + 1, after) if are_ended_wanted else {}
     rows = sorted({**kept, **found}.values(), key=lambda row: row.id)
     return cursors.page(rows[: limit + 1], limit, lambda row: cursors.encoded("containers", str(row.id)))
 
 
-async def kept_container(api: Api, container_id: ContainerId) -> Container | None:
+async def kept_container(source: ContainerSource, container_id: ContainerId) -> Container | None:
     """One that ended and was forgotten; None when it is not kept.  Raises Unavailable: the store did not answer."""
     before = ContainerId(container_id.attempt_id, container_id.number - 1)
-    rows = await api.services.ended_page(container_id.application_id, before, 1)
+    rows = await source.ended_page(container_id.application_id, before, 1)
     return rows[0] if rows and rows[0].id == container_id else None
 
 
 async def _in_memory(
-    api: Api, application: Application, is_wanted: Callable[[Container], bool], count: int, after: ContainerId | None
+    source: ContainerSource,
+    application: Application,
+    is_wanted: Callable[[Container], bool],
+    count: int,
+    after: ContainerId | None,
 ) -> dict[ContainerId, Container]:
     """The first that are wanted, as many as ``count`` if there are so many; no other is looked at."""
-    rows, found = api.services.queries.rows, dict[ContainerId, Container]()
-    async for container_id in taking_turns(_ids_behind(api, application, after), LOOKED_AT_ONCE):
+    rows, found = source.queries.rows, dict[ContainerId, Container]()
+    async for container_id in taking_turns(_ids_behind(source, application, after), LOOKED_AT_ONCE):
         row = rows.container(container_id)
         if row is not None and is_wanted(row):
             found[row.id] = row
@@ -67,9 +81,9 @@ async def _in_memory(
     return found
 
 
-def _ids_behind(api: Api, application: Application, after: ContainerId | None) -> Iterator[ContainerId]:
+def _ids_behind(source: ContainerSource, application: Application, after: ContainerId | None) -> Iterator[ContainerId]:
     """In their order, each attempt's when its turn comes."""
-    queries = api.services.queries
+    queries = source.queries
     for attempt_id in sorted(attempt.id for attempt in queries.attempts(application.id)):
         if after is None or attempt_id > after.attempt_id:
             yield from sorted(queries.rows.container_ids_of(attempt_id), key=_NUMBER)
@@ -79,13 +93,17 @@ def _ids_behind(api: Api, application: Application, after: ContainerId | None) -
 
 
 async def _kept(
-    api: Api, application: Application, is_wanted: Callable[[Container], bool], count: int, after: ContainerId | None
+    source: ContainerSource,
+    application: Application,
+    is_wanted: Callable[[Container], bool],
+    count: int,
+    after: ContainerId | None,
 ) -> dict[ContainerId, Container]:
     """The first that are wanted, at least ``count`` if there are so many."""
     found: dict[ContainerId, Container] = {}
     size = max(count, READ_MIN)
     while len(found) < count:
-        rows = await api.services.ended_page(application.id, after, size)
+        rows = await source.ended_page(application.id, after, size)
         found |= {row.id: row for row in rows if is_wanted(row)}
         if len(rows) < size:
             break

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from yodel.domain.ids import ApplicationId
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes, stream
 from yodel.rm_api.v1.callers import (
     APPLICATION_PATTERN,
@@ -22,6 +21,7 @@ from yodel.rm_api.v1.callers import (
     reader_owner,
     viewer,
 )
+from yodel.rm_api.v1.services import ApiServices, services_of
 from yodel.services.views.transitions import Transition
 
 router = APIRouter(prefix="/events", tags=["events"], dependencies=[KNOWN])
@@ -57,10 +57,10 @@ async def list_events(
     cursor: Cursor = None,
 ) -> models.EventPage:
     """The last transitions that you may view, newest first.  Ten thousand are kept, until a restart."""
-    api = api_of(request)
-    transitions = api.services.transitions
+    services = services_of(request)
+    transitions = services.transitions
     key = cursors.decoded("events", cursor, int, int)
-    wanted, may_view = _wanted(kind, application), viewer(request, api)
+    wanted, may_view = _wanted(kind, application), viewer(request)
     found: list[Transition] = []
     for step in transitions.newest_first():
         is_later = key is None or (transitions.epoch, step.sequence) < key
@@ -86,24 +86,24 @@ async def stream_events(
     After 15 seconds without an event the server sends a comment.  A stream that is not read is closed.  At most 64 are
     open, 16 of one user or, without a user name, of one host.
     """
-    api = api_of(request)
-    transitions = api.services.transitions
+    services = services_of(request)
+    transitions = services.transitions
     asked = stream.position_in(last_event_id or after)
     wanted = _wanted(kind, application)
-    position, first = _start(api, asked)
+    position, first = _start(services, asked)
     return stream.EventStream(
         transitions,
         transitions.open(position, reader_owner(request)),
-        api.rendered_events,
+        services.rendered_events,
         wanted=wanted,
-        viewer=lambda: viewer(request, api),
+        viewer=lambda: viewer(request),
         first=first,
     )
 
 
-def _start(api: Api, asked: tuple[int, int] | None) -> tuple[int, bytes]:
+def _start(services: ApiServices, asked: tuple[int, int] | None) -> tuple[int, bytes]:
     """Where to begin, and what to say first."""
-    transitions = api.services.transitions
+    transitions = services.transitions
     if asked is None:
         return transitions.last, b""
     epoch, sequence = asked

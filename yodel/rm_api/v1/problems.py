@@ -38,8 +38,8 @@ from yodel.errors import (
     did_you_mean,
 )
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError, failed
-from yodel.rm_api.context import api_of
 from yodel.rm_api.v1.models import FieldError, Problem
+from yodel.rm_api.v1.services import services_of
 from yodel.telemetry.further_limits import API_BODY_BYTES
 from yodel.telemetry.limits import REFUSALS
 
@@ -150,7 +150,7 @@ async def refused(request: Request, error: Exception) -> Response:
         errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
     hint = HINTS.get(type(error))
     if isinstance(error, QueueNotFound | NoSuchQueue):
-        paths = api_of(request).services.queries.queue_paths()
+        paths = services_of(request).queries.queue_paths()
         below = (path for path in paths if path.endswith(f".{error.name}"))
         nearest = did_you_mean(next(below, error.name), paths)
         hint = f"{nearest.replace('did', 'Did', 1)} {QUEUES_HINT}".lstrip()

@@ -23,13 +23,14 @@ from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.admin_network import require_network
 from yodel.rm_api.door.bodies import read_object
 from yodel.rm_api.door.rim import reader, writer
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
+from yodel.rm_api.v1.services import ApiServices, services_of
 from yodel.services.scheduling.configuration import ConfigurationChange, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
@@ -99,7 +100,7 @@ async def change_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueSetting, since: From
 ) -> models.QueuesChanged:
     """Change properties of one queue."""
-    change = QueueUpdate(path=_path(api_of(request), path), properties=body.properties)
+    change = QueueUpdate(path=_path(services_of(request), path), properties=body.properties)
     return await changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
 
 
@@ -112,7 +113,7 @@ async def delete_queue(
     reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Reason, recorded with the change.")] = "",
 ) -> models.QueuesChanged:
     """Delete a queue and all queues below it, which must be stopped and have no unfinished applications."""
-    wanted = assembling(ConfUpdate(removed=[_path(api_of(request), path)]))
+    wanted = assembling(ConfUpdate(removed=[_path(services_of(request), path)]))
     return await changed(request, response, wanted, since, reason)
 
 
@@ -121,7 +122,7 @@ async def move_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueMove, since: From
 ) -> models.QueuesChanged:
     """Move or rename a queue and all queues below it, which must be stopped and have no unfinished applications."""
-    source = _path(api_of(request), path)
+    source = _path(services_of(request), path)
     update = ConfUpdate(updated=list(map(_edit, body.change)))
     return await changed(request, response, moving(source, body.to, update), since, body.reason)
 
@@ -129,7 +130,7 @@ async def move_queue(
 @router.get("/queue-configuration")
 async def get_configuration(request: Request, response: Response) -> models.QueueConfiguration:
     """The whole queue configuration, as in capacity-scheduler.xml."""
-    is_read, service = _read_by(request), api_of(request).services.scheduler_conf
+    is_read, service = _read_by(request), services_of(request).scheduler_conf
     version, properties = service.version, dict(service.properties())
     if is_read is not None:
         properties = await asyncio.to_thread(_read, properties, is_read)
@@ -161,9 +162,9 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
 )
 async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
     """Replace the whole queue configuration with these properties.  Properties that Hadoop ignores are left out."""
-    api = api_of(request)
-    api.services.scheduler_conf.require_administrator(writer(request, api))
-    body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
+    services = services_of(request)
+    services.scheduler_conf.require_administrator(writer(request))
+    body = await read_object(request, min(CONFIGURATION_BYTES_MAX, door_of(request).rules.body_bytes_max))
     properties, reason = body.get("properties"), body.get("reason", "")
     if unknown := sorted(set(body) - {"properties", "reason"}):
         raise InvalidValue("body", unknown[0][:80], "properties and reason")
@@ -193,7 +194,7 @@ async def list_changes(
     """Changes of the queues, newest first."""
     is_read = _read_by(request)
     key = cursors.decoded("queue-history", cursor, int)
-    found = await _told(api_of(request), None if key is None else int(key[0]), limit + 1, is_read)
+    found = await _told(services_of(request), None if key is None else int(key[0]), limit + 1, is_read)
     shown, next_cursor = cursors.page(found, limit, lambda change: cursors.encoded("queue-history", change.version))
     items = [models.QueueChange(**_change(change, SHORT_CHANGES_SHOWN_MAX)) for change in shown]
     return models.QueueChangePage(items=items, next_cursor=next_cursor)
@@ -203,7 +204,7 @@ async def list_changes(
 async def get_change(request: Request, version: Version) -> models.QueueChange:
     """One change."""
     is_read = _read_by(request)
-    found = await api_of(request).services.tree_changes(version + 1, 1)
+    found = await services_of(request).tree_changes(version + 1, 1)
     change = found[0] if found and found[0].version == version else None
     if change is not None and is_read is not None:
         change = await asyncio.to_thread(told, change, is_read)
@@ -217,9 +218,9 @@ async def revert(
     request: Request, response: Response, version: Version, body: models.Revert, since: From
 ) -> models.QueuesChanged:
     """Restore the queues as they were at a version, as a new version."""
-    api = api_of(request)
-    api.services.scheduler_conf.require_administrator(writer(request, api))
-    now, properties = await api.services.scheduler_conf.as_of(version)
+    services = services_of(request)
+    services.scheduler_conf.require_administrator(writer(request))
+    now, properties = await services.scheduler_conf.as_of(version)
     expected, is_dry_run = since
     reason = body.reason or f"as at version {version}"
     return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason, is_whole=True)
@@ -240,8 +241,8 @@ async def changed(
     is_whole: bool = False,
 ) -> models.QueuesChanged:
     """``is_whole``: what is wanted is all there is to be, so queues that it does not name go, or are marked to go."""
-    api, (expected, is_dry_run) = api_of(request), since
-    user, service = writer(request, api), api.services.scheduler_conf
+    services, (expected, is_dry_run) = services_of(request), since
+    user, service = writer(request), services.scheduler_conf
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
@@ -250,27 +251,29 @@ async def changed(
     else:
         plan = await service.change(user, wanted, expected=expected, reason=reason, is_whole=is_whole)
     response.headers["ETag"] = etag(service.version)
-    return await _answer(api, plan, user, is_dry_run=is_dry_run)
+    return await _answer(services, plan, user, is_dry_run=is_dry_run)
 
 
-async def _answer(api: Api, plan: ConfigurationChange, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
-    over = api.services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
-    losers = await api.services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
+async def _answer(
+    services: ApiServices, plan: ConfigurationChange, user: str, *, is_dry_run: bool
+) -> models.QueuesChanged:
+    over = services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
+    losers = await services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(
         **_change(plan.change, CHANGES_SHOWN_MAX),
         is_dry_run=is_dry_run,
         is_needed=plan.is_needed,
         warnings=list(plan.warnings),
-        over_maximum=[_over(api, path, used, maximum, losers.get(path, {}), user) for path, used, maximum in over],
+        over_maximum=[_over(services, path, used, maximum, losers.get(path, {}), user) for path, used, maximum in over],
     )
 
 
 def _over(
-    api: Api, path: str, used: Resource, maximum: Resource, losers: Mapping[ApplicationId, int], user: str
+    services: ApiServices, path: str, used: Resource, maximum: Resource, losers: Mapping[ApplicationId, int], user: str
 ) -> models.OverMaximum:
-    queries = api.services.queries
+    queries = services.queries
     rows = [(queries.rows.application(application_id), count) for application_id, count in losers.items()]
-    seen = [(row, count) for row, count in rows if row is not None and api.services.rights.may_view(row, user)]
+    seen = [(row, count) for row, count in rows if row is not None and services.rights.may_view(row, user)]
     named = sorted(seen, key=lambda one: (-one[1], one[0].id))[:LOSERS_SHOWN_MAX]
     return models.OverMaximum(
         path=path,
@@ -303,9 +306,9 @@ def _edit(edit: models.QueueEdit) -> QueueUpdate:
     return QueueUpdate(path=edit.path, properties=edit.properties)
 
 
-def _path(api: Api, name: str) -> str:
+def _path(services: ApiServices, name: str) -> str:
     """Raises QueueNotFound."""
-    queue = api.services.queries.find_queue(name)
+    queue = services.queries.find_queue(name)
     if queue is None:
         raise QueueNotFound(name)
     return queue.path
@@ -313,21 +316,21 @@ def _path(api: Api, name: str) -> str:
 
 def _read_by(request: Request) -> IsRead | None:
     """Which properties the caller reads; None: all.  Raises AccessDenied: none."""
-    api = api_of(request)
-    return api.services.scheduler_conf.read_by(reader(request, api))
+    services = services_of(request)
+    return services.scheduler_conf.read_by(reader(request))
 
 
 def _read(properties: Mapping[str, str], is_read: IsRead) -> dict[str, str]:
     return {name: text for name, text in properties.items() if is_read(name)}
 
 
-async def _told(api: Api, before: int | None, count: int, is_read: IsRead | None) -> Sequence[TreeChange]:
+async def _told(services: ApiServices, before: int | None, count: int, is_read: IsRead | None) -> Sequence[TreeChange]:
     """So many changes that the caller reads something of, the newest first.  All that are kept may be looked through,
     and each may have thousands of properties, so a thread does that."""
     if is_read is None:
-        return await api.services.tree_changes(before, count)
+        return await services.tree_changes(before, count)
     found: list[TreeChange] = []
-    while len(found) < count and (page := await api.services.tree_changes(before, HISTORY_LIMIT_MAX)):
+    while len(found) < count and (page := await services.tree_changes(before, HISTORY_LIMIT_MAX)):
         before = page[-1].version
         found += await asyncio.to_thread(_all_told, page, is_read)
     return found[:count]

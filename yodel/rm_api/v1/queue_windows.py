@@ -19,11 +19,11 @@ from yodel.domain.queues.window import STAGES_DEFAULT, Window
 from yodel.domain.queues.window_properties import said_as
 from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import InvalidValue, QueueNotFound, Refused, WindowNotFound
-from yodel.rm_api.context import api_of
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, TEXT_LENGTH_MAX
 from yodel.rm_api.v1.models import EpochMs, Model, Page
 from yodel.rm_api.v1.queue_changes import ADMINISTERED, From, QueuePath, changed, etag
+from yodel.rm_api.v1.services import services_of
 from yodel.services.scheduling.configuration import assembling
 
 router = APIRouter(tags=["queues"], dependencies=[KNOWN])
@@ -78,7 +78,7 @@ class QueueWindowPage(Page[QueueWindow]):
 @router.get("/queues/{path}/windows")
 async def list_windows(request: Request, response: Response, path: QueuePath) -> QueueWindowPage:
     """The windows of a queue, by name.  The ETag is the version of the queue configuration."""
-    services, queue = api_of(request).services, _queue(request, path)
+    services, queue = services_of(request), _queue(request, path)
     response.headers["ETag"] = etag(services.scheduler_conf.version)
     items = [
         QueueWindow(
@@ -136,7 +136,7 @@ async def remove_window(
 
 
 def _queue(request: Request, path: str) -> Queue:
-    queue = api_of(request).services.queries.find_queue(path)
+    queue = services_of(request).queries.find_queue(path)
     if queue is None:
         raise QueueNotFound(path)
     return queue

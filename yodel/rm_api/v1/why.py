@@ -20,8 +20,8 @@ async def why_it_waits(request: Request, application_id: ApplicationPath) -> mod
     The answer is that of the scheduler's last check, at most a second ago.  If the application has ended or has all
     that it requested, `summary` shows that nothing is pending.
     """
-    api, view = visible_application(request, application_id)
-    found = await api.services.queries.why.asked(view.application, viewer(request, api))
+    services, view = visible_application(request, application_id)
+    found = await services.queries.why.asked(view.application, viewer(request))
     return shape(found)
 
 

@@ -28,7 +28,7 @@ from yodel.services.writer.changes import Changes, Follower
 from yodel.services.writer.state import ClusterState
 from yodel.translator import node_events
 from yodel.translator.node_events import NodeOutcome
-from yodel.translator.publishing import LentAmounts, capped, size_of
+from yodel.translator.publishing import LentAmounts, capped
 
 log = structlog.get_logger("yodel.colocation")
 
@@ -127,8 +127,8 @@ class Facts:
 
     def allocatable(self, name: str) -> LentAmounts | None:
         """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
-        node = self.observed(name) if self.terms.measures is not None else None
-        return size_of(node.allocatable) if node is not None else None
+        facts = self._nodes.get(name) if self.terms.measures is not None else None
+        return facts.published.allocatable if facts is not None and facts.published is not None else None
 
     def all(self) -> Iterator[NodeFacts]:
         """Records of nodes that Kubernetes has shown."""

@@ -8,8 +8,9 @@ is committed, and the agent keeps what ended, for ApplicationMasters ask it, unt
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from yodel.domain import host_lists
 from yodel.domain.colocation.emergency import Emergency
@@ -211,15 +212,14 @@ class Heartbeats:
             signals=tuple(outbox.signals),
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._updates(outbox) if outbox.updates else (),
+            **(self._news_of_capacity(runtime, node, beat.containers) if runtime.can_measure else {}),
         )
-        if runtime.can_measure:
-            answer = self._with_news_of_capacity(answer, runtime, node, beat.containers)
         runtime.answered(answer)
         return answer
 
-    def _with_news_of_capacity(
-        self, answer: HeartbeatAnswer, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
-    ) -> HeartbeatAnswer:
+    def _news_of_capacity(
+        self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
+    ) -> dict[str, Any]:
         """What a genuine NodeManager would not understand."""
         told, policy = runtime.told, self._facts.terms.colocation.policy
         is_policy_news = told.is_news(Topic.POLICY, policy.version if policy is not None else "")
@@ -227,14 +227,13 @@ class Heartbeats:
             told.forget_pods()  # agents of earlier releases forget them where nothing is bounded
         ranks = self._ranks_of(node.id) if policy is not None else ()
         allocatable = self._facts.allocatable(node.kubernetes_node_name)
-        return replace(
-            answer,
-            pods=self._unnamed_pods(runtime, node, reports),
-            eviction_ranks=ranks if told.is_news(Topic.RANKS, ranks) else (),
-            allocatable=allocatable if told.is_news(Topic.ALLOCATABLE, allocatable) else None,
-            is_policy_news=is_policy_news,
-            policy=policy if is_policy_news else None,
-        )
+        return {
+            "pods": self._unnamed_pods(runtime, node, reports),
+            "eviction_ranks": ranks if told.is_news(Topic.RANKS, ranks) else (),
+            "allocatable": allocatable if told.is_news(Topic.ALLOCATABLE, allocatable) else None,
+            "is_policy_news": is_policy_news,
+            "policy": policy if is_policy_news else None,
+        }
 
     def _unnamed_pods(
         self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from yodel.domain.colocation.node import CapacityState, Intake, Offer, Said, Situation, state_of
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 from yodel.domain.colocation.switch import OFF, Colocation
-from yodel.domain.lent_limit import LentLimit
+from yodel.domain.node import Node
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published import Published
 from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
-from yodel.translator.publishing import LentAmounts, LentCapacity, Publication, Silence, lend, publication, size_of
+from yodel.translator.publishing import LentAmounts, LentCapacity, Publication, Silence, lend, publication
+
+if TYPE_CHECKING:
+    from yodel.services.nodes.facts import NodeFacts
 
 STALE_S = 30.0
 """Without a report for so long a node's loan does not grow."""
@@ -51,23 +55,6 @@ class Terms:
     def pools(self) -> frozenset[PoolName]:
         """Those that are lent."""
         return frozenset(pool for pool, kind in self.rules.kinds.items() if kind.measures == self.measures)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
-    """What a node is judged by.  ``held``: what its pods ask for, thousandths by resource name, None before they were
-    listed; ``is_usable``: containers may be placed on its agent; ``may_report_yet``: its agent has not reported since
-    the start, and it is too early to count on that it will not; ``limit``: by an administrator; ``before``: what it
-    offered at the last judgement."""
-
-    published: Published
-    said: Said | None
-    limit: LentLimit | None
-    is_short: bool
-    is_usable: bool
-    may_report_yet: bool
-    held: Mapping[str, int] | None
-    before: LentAmounts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +90,20 @@ class Judgement:
         }
 
 
-def judge(basis: Basis, terms: Terms, now_s: float) -> Judgement:
-    """Return what the facts come to."""
-    found, published = _offered(basis, terms, now_s), basis.published
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
+    thousandths by resource name, None before they were listed; ``is_early``: agents have had no time to report."""
+
+    row: Node | None
+    held: Mapping[str, int] | None
+    is_early: bool
+    now_s: float
+
+
+def judge(facts: NodeFacts, published: Published, around: Around, terms: Terms) -> Judgement:
+    """Return what the facts of a node that was listed come to."""
+    found = _offered(facts, published, around, terms)
     changes = _changes(published, found.publication)
     state, why = state_of(
         Situation(
@@ -131,12 +129,13 @@ def silence_of(said: Said | None, now_s: float) -> Silence:
     return Silence((age_s >= STALE_S) + (age_s >= SILENT_S))
 
 
-def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
-    published, held, said = basis.published, basis.held, basis.said
+def _offered(facts: NodeFacts, published: Published, around: Around, terms: Terms) -> Judgement:
+    held, said = around.held, facts.said
     measures = terms.measures if not published.other else None
     names = terms.names if measures is not None else ()
-    amounts, silence = published.amounts, silence_of(said, now_s)
-    short = Intake.CLOSED if basis.is_short else Intake.OPEN
+    amounts, silence = published.amounts, silence_of(said, around.now_s)
+    is_short = facts.declared is not None
+    short = Intake.CLOSED if is_short else Intake.OPEN
     if not amounts and measures is None:
         # An annotation that names nothing any more, or what is the other's now.
         is_left = published.is_marked and (published.has_yielded or not terms.names)
@@ -145,16 +144,16 @@ def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
     if held is None:
         nothing = dict.fromkeys({*amounts, *names}, 0)
         return Judgement(amounts=amounts, counted=nothing, intake=Intake.AWAITED, silence=silence)
-    is_open = measures is not None and basis.is_usable
-    lending = _lending(basis, said, silence) if said is not None and is_open else None
+    is_open = measures is not None and around.row is not None and around.row.is_usable
+    lending = _lending(facts, published, around, silence) if said is not None and is_open else None
     asked_for = {one for one in names if held.get(one)}
     found = publication(lending.lent if lending is not None else None, held, measures, {*amounts, *asked_for})
-    is_awaited = is_open and basis.may_report_yet
+    is_awaited = is_open and around.is_early and not facts.was_heard
     if is_awaited:  # what was published before stays meanwhile, unless pods ask for more
         stays = {one: _more(amount, published.present(one)) for one, amount in found.amounts.items()}
         found = replace(found, amounts=stays)
     counted = found.counted
-    if basis.is_short:  # what is free there is not to be counted on
+    if is_short:  # what is free there is not to be counted on
         counted = {one: min(amount, found.held[one]) for one, amount in counted.items()}
     return Judgement(
         lending=lending,
@@ -166,17 +165,19 @@ def _offered(basis: Basis, terms: Terms, now_s: float) -> Judgement:
     )
 
 
-def _lending(basis: Basis, said: Said, silence: Silence) -> LentCapacity:
+def _lending(facts: NodeFacts, published: Published, around: Around, silence: Silence) -> LentCapacity:
     """Of a resource that the agent cannot tell of counts what counted last."""
-    before = basis.before or LentAmounts(cpu_milli=0, memory_mib=0)
-    cpu, memory = (said.report.loan_of(resource) for resource in (CPU_MILLI, MEMORY_MIB))
+    assert facts.said is not None
+    report, last = facts.said.report, facts.judgement.lent
+    before = last or LentAmounts(cpu_milli=0, memory_mib=0)
+    cpu, memory = report.loan_of(CPU_MILLI), report.loan_of(MEMORY_MIB)
     reported = LentAmounts(
         cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
         memory_mib=memory.amount if memory is not None else before.memory_mib,
     )
-    node, limit = basis.published.observed, basis.limit
+    limit = around.row.lent_limit if around.row is not None else None
     most = LentAmounts(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
-    return lend(reported, size_of(node.capacity), basis.before, silence, most, size_of(node.allocatable))
+    return lend(reported, published.machine, last, silence, most, published.allocatable)
 
 
 def _changes(published: Published, wanted: Publication | None) -> dict[str, int | None] | None:

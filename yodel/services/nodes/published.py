@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
 from yodel.translator.names import PUBLISHED, PUBLISHER
-from yodel.translator.publishing import publisher_of, whole
+from yodel.translator.publishing import LentAmounts, publisher_of, size_of, whole
 
 PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
@@ -27,6 +27,10 @@ class Published:
     """Changed by its own methods, and by ``Publisher``."""
 
     observed: NodeObservation
+    machine: LentAmounts | None = None
+    """Its size; None: the API server does not say it."""
+    allocatable: LentAmounts | None = None
+    """What the kubelet leaves of that to pods; None: the API server does not say it."""
     other: str = ""
     """Who publishes there instead of us."""
     has_yielded: bool = False
@@ -76,6 +80,7 @@ class Published:
         if node.uid != self.observed.uid:  # made anew: nothing that was written is there any more
             self._written, self._written_version, self.put_back_s = {}, "", []
         self.observed = node
+        self.machine, self.allocatable = size_of(node.capacity), size_of(node.allocatable)
         if self.has_yielded or self.is_writing:
             return False
         is_changed = False

@@ -21,7 +21,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeStatuses
 from yodel.ports.store import Row
 from yodel.services.nodes.facts import Change, Facts, NodeFacts
-from yodel.services.nodes.judgement import SILENT_S, Basis, Terms, judge, silence_of
+from yodel.services.nodes.judgement import SILENT_S, Around, Terms, judge, silence_of
 from yodel.services.nodes.published import Published
 from yodel.services.writer.changes import Changes
 from yodel.services.writer.state import ClusterState
@@ -194,20 +194,18 @@ class Publisher:
     # --- judging ---------------------------------------------------------------------------------------------------
 
     def _judge(self, facts: NodeFacts, published: Published) -> None:
-        now_s, row = self._clock.monotonic_s(), self._state.node_index.speaker(facts.name)
-        basis = Basis(
-            published=published,
-            said=facts.said,
-            limit=row.lent_limit if row is not None else None,
-            is_short=facts.declared is not None,
-            is_usable=row is not None and row.is_usable,
-            may_report_yet=not facts.was_heard and not self._has_waited,
+        around = Around(
+            row=self._state.node_index.speaker(facts.name),
             held=self._held_on(facts.name),
-            before=facts.judgement.lent,
+            is_early=not self._has_waited,
+            now_s=self._clock.monotonic_s(),
         )
-        facts.judgement = judge(basis, self._facts.terms, now_s)
+        try:
+            facts.judgement = judge(facts, published, around, self._facts.terms)
+        except Exception as error:  # a bug costs this node: what was judged before stays
+            log.error("lent capacity of node not judged", node=facts.name, exc_info=error)
         if facts.judgement.changes is not None:
-            self._due.setdefault(facts.name, now_s)
+            self._due.setdefault(facts.name, around.now_s)
             self._woken.set()
         else:
             self._due.pop(facts.name, None)

@@ -48,7 +48,7 @@ def test_small_ones_are_taken_however_much_the_large_hold() -> None:
 
 
 async def test_request_of_usual_size_is_read_beside_large_ones_that_never_end(world: RestWorld) -> None:
-    room = world.app.state.api.body_room = BodyRoom(1024 * 1024)
+    room = world.app.state.door.body_room = BodyRoom(1024 * 1024)
     with room.reading() as slow:
         slow(1024 * 1024 + SMALL_BYTES)
         assert (await world.client.post(PATH, content=b" " * 10_000 + b"{}", headers=JSON)).status_code == 400
@@ -56,7 +56,7 @@ async def test_request_of_usual_size_is_read_beside_large_ones_that_never_end(wo
 
 
 async def test_who_finds_no_room_may_come_again(world: RestWorld) -> None:
-    room = world.app.state.api.body_room = BodyRoom(100, 0)
+    room = world.app.state.door.body_room = BodyRoom(100, 0)
     with room.reading() as somebody:
         somebody(99)
         answer = await world.client.post(PATH, content=b"{}", headers=JSON)
@@ -65,7 +65,7 @@ async def test_who_finds_no_room_may_come_again(world: RestWorld) -> None:
 
 
 async def test_bodies_that_never_end_leave_nothing_behind(world: RestWorld) -> None:
-    room = world.app.state.api.body_room = BodyRoom(2 * 1024 * 1024)
+    room = world.app.state.door.body_room = BodyRoom(2 * 1024 * 1024)
 
     async def endless() -> AsyncIterator[bytes]:
         while True:

@@ -93,7 +93,7 @@ class CountedTurns(BodyTurns):
 async def test_large_submissions_are_worked_through_a_few_at_a_time_and_small_ones_at_once(
     world: RestWorld, kind: str
 ) -> None:
-    turns = world.app.state.api.body_turns = CountedTurns()
+    turns = world.app.state.door.body_turns = CountedTurns()
     entries = [{"key": f"V{number}", "value": "x" * 20} for number in range(2000)]
     large = json.dumps({"application-id": ID, "am-container-spec": {"environment": {"entry": entries}}}).encode()
     if kind == "xml":
@@ -117,8 +117,8 @@ async def test_large_submissions_are_worked_through_a_few_at_a_time_and_small_on
 
 
 async def test_room_is_held_while_a_body_waits_for_its_turn(world: RestWorld) -> None:
-    room = world.app.state.api.body_room = BodyRoom(100_000, 0)
-    turns = world.app.state.api.body_turns = BodyTurns(1)
+    room = world.app.state.door.body_room = BodyRoom(100_000, 0)
+    turns = world.app.state.door.body_turns = BodyTurns(1)
     large = b"{" + b" " * 90_000 + b"}"
     path, headers = "/ws/v1/cluster/apps?user.name=alice", {"Content-Type": "application/json"}
     async with turns.turn("mallory"):

@@ -57,7 +57,7 @@ async def fetching(world: RestWorld) -> asyncio.Event:
         await go_on.wait()
         return httpx2.Response(200, content=late())
 
-    world.app.state.api.proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(slow)))
+    world.app.state.proxy.web_proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(slow)))
     await world.put(a_node(state=NodeState.RUNNING))
     for number in range(1, 9):
         running = an_application(number, state=ApplicationState.RUNNING, current_attempt=1)
@@ -108,7 +108,7 @@ async def test_share_of_the_web_proxys_fetches_ends(
 
 
 async def test_room_for_bodies_that_ends(world: RestWorld, counted: dict[str, int]) -> None:
-    world.app.state.api.body_room = BodyRoom(1000, 0)
+    world.app.state.door.body_room = BodyRoom(1000, 0)
     answer = await world.client.post(APPS, content=b" " * 2000, headers=TYPED)
     assert answer.status_code == 503
     require_told(REST_BODIES_HELD, answer, counted, "rest_bodies_held_bytes is 2000, where at most 1000 are allowed")
@@ -118,7 +118,7 @@ async def test_large_body_that_waits_for_too_long(
     world: RestWorld, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(body_turns, "WAIT_S", 0.01)
-    turns = world.app.state.api.body_turns = body_turns.BodyTurns(1)
+    turns = world.app.state.door.body_turns = body_turns.BodyTurns(1)
     async with turns.turn("mallory"):
         answer = await world.client.post(APPS, content=b"{" + b" " * 100_000 + b"}", headers=TYPED)
     assert answer.status_code == 503

@@ -50,10 +50,10 @@ async def test_filters_choose_within_pages(world: RestWorld) -> None:
 async def test_application_forgotten_while_the_list_is_sent_is_left_out(world: RestWorld) -> None:
     rows = [an_application(n, state=ApplicationState.RUNNING, finished_ms=0) for n in range(1, PAGE_MAX + 1)]
     await world.put(*rows)
-    api = world.app.state.api
+    services = world.app.state.hadoop
     wanted = Selection(wanted=ApplicationFilter(), left_out=frozenset(), may_view=None, is_filtered=False)
     request = Request({"type": "http", "method": "GET", "headers": []})
-    answer = await listed(request, api, wanted, "application/json")
+    answer = await listed(request, services, wanted, "application/json")
     world.rm.state.remove_application(rows[0].id)
     sent: list[bytes] = []
 

@@ -112,7 +112,7 @@ async def pages() -> AsyncIterator[Pages]:
 @pytest.fixture
 async def world(pages: Pages) -> AsyncIterator[RestWorld]:
     async with rest_world() as made:
-        made.app.state.api.proxy = WebProxy(resolve=pages.resolve)
+        made.app.state.proxy.web_proxy = WebProxy(resolve=pages.resolve)
         yield made
 
 
@@ -189,10 +189,10 @@ async def test_application_does_not_make_the_proxy_administer_its_resource_manag
 
 
 async def test_all_ports_of_the_process_are_its_own(world: RestWorld) -> None:
-    api = world.app.state.api
-    api.services.settings = replace(api.services.settings, probe_port=8099)
-    api.bound_to(8088, 8089)
-    assert api.own_ports() == {8088, 8089, 8099}
+    proxy = world.app.state.proxy
+    proxy.rules = replace(proxy.rules, probe_port=8099)
+    proxy.origins.bound_to(8088, 8089)
+    assert proxy.own_ports() == {8088, 8089, 8099}
 
 
 async def test_call_of_the_proxy_that_comes_back_is_refused(world: RestWorld, pages: Pages) -> None:

@@ -46,7 +46,7 @@ def answer(_: httpx2.Request) -> httpx2.Response:
 
 async def fill(world: RestWorld) -> None:
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
-    world.app.state.api.proxy = WebProxy(client)
+    world.app.state.proxy.web_proxy = WebProxy(client)
     attempt = an_attempt(1, state=AttemptState.RUNNING, host="node-1", tracking_url="http://node-1:4040")
     await world.put(a_node(state=NodeState.RUNNING), APP, attempt)
 
@@ -148,12 +148,12 @@ async def test_both_ports_are_listened_on_and_closed() -> None:
     async with rest_world(rm_web_address="127.0.0.1:0", proxied=ProxiedOrigin(port=0)) as world:
         await fill(world)
         server, port = await serve(world.app, "127.0.0.1", 0)
-        origins = world.app.state.api.origins
+        origins = world.app.state.proxy.origins
         assert origins.proxied is not None
         assert origins.proxied.port not in (0, port)
         try:
             async with httpx2.AsyncClient(trust_env=False, follow_redirects=True) as browser:
-                world.app.state.api.proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)))
+                world.app.state.proxy.web_proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)))
                 page = await browser.get(f"http://127.0.0.1:{port}{HERE}/")
                 assert (page.text, page.url.port) == (EVIL, origins.proxied.port)
                 api = await browser.get(f"http://127.0.0.1:{origins.proxied.port}/ws/v1/cluster/info")

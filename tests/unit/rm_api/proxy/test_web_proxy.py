@@ -52,7 +52,7 @@ async def am(world: RestWorld) -> Am:
 def with_am(world: RestWorld) -> Am:
     made = Am()
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(made), follow_redirects=False)
-    world.app.state.api.proxy = WebProxy(client)
+    world.app.state.proxy.web_proxy = WebProxy(client)
     return made
 
 
@@ -226,7 +226,7 @@ async def test_one_application_does_not_take_all_fetches(world: RestWorld, am: A
         await may_answer.wait()
         return page("late")
 
-    world.app.state.api.proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(slow)))
+    world.app.state.proxy.web_proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(slow)))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(world.client.get(f"{HERE}/")) for _ in range(APPLICATION_FETCHES_MAX)]
         await under_way.wait()

@@ -163,7 +163,7 @@ async def test_active_rm_says_so(world: RestWorld) -> None:
 async def test_probes_are_told_that_it_lives_and_when_it_is_ready(world: RestWorld) -> None:
     assert (await world.client.get("/health/live")).text == "OK"
     assert (await world.client.get("/health/ready")).status_code == 200
-    world.app.state.api.services.not_ready = lambda: "applications are being recovered"
+    world.app.state.hadoop.process.not_ready = lambda: "applications are being recovered"
     answer = await world.client.get("/health/ready")
     assert (answer.status_code, answer.text) == (503, "applications are being recovered")
 

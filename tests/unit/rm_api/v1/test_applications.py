@@ -268,7 +268,7 @@ async def test_live_containers_alone_are_no_question_to_the_store(world: RestWor
     async def never(*_: object) -> list[Any]:
         raise AssertionError("what ended is not asked for")
 
-    world.app.state.api.services.ended_page = never
+    world.app.state.v1.containers.ended_page = never
 
     answer = await world.client.get(f"/api/v1/applications/{APP.id}/containers", params={"state": "RUNNING"})
 

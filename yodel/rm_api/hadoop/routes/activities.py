@@ -21,8 +21,8 @@ from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
 from yodel.hadoop_http.negotiate import answer, require_acceptable
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import reader
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import activities as wire
 from yodel.services.scheduling.activities import of_node
 
@@ -58,29 +58,29 @@ class _Wanted:
 
 
 async def activities(request: Request) -> Response:
-    api = api_of(request)
+    services = services_of(request)
     require_acceptable(request)
     asked = request.query_params.get("nodeId")
     try:
         is_grouped = _is_grouped(request)
-        node_id = _node(api, asked)
+        node_id = _node(services, asked)
     except _AskedWrongly as wrong:
         return answer(request, wire.refused(str(wrong), asked))
-    service = api.services.activities
+    service = services.activities
     look = service.last(node_id)
     service.arm(node_id)
     if look is not None:
-        look = _visible(request, api, look if node_id is None else of_node(look, node_id))
+        look = _visible(request, services, look if node_id is None else of_node(look, node_id))
     return answer(request, wire.activities(look, node_id, is_grouped=is_grouped))
 
 
 async def bulk_activities(request: Request) -> Response:
     """One look at the cluster, told of each node apart.  Hadoop waits for as many heartbeats as were asked for."""
-    api = api_of(request)
+    services = services_of(request)
     require_acceptable(request)
     try:
         is_grouped = _is_grouped(request)
-        if not _usable_nodes(api):
+        if not _usable_nodes(services):
             raise _AskedWrongly(NO_NODES)
     except _AskedWrongly as wrong:
         raise bad_request(str(wrong)) from wrong
@@ -88,29 +88,29 @@ async def bulk_activities(request: Request) -> Response:
     if _INTEGER.fullmatch(text) is None:
         raise not_found("HTTP 404 Not Found")
     count = int(text)
-    look = await api.services.activities.next(BULK_TIMEOUT_S)
+    look = await services.activities.next(BULK_TIMEOUT_S)
     if look is None:
         raise Unavailable(f"The scheduler did not look at the cluster within {BULK_TIMEOUT_S:g} s")
     node_ids = look.node_ids[: min(count if count > 0 else BULK_DEFAULT, BULK_MAX)]
-    look = _visible(request, api, look)
+    look = _visible(request, services, look)
     looks = ((node_id, of_node(look, node_id)) for node_id in node_ids)
     return answer(request, wire.bulk(looks, is_grouped=is_grouped))
 
 
 async def app_activities(request: Request) -> Response:
-    api = api_of(request)
+    services = services_of(request)
     require_acceptable(request)
     text = request.path_params["application_id"]
-    now_ms = api.services.clock.now_ms()
+    now_ms = services.clock.now_ms()
     try:
         wanted = _wanted(request)
-        application = _live_application(api, text)
+        application = _live_application(services, text)
     except _AskedWrongly as wrong:
         return answer(request, wire.application_refused(str(wrong), text, now_ms))
-    application_id, user = application.id, reader(request, api)
-    if not api.services.rights.may_view(application, user):
+    application_id, user = application.id, reader(request)
+    if not services.rights.may_view(application, user):
         raise AccessDenied(f"User {user} does not have privilege to see this application {application_id}")
-    service = api.services.activities
+    service = services.activities
     kept = service.of_application(application_id)
     if "REFRESH" in wanted.actions:
         service.watch(application_id, wanted.duration_s)
@@ -120,7 +120,7 @@ async def app_activities(request: Request) -> Response:
         return answer(request, wire.application_refused(said, text, now_ms))
     if kept is None:
         return answer(request, wire.application_refused(wire.WAITING_FOR_NODE, text, now_ms))
-    looks = [_visible(request, api, look) for look in _chosen(kept, wanted)]
+    looks = [_visible(request, services, look) for look in _chosen(kept, wanted)]
     return answer(request, wire.application(text, looks, is_grouped=wanted.is_grouped))
 
 
@@ -134,13 +134,13 @@ def _is_grouped(request: Request) -> bool:
     return text is not None
 
 
-def _usable_nodes(api: Api) -> list[NodeId]:
-    return [node.id for node in api.services.queries.rows.nodes.values() if node.is_usable]
+def _usable_nodes(services: HadoopServices) -> list[NodeId]:
+    return [node.id for node in services.queries.rows.nodes.values() if node.is_usable]
 
 
-def _node(api: Api, asked: str | None) -> NodeId | None:
+def _node(services: HadoopServices, asked: str | None) -> NodeId | None:
     """By ``host:port``, or by the host alone."""
-    nodes = _usable_nodes(api)
+    nodes = _usable_nodes(services)
     if not nodes:
         raise _AskedWrongly(NO_NODES)
     if asked is None:
@@ -203,12 +203,12 @@ def _duration_s(text: str | None) -> float:
     return min(float(text), WATCH_MAX_S)
 
 
-def _live_application(api: Api, text: str) -> Application:
+def _live_application(services: HadoopServices, text: str) -> Application:
     try:
         application_id = ApplicationId.parse(text)
     except InvalidValue as error:
         raise _AskedWrongly(NO_SUCH_APPLICATION) from error
-    application = api.services.queries.rows.application(application_id)
+    application = services.queries.rows.application(application_id)
     if application is None or application.state.is_final:
         raise _AskedWrongly(APPLICATION_ENDED)
     return application
@@ -217,12 +217,12 @@ def _live_application(api: Api, text: str) -> Application:
 # --- what is shown of it
 
 
-def _visible(request: Request, api: Api, look: Look) -> Look:
+def _visible(request: Request, services: HadoopServices, look: Look) -> Look:
     """Without applications that the caller may not view, and without what reasons say of them."""
-    rows, rights, user = api.services.queries.rows, api.services.rights, reader(request, api)
+    rows, rights, user = services.queries.rows, services.rights, reader(request)
     if rights.views_all(user):
         return look
-    may_view, without_others = rights.viewer(user), api.services.queries.why.without_others
+    may_view, without_others = rights.viewer(user), services.queries.why.without_others
     seen = [
         replace(
             activity,

@@ -18,10 +18,10 @@ from yodel.errors import AccessDenied, ApplicationNotFound, Refused
 from yodel.hadoop_http.errors import RestError, bad_request, malformed_body, undeclared
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert.times import parse_iso_8601
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.hadoop.given import answer_text, given, null_pointer, scalar
 from yodel.rm_api.hadoop.routes.apps import application_id, found_application, no_such_application
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire.apps import timeout
 from yodel.services.applications.changes import ACTIVE, LIFETIME
 
@@ -42,14 +42,14 @@ async def get_queue(request: Request) -> Response:
 
 async def put_queue(request: Request) -> Response:
     """A move; to the queue it is in already is nothing to do."""
-    api, user, body = await _change(request, "appqueue", null_pointer("AppQueue.getQueue()", "targetQueue"))
+    services, user, body = await _change(request, "appqueue", null_pointer("AppQueue.getQueue()", "targetQueue"))
     application = found_application(request).application
     target = scalar(body.get("queue"))
     target = NULL if target is None else target[:TEXT_LENGTH_MAX]
     queue = application.submission.queue
     if target == queue:
         return answer(request, {"queue": queue})
-    changes, rights = api.services.changes, api.services.rights
+    changes, rights = services.changes, services.rights
     if application.state not in ACTIVE and rights.may_modify(application, user):
         return answer_text(request, f"App in {application.state.name} state cannot be moved.", 400)
     if target == queue.rpartition(".")[2]:
@@ -65,58 +65,58 @@ async def get_priority(request: Request) -> Response:
 async def put_priority(request: Request) -> Response:
     """Answered with what it has become: the cluster's maximum is less than many ask for."""
     absent = RestError(503, "org.apache.hadoop.yarn.exceptions.YarnException", "Target Priority cannot be null")
-    api, user, body = await _change(request, "applicationpriority", absent)
+    services, user, body = await _change(request, "applicationpriority", absent)
     application = found_application(request).application
     wanted = _integer(body.get("priority", 0))  # AppPriority's own default
     if wanted == application.submission.priority:
         return answer(request, {"priority": wanted})
-    asked = api.services.changes.set_priority(application.id, user, wanted)
+    asked = services.changes.set_priority(application.id, user, wanted)
     now = await _changed(request, asked, f"change priority of appid {application.id}", user)
     return now if isinstance(now, Response) else answer(request, {"priority": now})
 
 
 async def get_timeouts(request: Request) -> Response:
     application = found_application(request).application
-    now_ms = api_of(request).services.clock.now_ms()
+    now_ms = services_of(request).clock.now_ms()
     return answer(request, {"timeouts": {"timeout": [timeout(application, now_ms)]}})
 
 
 async def get_timeout(request: Request) -> Response:
     application = found_application(request).application
     _timeout_type(request.path_params["timeout_type"])
-    return answer(request, {"timeout": timeout(application, api_of(request).services.clock.now_ms())})
+    return answer(request, {"timeout": timeout(application, services_of(request).clock.now_ms())})
 
 
 async def put_timeout(request: Request) -> Response:
     absent = null_pointer("AppTimeoutInfo.getTimeoutType()", "appTimeout")
-    api, user, body = await _change(request, "timeout", absent, is_wrapped=True)
+    services, user, body = await _change(request, "timeout", absent, is_wrapped=True)
     application = found_application(request).application
     kind, expires = scalar(body.get("type")), scalar(body.get("expiryTime", UNLIMITED))
     if kind != LIFETIME or expires is None:
         return answer_text(request, "Timeout type or ExpiryTime is null.", 400)
-    may_modify = api.services.rights.may_modify(application, user)
+    may_modify = services.rights.may_modify(application, user)
     if may_modify and application.state in ACTIVE:
         _require_time(expires[:TEXT_LENGTH_MAX])
-    asked = api.services.changes.set_timeouts(application.id, user, {LIFETIME: expires})
+    asked = services.changes.set_timeouts(application.id, user, {LIFETIME: expires})
     done = await _changed(request, asked, f"change timeout of app {application.id}", user)
     if isinstance(done, Response):
         return done
-    now_ms = api.services.clock.now_ms()
+    now_ms = services.clock.now_ms()
     return answer(request, {"timeout": timeout(found_application(request).application, now_ms)})
 
 
 async def _change(
     request: Request, root: str, absent: RestError, *, is_wrapped: bool = False
-) -> tuple[Api, str, dict[str, Any]]:
+) -> tuple[HadoopServices, str, dict[str, Any]]:
     """Who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
-    body = await given(request, api, root, is_wrapped=is_wrapped)
+    body = await given(request, root, is_wrapped=is_wrapped)
     if body is None:
         found_application(request)
         raise absent
-    return api, user, body
+    return services, user, body
 
 
 async def _changed(request: Request, asked: Awaitable[T], what: str, user: str) -> T | Response:

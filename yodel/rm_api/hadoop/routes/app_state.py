@@ -10,10 +10,10 @@ from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, ApplicationNotFound
 from yodel.hadoop_http.errors import bad_request
 from yodel.hadoop_http.negotiate import answer, require_acceptable
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.hadoop.given import answer_text, given, null_pointer, scalar
 from yodel.rm_api.hadoop.routes.apps import found_application, no_such_application
+from yodel.rm_api.hadoop.services import services_of
 
 DIAGNOSTICS_LENGTH_MAX = 4096
 ONLY_KILLED = "Only 'KILLED' is allowed as a target state."
@@ -25,10 +25,10 @@ async def get_state(request: Request) -> Response:
 
 async def put_state(request: Request) -> Response:
     """202 with the state as it is now and a Location to ask; 200 when there was nothing to do."""
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
-    body = await given(request, api, "appstate")
+    body = await given(request, "appstate")
     application = found_application(request).application
     if body is None:
         raise null_pointer("AppState.getState()", "targetState")
@@ -43,8 +43,8 @@ async def put_state(request: Request) -> Response:
     is_done = application.state.is_final or application.state is ApplicationState.FINISHING
     is_done = is_done or application.submission.is_unmanaged
     try:
-        await api.services.submission.kill(application.id, user, diagnostics)
-        now = api.services.queries.application(application.id).application.state.name
+        await services.submission.kill(application.id, user, diagnostics)
+        now = services.queries.application(application.id).application.state.name
     except AccessDenied:
         return answer_text(request, f"Unauthorized attempt to kill appid {application.id} by remote user {user}", 403)
     except ApplicationNotFound as error:

@@ -14,7 +14,6 @@ from yodel.domain.states import YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue
 from yodel.hadoop_http.errors import RestError, bad_request, not_found
 from yodel.hadoop_http.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.replay import again
 from yodel.rm_api.door.rim import reader
 from yodel.rm_api.hadoop.application_lists import Selection, listed, pages_of, rendered, without_separator
@@ -25,6 +24,7 @@ from yodel.rm_api.hadoop.routes.filters import (
     refused_when_listing,
     values,
 )
+from yodel.rm_api.hadoop.services import services_of
 from yodel.services.views.queries import ApplicationView
 
 
@@ -58,7 +58,7 @@ def found_application(request: Request) -> ApplicationView:
     """Raises RestError 400 or 404."""
     asked = application_id(request)
     try:
-        return api_of(request).services.queries.application(asked)
+        return services_of(request).queries.application(asked)
     except ApplicationNotFound as error:
         raise no_such_application(asked) from error
 
@@ -66,20 +66,20 @@ def found_application(request: Request) -> ApplicationView:
 async def one(request: Request) -> Response:
     require_acceptable(request)
     view = found_application(request)
-    api = api_of(request)
-    again(request, api.replay, is_timed=not view.has_ended)
+    services = services_of(request)
+    again(request, services.replay, is_timed=not view.has_ended)
     left_out = deselected(request.query_params)
-    may_view = api.services.rights.may_view(view.application, reader(request, api))
-    body = pages_of(api, JSON).application(view.application.id) if may_view and not left_out else None
-    body = body or rendered(api, view, JSON, may_view=may_view, left_out=left_out)
+    may_view = services.rights.may_view(view.application, reader(request))
+    body = pages_of(services, JSON).application(view.application.id) if may_view and not left_out else None
+    body = body or rendered(services, view, JSON, may_view=may_view, left_out=left_out)
     return answer_rendered(request, b'{"app":' + without_separator(body, JSON) + b"}")
 
 
 async def many(request: Request) -> Response:
     media_type = representation(request)
-    api = api_of(request)
-    queries, user = api.services.queries, reader(request, api)
-    again(request, api.replay, is_timed=queries.rows.has_live_applications)
+    services = services_of(request)
+    queries, user = services.queries, reader(request)
+    again(request, services.replay, is_timed=queries.rows.has_live_applications)
     wanted = application_filter(request.query_params, queries)
     refusal = refused_when_listing(request.query_params)
     if refusal is not None:
@@ -89,15 +89,15 @@ async def many(request: Request) -> Response:
     selection = Selection(
         wanted=wanted,
         left_out=deselected(request.query_params),
-        may_view=None if api.services.rights.views_all(user) else api.services.rights.viewer(user),
-        is_filtered=api.services.settings.are_lists_filtered,
+        may_view=None if services.rights.views_all(user) else services.rights.viewer(user),
+        is_filtered=services.rules.are_lists_filtered,
     )
-    return await listed(request, api, selection, media_type)
+    return await listed(request, services, selection, media_type)
 
 
 async def statistics(request: Request) -> Response:
     """Counts by state, of all types or of one: zeros for the states asked for that nothing is in."""
-    queries = api_of(request).services.queries
+    queries = services_of(request).queries
     states = application_states(values(request.query_params, "states")) or frozenset(YarnApplicationState)
     types = [kind.lower() for kind in values(request.query_params, "applicationTypes")] or ["*"]
     if len(types) > 1:

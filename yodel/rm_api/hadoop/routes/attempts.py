@@ -18,9 +18,9 @@ from yodel.hadoop_http.errors import JAX_RS, RestError, bad_request, not_found
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import reader
 from yodel.rm_api.hadoop.routes.apps import application_id, found_application
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import apps as wire
 from yodel.rm_api.hadoop.wire.containers import container as container_shape
 
@@ -28,31 +28,31 @@ from yodel.rm_api.hadoop.wire.containers import container as container_shape
 async def attempts(request: Request) -> Response:
     """Those of an application that the caller may not view are listed without their AM."""
     view = found_application(request)
-    api = api_of(request)
-    may_view = api.services.rights.may_view(view.application, reader(request, api))
-    found = api.services.queries.attempts(view.application.id)
-    shown = [wire.attempt(row, _master(api, row) if may_view else None) for row in found]
+    services = services_of(request)
+    may_view = services.rights.may_view(view.application, reader(request))
+    found = services.queries.attempts(view.application.id)
+    shown = [wire.attempt(row, _master(services, row) if may_view else None) for row in found]
     return answer(request, {"appAttempts": {"appAttempt": shown} if shown else {}})
 
 
 async def attempt(request: Request) -> Response:
-    api = api_of(request)
+    services = services_of(request)
     found = _found_attempt(request, _attempt_id(request), "attempt")
-    return answer(request, {"appAttempt": wire.one_attempt(found, api.web_address)}, root="appAttempt")
+    return answer(request, {"appAttempt": wire.one_attempt(found, services.web_address)}, root="appAttempt")
 
 
 async def containers(request: Request) -> Response:
     """Those that live; the lists of attempts that are over are empty, as in Hadoop."""
-    api = api_of(request)
+    services = services_of(request)
     attempt = _found_attempt(request, _attempt_id(request), "application")
-    found = api.services.queries.containers(attempt.id)
-    shown = {"container": Many(found, lambda container: _shown(api, container))} if found else {}
+    found = services.queries.containers(attempt.id)
+    shown = {"container": Many(found, lambda container: _shown(services, container))} if found else {}
     return await answer_many(request, shown, root="containers")
 
 
 async def container(request: Request) -> Response:
     """One that lives: the ResourceManager knows no other (ClientRMService.getContainerReport)."""
-    api = api_of(request)
+    services = services_of(request)
     attempt_id = _attempt_id(request, is_checked=False)
     asked = container_id(request)
     _require_of_application(request, attempt_id)
@@ -60,12 +60,12 @@ async def container(request: Request) -> Response:
         raise not_found("appAttemptId and containerId don't match")
     _found_attempt(request, attempt_id, "application")
     try:
-        found = api.services.queries.container(asked)
+        found = services.queries.container(asked)
         if not found.is_live or found.node_id is None:
             raise ContainerNotFound(asked)
     except ContainerNotFound as error:
         raise not_found(f"Container with id '{asked}' doesn't exist in RM.") from error
-    return answer(request, {"container": _shown(api, found)})
+    return answer(request, {"container": _shown(services, found)})
 
 
 def container_id(request: Request) -> ContainerId:
@@ -98,15 +98,15 @@ def _require_of_application(request: Request, asked: ApplicationAttemptId) -> No
 
 def _found_attempt(request: Request, asked: ApplicationAttemptId, what: str) -> Attempt:
     """Raises RestError 404, or 503 for who may not view it: ClientRMService's YarnException, in its words."""
-    api = api_of(request)
-    user = reader(request, api)
+    services = services_of(request)
+    user = reader(request)
     try:
-        application = api.services.queries.application(asked.application_id).application
-        if not api.services.rights.may_view(application, user):
+        application = services.queries.application(asked.application_id).application
+        if not services.rights.may_view(application, user):
             whose = asked if what == "attempt" else asked.application_id
             text = f"User {user} does not have privilege to see this {what} {whose}"
             raise RestError(503, JAX_RS + "WebApplicationException", text)
-        return api.services.queries.attempt(asked)
+        return services.queries.attempt(asked)
     except ApplicationNotFound as error:
         raise not_found(str(error)) from error
     except ApplicationAttemptNotFound as error:
@@ -118,8 +118,8 @@ def invalid(kind: str, prefix: str, text: str) -> str:
     return f"Invalid {kind}{'' if text.startswith(prefix) else ' prefix'}: {text[:128]}"
 
 
-def _master(api: Api, row: Attempt) -> wire.Master | None:
-    queries = api.services.queries
+def _master(services: HadoopServices, row: Attempt) -> wire.Master | None:
+    queries = services.queries
     container = queries.rows.master_of(row)
     if container is None:
         return None
@@ -128,10 +128,10 @@ def _master(api: Api, row: Attempt) -> wire.Master | None:
     return wire.Master(container=container, node=node, log_url=queries.log_url(container), blacklist=unwanted)
 
 
-def _shown(api: Api, row: Container) -> dict[str, object]:
-    queries = api.services.queries
+def _shown(services: HadoopServices, row: Container) -> dict[str, object]:
+    queries = services.queries
     node = queries.rows.node_of(row)
-    return container_shape(row, node, queries.log_url(row), api.services.clock.now_ms())
+    return container_shape(row, node, queries.log_url(row), services.clock.now_ms())
 
 
 ATTEMPTS = "/ws/v1/cluster/apps/{application_id}/appattempts"

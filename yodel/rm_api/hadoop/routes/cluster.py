@@ -8,31 +8,31 @@ from starlette.routing import Route
 
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.probe_port import LIVE, READY
-from yodel.rm_api.context import CHANGES_WAITING_GAUGE, api_of
 from yodel.rm_api.door.replay import again
 from yodel.rm_api.door.rim import reader
+from yodel.rm_api.door.services import door_of
+from yodel.rm_api.hadoop.services import CHANGES_WAITING_GAUGE, services_of
 from yodel.rm_api.hadoop.wire import cluster as wire
 
 
 async def info(request: Request) -> Response:
-    api = api_of(request)
-    again(request, api.replay)
-    return answer(request, wire.info(api.services.settings))
+    services = services_of(request)
+    again(request, services.replay)
+    return answer(request, wire.info(services.facts))
 
 
 async def metrics(request: Request) -> Response:
-    api = api_of(request)
-    again(request, api.replay)
-    services = api.services
-    waiting = int(services.gauges().get(CHANGES_WAITING_GAUGE, 0))
+    services = services_of(request)
+    again(request, services.replay)
+    waiting = int(services.process.gauges().get(CHANGES_WAITING_GAUGE, 0))
     return answer(request, wire.metrics(await services.queries.metrics(), services.nodes.usable_loads(), waiting))
 
 
 async def user_info(request: Request) -> Response:
-    api = api_of(request)
-    again(request, api.replay)
-    login_user = api.services.settings.login_user
-    return answer(request, {"rmLoginUser": login_user, "requestedUser": reader(request, api)})
+    services = services_of(request)
+    again(request, services.replay)
+    login_user = door_of(request).rules.callers.login_user
+    return answer(request, {"rmLoginUser": login_user, "requestedUser": reader(request)})
 
 
 async def is_active(_: Request) -> Response:
@@ -46,7 +46,7 @@ async def live(_: Request) -> Response:
 
 async def ready(request: Request) -> Response:
     """The web side answers first; the other ports are opened when applications have been taken up."""
-    reason = api_of(request).services.not_ready()
+    reason = services_of(request).process.not_ready()
     return PlainTextResponse(reason or "OK", 503 if reason else 200)
 
 

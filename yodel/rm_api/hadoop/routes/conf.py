@@ -7,11 +7,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.hadoop_http.conf import answer_conf
-from yodel.rm_api.context import api_of
+from yodel.rm_api.hadoop.services import services_of
 
 
 async def conf(request: Request) -> Response:
-    return answer_conf(request, api_of(request).services.conf())
+    return answer_conf(request, services_of(request).process.conf())
 
 
 ROUTES = (Route("/conf", conf),)

@@ -19,12 +19,13 @@ from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.pb_convert.texts import text
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.bodies import read_object
 from yodel.rm_api.door.caller import caller_in
 from yodel.rm_api.door.rim import writer
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.door.token_text import from_text, to_text
 from yodel.rm_api.hadoop.given import answer_text
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 
 PATH = "/ws/v1/cluster/delegation-token"
 TOKEN_HEADER = "Hadoop-YARN-RM-Delegation-Token"
@@ -38,16 +39,16 @@ NOT_BY_TOKEN = "Delegation token operations cannot be carried out using delegati
 
 
 async def give(request: Request) -> Response:
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
-    if refusal := _refusal(request, api):
+    if refusal := _refusal(request):
         return refusal
-    body = await read_object(request, api.services.settings.body_bytes_max)
+    body = await read_object(request, door_of(request).rules.body_bytes_max)
     if body.get("renewer") is None:
         raise bad_request("A delegation token needs a renewer")
     renewer = text("renewer", str(body["renewer"]), RENEWER_LENGTH_MAX)
-    tokens = api.services.delegation_tokens
+    tokens = services.delegation_tokens
     token = await tokens.issue(user, renewer, host=request.client.host if request.client else "")
     content = delegation_content(token.identifier)
     shown = {
@@ -62,30 +63,30 @@ async def give(request: Request) -> Response:
 
 
 async def renew(request: Request) -> Response:
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
-    if refusal := _refusal(request, api):
+    if refusal := _refusal(request):
         return refusal
-    return await _with_token(request, lambda token: _renewed(request, api, token, user))
+    return await _with_token(request, lambda token: _renewed(request, services, token, user))
 
 
-async def _renewed(request: Request, api: Api, token: WireToken, user: str) -> Response:
-    expires_ms = await api.services.delegation_tokens.renew(token.identifier, token.password, user)
+async def _renewed(request: Request, services: HadoopServices, token: WireToken, user: str) -> Response:
+    expires_ms = await services.delegation_tokens.renew(token.identifier, token.password, user)
     return answer(request, {"expiration-time": expires_ms}, root=ROOT)
 
 
 async def cancel(request: Request) -> Response:
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
-    if refusal := _refusal(request, api):
+    if refusal := _refusal(request):
         return refusal
-    return await _with_token(request, lambda token: _cancelled(api, token, user))
+    return await _with_token(request, lambda token: _cancelled(services, token, user))
 
 
-async def _cancelled(api: Api, token: WireToken, user: str) -> Response:
-    await api.services.delegation_tokens.cancel(token.identifier, user)
+async def _cancelled(services: HadoopServices, token: WireToken, user: str) -> Response:
+    await services.delegation_tokens.cancel(token.identifier, user)
     return Response()
 
 
@@ -100,9 +101,9 @@ async def _with_token(request: Request, change: Callable[[WireToken], Awaitable[
         return answer_text(request, str(error), HTTPStatus.FORBIDDEN)
 
 
-def _refusal(request: Request, api: Api) -> Response | None:
+def _refusal(request: Request) -> Response | None:
     """createKerberosUserGroupInformation's; it names the filter's kind, and for nobody's request none."""
-    caller, kind = caller_in(request.scope), api.services.settings.authentication
+    caller, kind = caller_in(request.scope), door_of(request).rules.callers.authentication
     if kind != "kerberos":
         shown = "null" if caller.user is None else kind.upper()
         return answer_text(request, NOT_BY_KERBEROS.format(shown), HTTPStatus.FORBIDDEN)

@@ -16,8 +16,8 @@ from yodel.hadoop_http.beans import PIECE, Bean, answer_beans
 from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.process_beans import process_beans
 from yodel.hadoop_http.rpc_beans import RPC, RPC_DETAILED, rpc_activity, rpc_detailed_activity
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.hadoop.routes.scheduler import tree_of
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import jmx as wire
 from yodel.rm_api.hadoop.wire.scheduler import Tree
 from yodel.rpc_io.server import RpcServer
@@ -32,55 +32,58 @@ APPLICATIONS_PIECE = 2_000
 
 
 async def jmx(request: Request) -> Response:
-    api = api_of(request)
-    return await answer_beans(request, partial(_beans, api, await tree_of(api), await api.services.queries.metrics()))
+    services = services_of(request)
+    return await answer_beans(
+        request, partial(_beans, services, await tree_of(services), await services.queries.metrics())
+    )
 
 
-async def metric_beans(api: Api) -> list[Bean]:
+async def metric_beans(services: HadoopServices) -> list[Bean]:
     """Those of the cluster and of every queue, for Prometheus as well."""
-    services = api.services
-    host = api.web_address.rpartition(":")[0]
+    host = services.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(await services.queries.metrics(), services.nodes.usable_loads(), host)
     await others_first()
-    tree = await tree_of(api)
-    queues = _queue_beans(api, tree, await _live_applications(api, tree), host)
+    tree = await tree_of(services)
+    queues = _queue_beans(services, tree, await _live_applications(services, tree), host)
     return [cluster, *[bean async for bean in taking_turns(queues, PIECE)]]
 
 
-async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePattern) -> Iterator[Bean]:
+async def _beans(services: HadoopServices, tree: Tree, metrics: ClusterMetrics, pattern: NamePattern) -> Iterator[Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
-    services, host = api.services, api.web_address.rpartition(":")[0]
-    settings, wanted = services.settings, pattern.properties.get("name")
-    nodes = await _live_nodes(api) if wanted is None or wanted.fullmatch("RMNMInfo") else []
-    applications = await _live_applications(api, tree) if wanted is None or wanted.fullmatch("QueueMetrics") else {}
+    host = services.web_address.rpartition(":")[0]
+    facts, wanted = services.facts, pattern.properties.get("name")
+    nodes = await _live_nodes(services) if wanted is None or wanted.fullmatch("RMNMInfo") else []
+    applications = (
+        await _live_applications(services, tree) if wanted is None or wanted.fullmatch("QueueMetrics") else {}
+    )
     kinds: dict[str, Callable[[], Iterable[Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, services.nodes.usable_loads(), host)],
-        "QueueMetrics": lambda: _queue_beans(api, tree, applications, host),
-        "RMInfo": lambda: [wire.resource_manager(host, _client_port(api))],
+        "QueueMetrics": lambda: _queue_beans(services, tree, applications, host),
+        "RMInfo": lambda: [wire.resource_manager(host, _client_port(services))],
         "RMNMInfo": lambda: [wire.node_managers(nodes)],
-        "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
+        "UgiMetrics": lambda: [wire.user_metrics(services.process.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
             "ResourceManager",
             host,
-            settings.build_version,
-            settings.started_ms,
+            facts.build_version,
+            facts.started_ms,
             services.clock.now_ms(),
-            services.processor_loads,
+            services.process.processor_loads,
         ),
     }
-    for server in services.rpc_servers():
+    for server in services.process.rpc_servers():
         for prefix, make in ((RPC, rpc_activity), (RPC_DETAILED, rpc_detailed_activity)):
             kinds[f"{prefix}{server.port}"] = partial(_rpc_beans, make, server, host)
     return (bean for kind, beans in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in beans())
 
 
-def _client_port(api: Api) -> int | None:
-    return next((server.port for server in api.services.rpc_servers() if server.name == "client"), None)
+def _client_port(services: HadoopServices) -> int | None:
+    return next((server.port for server in services.process.rpc_servers() if server.name == "client"), None)
 
 
-async def _live_nodes(api: Api) -> list[str]:
+async def _live_nodes(services: HadoopServices) -> list[str]:
     """Each node's JSON.  Others have a turn between."""
-    views = taking_turns(api.services.queries.each_node(), NODES_PIECE)
+    views = taking_turns(services.queries.each_node(), NODES_PIECE)
     return [wire.live_node(view) async for view in views if view.node.state in wire.LIVE]
 
 
@@ -88,11 +91,11 @@ def _rpc_beans(make: Callable[[RpcServer, str, str, float], Bean], server: RpcSe
     return [make(server, "ResourceManager", host, asyncio.get_running_loop().time())]
 
 
-async def _live_applications(api: Api, tree: Tree) -> dict[str, list[Application]]:
+async def _live_applications(services: HadoopServices, tree: Tree) -> dict[str, list[Application]]:
     """By queue, those in it and below it.  Others have a turn between."""
     found: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
     lines: dict[str, list[list[Application]]] = {}
-    async for app in taking_turns(api.services.queries.rows.live_applications(), APPLICATIONS_PIECE):
+    async for app in taking_turns(services.queries.rows.live_applications(), APPLICATIONS_PIECE):
         path = app.submission.queue
         if path not in lines:
             lines[path] = [found[above] for above in _line(path) if above in found]
@@ -101,8 +104,10 @@ async def _live_applications(api: Api, tree: Tree) -> dict[str, list[Application
     return found
 
 
-def _queue_beans(api: Api, tree: Tree, applications: Mapping[str, list[Application]], host: str) -> Iterator[Bean]:
-    rows, now_ms = api.services.queries.rows, api.services.clock.now_ms()
+def _queue_beans(
+    services: HadoopServices, tree: Tree, applications: Mapping[str, list[Application]], host: str
+) -> Iterator[Bean]:
+    rows, now_ms = services.queries.rows, services.clock.now_ms()
     for queue in tree.queues:
         pending, running = (list(filter(so, applications[queue.path])) for so in (rows.is_pending, rows.is_running))
         yield wire.queue_metrics(tree, queue, pending, running, rows.totals_of(queue.path), host, now_ms)

@@ -20,10 +20,11 @@ from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.admin_network import administrative
 from yodel.rm_api.door.bodies import read_object
 from yodel.rm_api.door.rim import writer
+from yodel.rm_api.door.services import door_of
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import nodes as wire
 
 LABELS_DISABLED = "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"
@@ -37,35 +38,37 @@ LABELS_MAX = 10_000
 
 
 async def all_labels(request: Request) -> Response:
-    api = api_of(request)
-    found = api.services.queries.rows.nodes_by_label()
-    shown = wire.long_label_list(list(found), lambda name: wire.label(name, _lent(api, found[name])))
+    services = services_of(request)
+    found = services.queries.rows.nodes_by_label()
+    shown = wire.long_label_list(list(found), lambda name: wire.label(name, _lent(services, found[name])))
     return await answer_many(request, shown, root="nodeLabelsInfo")
 
 
 async def partitions(request: Request) -> Response:
     """The partition of nodes without a label as well, and how many nodes are active in each."""
-    api = api_of(request)
-    rows = api.services.queries.rows
+    services = services_of(request)
+    rows = services.queries.rows
     found = {"": [row for row in rows.nodes.values() if not row.labels], **rows.nodes_by_label()}
-    shown = wire.long_label_list(list(found), lambda name: wire.label(name, _lent(api, found[name]), is_counted=True))
+    shown = wire.long_label_list(
+        list(found), lambda name: wire.label(name, _lent(services, found[name]), is_counted=True)
+    )
     return await answer_many(request, shown, root="nodeLabelsInfo")
 
 
 async def of_nodes(request: Request) -> Response:
-    found = [row for row in api_of(request).services.queries.rows.nodes.values() if row.labels]
+    found = [row for row in services_of(request).queries.rows.nodes.values() if row.labels]
     entries = Many(found, lambda row: {"key": str(row.id), "value": _list_of(row)})
     return await answer_many(request, {"nodeToLabels": {"entry": entries}} if found else {}, root="nodeToLabelsInfo")
 
 
 async def to_nodes(request: Request) -> Response:
     """Of the ``labels`` asked for; those that do not exist are passed over."""
-    api, wanted = api_of(request), frozenset(request.query_params.getlist("labels"))
-    found = api.services.queries.rows.nodes_by_label()
+    services, wanted = services_of(request), frozenset(request.query_params.getlist("labels"))
+    found = services.queries.rows.nodes_by_label()
 
     def shown(name: str) -> dict[str, Any]:
         nodes = found[name]
-        value = {"nodes": [str(row.id) for row in nodes], "partitionInfo": wire.partition(_lent(api, nodes))}
+        value = {"nodes": [str(row.id) for row in nodes], "partitionInfo": wire.partition(_lent(services, nodes))}
         return {"key": wire.label(name), "value": value}
 
     names = [name for name in found if not wanted or name in wanted]
@@ -80,18 +83,18 @@ async def of_one_node(request: Request) -> Response:
     if matched is None:
         raise illegal_argument(f"Invalid NodeId [{text[:300]}]. Expected host:port")
     host, port = matched[1], int(matched[2] or 0)
-    nodes = [row for row in api_of(request).services.queries.rows.nodes.values() if row.id.host == host]
+    nodes = [row for row in services_of(request).queries.rows.nodes.values() if row.id.host == host]
     names = {name for row in nodes if port in (0, row.id.port) for name in row.labels}
     return answer(request, wire.label_list([wire.label(name) for name in sorted(names)]), root="nodeLabelsInfo")
 
 
 async def add(request: Request) -> Response:
     """Those that are there already are there still; no other can be made here."""
-    api = _api_of_admin(request, "post to .../add-node-labels")
-    body = await read_object(request, api.services.settings.body_bytes_max)
+    services = _services_of_admin(request, "post to .../add-node-labels")
+    body = await read_object(request, door_of(request).rules.body_bytes_max)
     asked = _asked(body)
-    _require_enabled(api)
-    known = api.services.queries.rows.nodes_by_label()
+    _require_enabled(services)
+    known = services.queries.rows.nodes_by_label()
     for name, is_exclusive in asked:
         if not _NAME.fullmatch(name):
             pattern = "label name should only contains {0-9, a-z, A-Z, -, _} and should not started with {-,_}"
@@ -105,9 +108,9 @@ async def add(request: Request) -> Response:
 
 
 async def remove(request: Request) -> Response:
-    api = _api_of_admin(request, "post to .../remove-node-labels")
-    _require_enabled(api)
-    known = api.services.queries.rows.nodes_by_label()
+    services = _services_of_admin(request, "post to .../remove-node-labels")
+    _require_enabled(services)
+    known = services.queries.rows.nodes_by_label()
     for name in request.query_params.getlist("labels"):
         if not name or name not in known:
             text = f"Node label={name[:128]} to be removed doesn't existed in cluster node labels collection."
@@ -117,41 +120,40 @@ async def remove(request: Request) -> Response:
 
 
 async def replace_on_nodes(request: Request) -> Response:
-    api = api_of(request)
-    writer(request, api)
+    writer(request)
     require_acceptable(request)
-    await read_object(request, api.services.settings.body_bytes_max)
+    await read_object(request, door_of(request).rules.body_bytes_max)
     _refuse_replacing(request, "/replace-node-to-labels")
 
 
 async def replace_on_node(request: Request) -> Response:
-    writer(request, api_of(request))
+    writer(request)
     require_acceptable(request)
     _refuse_replacing(request, "/nodes/nodeid/replace-labels")
 
 
 def _refuse_replacing(request: Request, where: str) -> NoReturn:
-    if api_of(request).services.settings.are_labels_enabled:
+    if services_of(request).rules.are_labels_enabled:
         raise RestError(404, "java.io.IOException", NOT_CENTRALIZED)
-    _api_of_admin(request, f"post to ...{where}")
+    _services_of_admin(request, f"post to ...{where}")
     raise bad_request(LABELS_DISABLED)
 
 
-def _api_of_admin(request: Request, what: str) -> Api:
+def _services_of_admin(request: Request, what: str) -> HadoopServices:
     """Raises RestError 401: no name, or not an administrator's."""
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
     try:
-        api.services.admin.require_admin(user, what)
+        services.admin.require_admin(user, what)
     except AccessDenied as error:
         java_class = "org.apache.hadoop.security.authorize.AuthorizationException"
         raise RestError(401, java_class, f"User {user} not authorized for {what}") from error
-    return api
+    return services
 
 
-def _require_enabled(api: Api) -> None:
-    if not api.services.settings.are_labels_enabled:
+def _require_enabled(services: HadoopServices) -> None:
+    if not services.rules.are_labels_enabled:
         raise bad_request(LABELS_DISABLED)
 
 
@@ -169,9 +171,9 @@ def _asked(body: dict[str, Any]) -> list[tuple[str, bool]]:
     return asked
 
 
-def _lent(api: Api, nodes: Sequence[Node]) -> list[Node]:
+def _lent(services: HadoopServices, nodes: Sequence[Node]) -> list[Node]:
     """With what they lend to queues."""
-    return [api.services.queries.as_lent(row) for row in nodes]
+    return [services.queries.as_lent(row) for row in nodes]
 
 
 def _list_of(row: Node) -> dict[str, Any]:

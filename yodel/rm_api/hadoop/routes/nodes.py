@@ -16,10 +16,10 @@ from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.admin_network import administrative
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.hadoop.given import given, null_pointer
+from yodel.rm_api.hadoop.services import services_of
 from yodel.rm_api.hadoop.wire import nodes as wire
 from yodel.rm_api.hadoop.wire.resources import INT_MAX, LONG_MAX, resource
 from yodel.services.views.queries import NodeView
@@ -27,7 +27,7 @@ from yodel.services.views.queries import NodeView
 
 async def many(request: Request) -> Response:
     """All of them, those that are gone included, unless ``states`` says otherwise."""
-    wanted, queries = _states(request.query_params.getlist("states")), api_of(request).services.queries
+    wanted, queries = _states(request.query_params.getlist("states")), services_of(request).queries
     found = [row.id for row in queries.rows.nodes.values() if not wanted or row.state in wanted]
 
     def shown(node_id: NodeId) -> dict[str, Any] | None:
@@ -42,17 +42,17 @@ async def one(request: Request) -> Response:
 
 async def update_resource(request: Request) -> Response:
     """The new total, by an administrator's word.  There is no over-commitment here: containers keep what they have."""
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     require_acceptable(request)
     node_id = _found(request).node.id
-    body = await given(request, api, "resourceOption")
+    body = await given(request, "resourceOption")
     if body is None:
         raise null_pointer("ResourceOptionInfo.getResourceOption()", "resourceOption")
     wanted = _resource(body)
-    api.services.admin.require_admin(user, "updateNodeResource")
-    await api.services.admin.update_node_resource({node_id: wanted})
-    total = api.services.queries.node(node_id).node.capability
+    services.admin.require_admin(user, "updateNodeResource")
+    await services.admin.update_node_resource({node_id: wanted})
+    total = services.queries.node(node_id).node.capability
     return answer(request, {"resourceInfo": resource(total)})
 
 
@@ -73,7 +73,7 @@ def _found(request: Request) -> NodeView:
     """Raises RestError 400 or 404."""
     text = request.path_params["node_id"]
     try:
-        return api_of(request).services.queries.node(NodeId.parse(text))
+        return services_of(request).queries.node(NodeId.parse(text))
     except InvalidValue as error:
         port = text[:300].split(":")[1:]
         if len(port) == 1:  # Integer.parseInt's words
@@ -97,7 +97,7 @@ def _resource(body: dict[str, Any]) -> Resource:
 
 
 def _shown(request: Request, view: NodeView) -> dict[str, Any]:
-    return wire.node(view, api_of(request).services.nodes.load(view.node.id))
+    return wire.node(view, services_of(request).nodes.load(view.node.id))
 
 
 NODES = "/ws/v1/cluster/nodes"

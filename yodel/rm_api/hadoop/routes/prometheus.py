@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.context import api_of
 from yodel.rm_api.hadoop.routes.jmx import metric_beans
+from yodel.rm_api.hadoop.services import services_of
 from yodel.serving.pieces import taking_turns
 from yodel.serving.turns import others_first
 from yodel.telemetry.limit import Daemon
@@ -95,9 +95,9 @@ class _One(Collector):
 
 
 async def prometheus(request: Request) -> Response:
-    api, text = api_of(request), list[bytes]()
-    ours = (*RefusalCounts().collect(), *_Gauges(api.services.gauges()).collect())
-    for family in (*await _families(await metric_beans(api)), *ours):
+    services, text = services_of(request), list[bytes]()
+    ours = (*RefusalCounts().collect(), *_Gauges(services.process.gauges()).collect())
+    for family in (*await _families(await metric_beans(services)), *ours):
         text.append(generate_latest(_One(family)))
         await others_first()
     return Response(b"".join(text), media_type=CONTENT_TYPE_LATEST)

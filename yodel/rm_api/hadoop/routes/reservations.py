@@ -8,7 +8,6 @@ from starlette.routing import Route
 
 from yodel.hadoop_http.errors import RestError, bad_request
 from yodel.hadoop_http.negotiate import require_acceptable
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.rim import reader, writer
 
 NOT_ENABLED = "Reservation is not enabled. Please enable & try again"
@@ -16,7 +15,7 @@ _BASE = "/ws/v1/cluster/reservation"
 
 
 async def refuse(request: Request) -> Response:
-    (reader if request.method == "GET" else writer)(request, api_of(request))
+    (reader if request.method == "GET" else writer)(request)
     require_acceptable(request)
     if request.url.path.endswith("/new-reservation"):
         raise RestError(503, "org.apache.hadoop.yarn.exceptions.YarnRuntimeException", NOT_ENABLED)

@@ -11,9 +11,9 @@ from yodel.domain.states import ApplicationState
 from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
 from yodel.hadoop_http.long_answers import in_pieces, written_as
 from yodel.hadoop_http.negotiate import answer, representation
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.replay import again
 from yodel.rm_api.door.rim import reader
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.shared_answers import Made
 from yodel.rm_api.hadoop.wire import scheduler as wire
 from yodel.rm_api.hadoop.wire.cluster import overview as overview_shape
@@ -26,30 +26,30 @@ QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
 
 async def scheduler(request: Request) -> Response:
-    api = api_of(request)
-    again(request, api.replay)
+    services = services_of(request)
+    again(request, services.replay)
     form = representation(request)
 
     async def make() -> Made:
-        return Made(*await written_as(form, wire.scheduler(await tree_of(api))))
+        return Made(*await written_as(form, wire.scheduler(await tree_of(services))))
 
-    made = await api.shared.of(form, make)
+    made = await services.shared.of(form, make)
     return in_pieces(made.pieces, made.media_type)
 
 
 async def overview(request: Request) -> Response:
-    services = api_of(request).services
+    services = services_of(request)
     minimum, submission = services.queries.limits.minimum, services.submission
     return answer(request, overview_shape(minimum, submission.maximum_capability, submission.max_priority))
 
 
 async def access(request: Request) -> Response:
     """Whether ``user`` may submit to a queue or administer it; only its administrators may ask (RMQueueAclInfo)."""
-    api = api_of(request)
-    rights = api.services.rights
-    caller, query = reader(request, api), request.query_params
+    services = services_of(request)
+    rights = services.rights
+    caller, query = reader(request), request.query_params
     name = request.path_params["queue"][:256]
-    queue = api.services.queries.find_queue(name)
+    queue = services.queries.find_queue(name)
     if queue is None or not rights.may_administer(queue.path, caller):
         text = f"User={caller} doesn't haven access to queue={name} so it cannot check ACLs for other users."
         raise forbidden(text)
@@ -66,9 +66,9 @@ async def access(request: Request) -> Response:
     return answer(request, shown, root="rmQueueAclInfo")
 
 
-async def tree_of(api: Api) -> wire.Tree:
+async def tree_of(services: HadoopServices) -> wire.Tree:
     """One pass over the live applications; a queue's load counts for its parents too.  Others have a turn between."""
-    queries = api.services.queries
+    queries = services.queries
     rows = queries.rows
     queues = dict(rows.queues)
     loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in queues}
@@ -86,9 +86,9 @@ async def tree_of(api: Api) -> wire.Tree:
         loads=loads,
         size_of=rows.usable_of,
         limits=queries.limits,
-        largest_of=api.services.submission.largest,
+        largest_of=services.submission.largest,
         ledger=queries.ledger(),
-        started_ms=api.services.settings.started_ms,
+        started_ms=services.facts.started_ms,
         gives_back=queries.gives_back,
         gives_back_within=queries.gives_back_within,
     )

@@ -19,11 +19,12 @@ from yodel.errors import AccessDenied, InvalidQueues, QueuesInUse, Refused, Yode
 from yodel.hadoop_http.errors import RestError, bad_request, forbidden, illegal_argument
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.admin_network import administrative
 from yodel.rm_api.door.bodies import read_bytes, read_object
 from yodel.rm_api.door.rim import reader, writer
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.hadoop.given import answer_text, is_given
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import scheduler_conf as wire
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -42,27 +43,27 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 async def get(request: Request) -> Response:
-    api = api_of(request)
-    _require_admin(api, reader(request, api))
-    return await answer_many(request, wire.properties(api.services.scheduler_conf.properties()))
+    services = services_of(request)
+    _require_admin(services, reader(request))
+    return await answer_many(request, wire.properties(services.scheduler_conf.properties()))
 
 
 async def version(request: Request) -> Response:
-    api = api_of(request)
-    _require_admin(api, reader(request, api))
-    return answer(request, wire.version(api.services.scheduler_conf.version))
+    services = services_of(request)
+    _require_admin(services, reader(request))
+    return answer(request, wire.version(services.scheduler_conf.version))
 
 
 async def put(request: Request) -> Response:
-    api = api_of(request)
-    user = writer(request, api)
-    _require_admin(api, user)
+    services = services_of(request)
+    user = writer(request)
+    _require_admin(services, user)
     require_acceptable(request)
     if not is_given(request):
         raise RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.lang.NullPointerException", NO_UPDATE)
     try:
-        api.services.scheduler_conf.require_administrator(user)
-        await api.services.scheduler_conf.update(user, await _update(request, api))
+        services.scheduler_conf.require_administrator(user)
+        await services.scheduler_conf.update(user, await _update(request, services))
     except (Refused, AccessDenied) as error:
         return answer_text(request, _words(error), HTTPStatus.BAD_REQUEST)
     return answer_text(request, CHANGED)
@@ -70,13 +71,13 @@ async def put(request: Request) -> Response:
 
 async def validate(request: Request) -> Response:
     """What the configuration would be after the change; nothing is changed."""
-    api = api_of(request)
-    user = writer(request, api)
-    _require_admin(api, user)
+    services = services_of(request)
+    user = writer(request)
+    _require_admin(services, user)
     require_acceptable(request)
     try:
-        api.services.scheduler_conf.require_administrator(user)
-        found = await api.services.scheduler_conf.validated(await _update(request, api))
+        services.scheduler_conf.require_administrator(user)
+        found = await services.scheduler_conf.validated(await _update(request, services))
     except AccessDenied as error:
         return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
     except Refused as error:
@@ -86,12 +87,12 @@ async def validate(request: Request) -> Response:
 
 async def format_(request: Request) -> Response:
     """A GET that changes something, as in Hadoop: so it takes who may write."""
-    api = api_of(request)
-    user = writer(request, api)
-    _require_admin(api, user)
+    services = services_of(request)
+    user = writer(request)
+    _require_admin(services, user)
     require_acceptable(request)
     try:
-        await api.services.scheduler_conf.format(user)
+        await services.scheduler_conf.format(user)
     except (Refused, AccessDenied) as error:
         return answer_text(request, _words(error), HTTPStatus.BAD_REQUEST)
     return answer_text(request, FORMATTED)
@@ -99,8 +100,8 @@ async def format_(request: Request) -> Response:
 
 async def logs(request: Request) -> Response:
     """For so many seconds the log says of every tick what it could not serve, and why."""
-    api = api_of(request)
-    _require_admin(api, writer(request, api))
+    services = services_of(request)
+    _require_admin(services, writer(request))
     require_acceptable(request)
     body = await read_bytes(request, FORM_BYTES_MAX)
     text = dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True)).get("time")
@@ -109,7 +110,7 @@ async def logs(request: Request) -> Response:
         raise illegal_argument(said, "java.lang.NumberFormatException")
     if int(text) <= 0:
         raise bad_request("Period must be greater than 0")
-    api.services.activities.log_for(min(int(text), LOGS_MAX_S))
+    services.activities.log_for(min(int(text), LOGS_MAX_S))
     return answer_text(request, LOGS_MADE)
 
 
@@ -119,14 +120,14 @@ def _words(error: YodelError) -> str:
     return f"Failed to re-init queues : {error}" if is_of_queues else str(error)
 
 
-async def _update(request: Request, api: Api) -> ConfUpdate:
-    bytes_max = min(BODY_BYTES_MAX, api.services.settings.body_bytes_max)
+async def _update(request: Request, services: HadoopServices) -> ConfUpdate:
+    bytes_max = min(BODY_BYTES_MAX, door_of(request).rules.body_bytes_max)
     return wire.update(await read_object(request, bytes_max, wire.ROOT))
 
 
-def _require_admin(api: Api, user: str) -> None:
+def _require_admin(services: HadoopServices, user: str) -> None:
     """Where yarn.acl.enable is on (RMWebServices.initForWritableEndpoints)."""
-    service = api.services.scheduler_conf
+    service = services.scheduler_conf
     if service.are_acls_enabled and not service.is_admin(user):
         raise forbidden(ONLY_ADMINS)
 

@@ -19,9 +19,9 @@ from yodel.errors import AccessDenied
 from yodel.hadoop_http.errors import bad_request
 from yodel.hadoop_http.jetty import error_page
 from yodel.hadoop_http.stacks import thread_dump
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.admin_network import administrative
 from yodel.rm_api.door.rim import reader
+from yodel.rm_api.hadoop.services import services_of
 from yodel.telemetry import logs
 
 DUMPS_MAX = 10
@@ -82,7 +82,7 @@ async def log_level(request: Request) -> Response:
 
 async def log_files(request: Request) -> Response:
     """The files below the directory of logs, and nothing that a link in it leads out to."""
-    directory = api_of(request).services.settings.log_dir
+    directory = services_of(request).rules.log_dir
     if directory is None:
         return _missing(request)
     refusal = _refused(request, "logs")
@@ -113,10 +113,10 @@ def _line(name: str, value: str) -> str:
 
 
 def _refused(request: Request, what: str) -> Response | None:
-    api = api_of(request)
-    user = reader(request, api)
+    services = services_of(request)
+    user = reader(request)
     try:
-        api.services.admin.require_admin(user, what)
+        services.admin.require_admin(user, what)
     except AccessDenied:
         text = f"Unauthorized: User {user} is unauthorized to access this page."
         return error_page(request.url.path, request.headers.get("accept", ""), 403, text)

@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue
-from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.hadoop.given import answer_text
 from yodel.rm_api.hadoop.routes.attempts import invalid
+from yodel.rm_api.hadoop.services import HadoopServices, services_of
 
 
 class SignalContainerCommand(IntEnum):
@@ -27,8 +27,8 @@ class SignalContainerCommand(IntEnum):
 
 async def signal(request: Request) -> Response:
     """What goes wrong behind the checks of the path is 500 with the exception's text, whatever it is."""
-    api = api_of(request)
-    user = writer(request, api)
+    services = services_of(request)
+    user = writer(request)
     command = request.path_params["command"].upper()
     known = SignalContainerCommand.__members__
     if command not in known:
@@ -37,22 +37,22 @@ async def signal(request: Request) -> Response:
             f"Invalid command: {command[:128]}, valid commands are: [{', '.join(known)}]",
             HTTPStatus.BAD_REQUEST,
         )
-    refusal = _refusal(api, request.path_params["container_id"], user)
+    refusal = _refusal(services, request.path_params["container_id"], user)
     if refusal:
         return answer_text(request, refusal, HTTPStatus.INTERNAL_SERVER_ERROR)
-    api.services.nodes.signal(ContainerId.parse(request.path_params["container_id"]), known[command])
+    services.nodes.signal(ContainerId.parse(request.path_params["container_id"]), known[command])
     return answer_text(request, "signal success")
 
 
-def _refusal(api: Api, text: str, user: str) -> str:
+def _refusal(services: HadoopServices, text: str, user: str) -> str:
     """Why a container cannot be signalled (ClientRMService.signalToContainer); empty when it can."""
     try:
         asked = ContainerId.parse(text)
     except InvalidValue:
         return invalid("ContainerId", "container_", text)
-    rows = api.services.queries.rows
+    rows = services.queries.rows
     application, container = rows.application(asked.application_id), rows.container(asked)
-    if application is not None and not api.services.rights.may_modify(application, user):
+    if application is not None and not services.rights.may_modify(application, user):
         return f"User {user} cannot perform operation MODIFY_APP on {application.id}"
     if application is None or container is None or not container.is_live:
         return f"Trying to signal an absent container {asked}"

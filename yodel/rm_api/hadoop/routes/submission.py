@@ -19,11 +19,12 @@ from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
-from yodel.rm_api.context import api_of
 from yodel.rm_api.door.audited import note
 from yodel.rm_api.door.bodies import read_bytes, reading_object
 from yodel.rm_api.door.rim import asker, writer
+from yodel.rm_api.door.services import door_of
 from yodel.rm_api.hadoop.given import answer_text, is_given, null_pointer
+from yodel.rm_api.hadoop.services import services_of
 from yodel.rm_api.hadoop.wire.resources import resource
 
 T = TypeVar("T")
@@ -32,13 +33,13 @@ ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"
 
 
 async def new_application(request: Request) -> Response:
-    api = api_of(request)
-    if not api.services.settings.are_submissions_enabled:
+    services = services_of(request)
+    if not services.rules.are_submissions_enabled:
         return answer_text(request, DISABLED, HTTPStatus.FORBIDDEN)
-    writer(request, api)
+    writer(request)
     require_acceptable(request)
-    await read_bytes(request, api.services.settings.body_bytes_max)
-    submission = api.services.submission
+    await read_bytes(request, door_of(request).rules.body_bytes_max)
+    submission = services.submission
     application_id = await submission.give_id(asker(request))
     maximum = resource(submission.maximum_capability)
     value = {"application-id": str(application_id), "maximum-resource-capability": maximum}
@@ -47,16 +48,16 @@ async def new_application(request: Request) -> Response:
 
 async def submit(request: Request) -> Response:
     """202 says it is on disk; a queue that cannot take it shows in the application's own state."""
-    api = api_of(request)
-    if not api.services.settings.are_submissions_enabled:
+    services = services_of(request)
+    if not services.rules.are_submissions_enabled:
         return answer_text(request, DISABLED, HTTPStatus.FORBIDDEN)
-    user = writer(request, api)
+    user = writer(request)
     require_acceptable(request)
     if not is_given(request):
         raise null_pointer("ApplicationSubmissionContextInfo.getApplicationId()", "newApp")
-    service = api.services.submission
+    service = services.submission
     try:
-        async with reading_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT) as body:
+        async with reading_object(request, door_of(request).rules.body_bytes_max, rest_submission.ROOT) as body:
             application_id, submission = await in_turns(rest_submission.submission_in_turns(body, user))
         note(request.scope, app_id=str(application_id))
         _require_fits(submission.am_asked_capability, service.configured_maximum)

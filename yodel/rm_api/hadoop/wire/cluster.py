@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from yodel import __version__
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.pb_convert.widths import int32
-from yodel.rm_api.context import RestSettings
 from yodel.rm_api.hadoop.wire.resources import resource
 from yodel.services.views.queue_views import ClusterMetrics
 
+HADOOP_VERSION = "3.5.0"
+"""The release whose wire shapes are served; clients parse it."""
 NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failover are enabled."
 
 
-def info(settings: RestSettings, ha_state: str = "ACTIVE") -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """What this ResourceManager says of itself."""
+
+    cluster_id: int
+    started_ms: int
+    hadoop_version: str = HADOOP_VERSION
+    build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
+    built_on: str = "2026-03-24T16:56Z"
+    rm_state_store_name: str = "yodel.store"
+
+
+def info(facts: ClusterFacts, ha_state: str = "ACTIVE") -> dict[str, Any]:
     return {
         "clusterInfo": {
-            "id": settings.cluster_id,
-            "startedOn": settings.started_ms,
+            "id": facts.cluster_id,
+            "startedOn": facts.started_ms,
             "state": "STARTED",
             "haState": ha_state,
-            "rmStateStoreName": settings.rm_state_store_name,
-            "resourceManagerVersion": settings.hadoop_version,
-            "resourceManagerBuildVersion": settings.build_version,
-            "resourceManagerVersionBuiltOn": settings.built_on,
-            "hadoopVersion": settings.hadoop_version,
-            "hadoopBuildVersion": settings.build_version,
-            "hadoopVersionBuiltOn": settings.built_on,
+            "rmStateStoreName": facts.rm_state_store_name,
+            "resourceManagerVersion": facts.hadoop_version,
+            "resourceManagerBuildVersion": facts.build_version,
+            "resourceManagerVersionBuiltOn": facts.built_on,
+            "hadoopVersion": facts.hadoop_version,
+            "hadoopBuildVersion": facts.build_version,
+            "hadoopVersionBuiltOn": facts.built_on,
             "haZooKeeperConnectionState": NO_ELECTOR,
         }
     }

@@ -16,7 +16,7 @@ CONF = {"hadoop.http.authentication.type": "simple", "yarn.resourcemanager.hostn
 
 @pytest.fixture
 def configured(world: RestWorld) -> RestWorld:
-    world.app.state.api.services.conf = lambda: CONF
+    world.app.state.hadoop.process.conf = lambda: CONF
     return world
 
 

@@ -156,7 +156,7 @@ def port() -> RpcServer:
 
 
 async def test_ports_of_the_rpc_tell_what_they_counted(busy: RestWorld, port: RpcServer) -> None:
-    busy.app.state.api.services.rpc_servers = lambda: [port]
+    busy.app.state.hadoop.process.rpc_servers = lambda: [port]
     (bean,) = await beans(busy, qry=RM + "RpcActivityForPort8032")
     assert (bean["modelerType"], bean["tag.port"]) == ("RpcActivityForPort8032", "8032")
     assert (bean["tag.serverName"], bean["tag.Context"]) == ("ApplicationClientProtocolService", "rpc")
@@ -172,7 +172,7 @@ async def test_ports_of_the_rpc_tell_what_they_counted(busy: RestWorld, port: Rp
 
 
 async def test_lookups_of_groups_are_told(busy: RestWorld) -> None:
-    busy.app.state.api.services.group_lookups.add(0.002, 0.0)
+    busy.app.state.hadoop.process.group_lookups.add(0.002, 0.0)
     (bean,) = await beans(busy, qry=RM + "UgiMetrics")
     assert (bean["GetGroupsNumOps"], bean["GetGroupsAvgTime"], "LoginFailureNumOps" in bean) == (1, 2.0, False)
 

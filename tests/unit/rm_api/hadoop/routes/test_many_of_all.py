@@ -111,8 +111,8 @@ async def test_page_of_containers_looks_at_no_more_than_it_shows() -> None:
         owner = an_application(state=ApplicationState.RUNNING, current_attempt=1)
         rows = [a_container(container=n, state=ContainerState.RUNNING) for n in range(COUNT, 1, -1)]
         await world.put(owner, an_attempt(state=AttemptState.RUNNING), *rows)
-        api = world.app.state.api
-        first, cursor = await container_page(api, owner, is_wanted, 5, None)
-        second, _ = await container_page(api, owner, is_wanted, 5, cursor)
+        source = world.app.state.v1.containers
+        first, cursor = await container_page(source, owner, is_wanted, 5, None)
+        second, _ = await container_page(source, owner, is_wanted, 5, cursor)
     assert [row.id.sequence for row in (*first, *second)] == list(range(2, 12))
     assert looked == [*range(2, 8), *range(7, 13)]

@@ -13,7 +13,7 @@ YODEL = Path(__file__).resolve().parents[5] / "yodel"
 
 
 async def test_gauges_of_the_composition_root_are_told_under_our_name(world: RestWorld) -> None:
-    world.app.state.api.services.gauges = lambda: {"watch_staleness_seconds": float("inf"), "watch_listings": 2}
+    world.app.state.hadoop.process.gauges = lambda: {"watch_staleness_seconds": float("inf"), "watch_listings": 2}
     answer = await world.client.get("/prom")
     assert "yodel_watch_staleness_seconds +Inf" in answer.text
     assert "yodel_watch_listings 2.0" in answer.text
@@ -21,7 +21,7 @@ async def test_gauges_of_the_composition_root_are_told_under_our_name(world: Res
 
 async def test_renamed_gauges_have_their_old_names_too_which_say_so(world: RestWorld) -> None:
     """For one release."""
-    world.app.state.api.services.gauges = lambda: dict.fromkeys(DEPRECATED, 7.0)
+    world.app.state.hadoop.process.gauges = lambda: dict.fromkeys(DEPRECATED, 7.0)
     text = (await world.client.get("/prom")).text
     made = "".join(path.read_text() for path in YODEL.rglob("*.py") if path.name != "prometheus.py")
     for name, old in DEPRECATED.items():

@@ -1,0 +1,30 @@
+"""What the ResourceManager's own pages are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.services.access.rights import Rights
+from yodel.services.nodes.capacity import Capacities
+from yodel.services.views.queries import Queries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageServices:
+    """Holds the views that the pages show."""
+
+    queries: Queries
+    containers: ContainerSource
+    rights: Rights
+    capacities: Capacities
+    are_lists_filtered: bool
+
+
+def services_of(request: Request) -> PageServices:
+    """Return what the routes of the application that answers are given."""
+    services = request.app.state.ui
+    assert isinstance(services, PageServices)
+    return services
