@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.clock import LoopClock
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import Files, LostReading
@@ -52,7 +52,7 @@ class EmergencyWatch:
         self,
         mount: Path,
         cgroup_root: str,
-        clock: Clock,
+        clock: LoopClock,
         threads: FileThreads,
         containers: Callable[[], Iterable[Container]],
         end: Callable[[ContainerId, int, str], Awaitable[None]],

@@ -41,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ShapingStep:
     """One step of shaping, such as ``clamp`` or ``largest-step-up``; kept where it changes nothing, too."""
 
     name: str
@@ -61,7 +61,7 @@ class Loan:
     amount: int
     measured: tuple[Figure, ...]
     terms: tuple[Term, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ShapingStep, ...]
 
     def __post_init__(self) -> None:
         if self.resource not in RESOURCES:

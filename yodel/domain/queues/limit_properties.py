@@ -20,7 +20,7 @@ USER_LENGTH_MAX = 256
 _USER = USER_WEIGHT.name.partition("USER")
 
 
-class _Field(NamedTuple):
+class _QueueField(NamedTuple):
     """A row, with what its marks say of one kind of queue: they are asked for of each queue."""
 
     row: PropertyRow
@@ -28,9 +28,9 @@ class _Field(NamedTuple):
     is_always_said: bool
 
 
-def _fields(scope: PropertyScope, always: Mark) -> tuple[_Field, ...]:
+def _fields(scope: PropertyScope, always: Mark) -> tuple[_QueueField, ...]:
     rows = (row for row in OF_QUEUES if row.fields and row.scope in (PropertyScope.QUEUE, scope))
-    return tuple(_Field(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
+    return tuple(_QueueField(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
 
 
 _FIELDS = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from yodel.domain.colocation import properties as colocation
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.property_row import PropertyEffect, number_text
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.bounds import require_properties
@@ -49,7 +49,7 @@ class Described:
     am_share: float | None
     """maximum-am-resource-percent; None: as in the settings."""
     mapping: MappingRules = NO_RULES
-    colocation: Colocation = OFF
+    colocation: ColocationSwitch = OFF
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:

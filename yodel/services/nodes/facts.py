@@ -16,7 +16,7 @@ from enum import Enum, auto
 import structlog
 
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.node import Declared, Said
+from yodel.domain.colocation.node import Declared, LastReport
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.pools import PoolCapacity, PoolName
@@ -67,7 +67,7 @@ class NodeFacts:
     """What it published for each pool, and the most that it ever did.  ``Lending``."""
     rival: tuple[NodeId, str] | None = None
     """The agent whose registration was refused last, as the node has another, and why."""
-    said: Said | None = None
+    said: LastReport | None = None
     was_heard: bool = False
     """Its agent has reported in this life."""
     declared: Declared | None = None
@@ -134,7 +134,7 @@ class Facts:
         """Records of nodes that Kubernetes has shown."""
         return (facts for facts in self._nodes.values() if facts.published is not None)
 
-    def age_s(self, said: Said) -> float:
+    def age_s(self, said: LastReport) -> float:
         return self._clock.monotonic_s() - said.read_s
 
     def emergency_on(self, name: str) -> Emergency | None:
@@ -228,7 +228,7 @@ class Facts:
             return  # by numbers that do not count any more: it has the new ones with this answer
         self._refused.pop(node_id, None)
         facts, now_s = self.at(proved_name), self._clock.monotonic_s()
-        facts.said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
+        facts.said = LastReport(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
         facts.was_heard = True
         self.tell(Change.TOLD, (proved_name,))
 

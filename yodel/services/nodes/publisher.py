@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import structlog
 
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.node import Node
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
@@ -65,7 +65,7 @@ class Publisher:
 
     # --- what changes ----------------------------------------------------------------------------------------------
 
-    def use(self, colocation: Colocation, rules: PoolRules) -> None:
+    def use(self, colocation: ColocationSwitch, rules: PoolRules) -> None:
         """From now on."""
         terms = Terms.of(colocation, rules)
         if terms == self._facts.terms:

@@ -16,7 +16,7 @@ import structlog
 
 from yodel.domain.application import Application
 from yodel.domain.colocation.properties import colocation_of
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
 from yodel.domain.queues.delegation import IsRead, first_not_delegated, reading
 from yodel.domain.queues.history import TreeChange, change_between, undone
@@ -54,7 +54,7 @@ class ConfigurationChange:
     am_share: float | None
     change: TreeChange
     mapping: MappingRules = NO_RULES
-    colocation: Colocation = OFF
+    colocation: ColocationSwitch = OFF
     is_needed: bool = True
     """Something would be different afterwards."""
     warnings: Sequence[str] = ()
@@ -211,8 +211,8 @@ class Consequences:
 
     am_share: Callable[[float], None]
     mapping: Callable[[MappingRules], None]
-    colocation: Callable[[Colocation], None]
-    require_colocation: Callable[[Colocation], Awaitable[Sequence[str]]]
+    colocation: Callable[[ColocationSwitch], None]
+    require_colocation: Callable[[ColocationSwitch], Awaitable[Sequence[str]]]
 
 
 class SchedulerConfService:
