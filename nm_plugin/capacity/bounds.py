@@ -49,7 +49,7 @@ class StaleMount(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPodOrders:
-    """What the ResourceManager said last of best-effort pods."""
+    """Holds what the ResourceManager said last of best-effort pods."""
 
     limits: bool
     quota: bool

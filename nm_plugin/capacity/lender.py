@@ -53,7 +53,7 @@ Report = LoanReport | WrittenReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What a heartbeat should say; None: nothing."""
+    """Holds what a heartbeat should say; None: nothing."""
 
     loan: LoanReport | None = None
     written: WrittenReport | None = None
@@ -61,7 +61,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What the ResourceManager knows, each with when it was told."""
+    """Holds what the ResourceManager knows, each with when it was told."""
 
     loan: tuple[LoanReport, int] | None = None
     written: tuple[WrittenReport, int] | None = None

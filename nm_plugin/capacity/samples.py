@@ -51,7 +51,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
+    """Holds what was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
 
     at_ms: int
     cpu_milli_size: int

@@ -21,7 +21,7 @@ from yodel.domain.colocation.suppression import CpuHeadroom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMaximum:
-    """What the agent may lend at most, whatever the policy says; None: no bound of its own."""
+    """Holds what the agent may lend at most, whatever the policy says; None: no bound of its own."""
 
     cpu_milli: int | None = None
     memory_mib: int | None = None

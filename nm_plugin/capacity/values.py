@@ -49,7 +49,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenValues:
-    """What an agent has written or is about to write: the groups of pods, and the quota that it decided last."""
+    """Holds what an agent has written or is about to write: the groups of pods, and the quota that it decided last."""
 
     pods: frozenset[str] = frozenset()
     quota_milli: int | None = None

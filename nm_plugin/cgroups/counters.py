@@ -39,7 +39,7 @@ class ResourceCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What the machine has and uses, of ``/proc/meminfo`` and the processors that are online."""
+    """Holds what the machine has and uses, of ``/proc/meminfo`` and the processors that are online."""
 
     cpu_milli: int
     memory_mib: int
@@ -174,7 +174,7 @@ def read_machine(proc: Path, files: Files) -> Machine:
 
 
 def _processors(path: str, cpus: str) -> int:
-    """How many a list such as ``0-3,8`` names."""
+    """Return how many a list such as ``0-3,8`` names."""
     count = 0
     for part in cpus.split(","):
         first, dash, last = part.partition("-")

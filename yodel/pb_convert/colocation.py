@@ -347,7 +347,7 @@ def _shaping(message: pb.YodelShapingProto) -> Shaping:
 
 
 def _built(field: str, build: Callable[[], T]) -> T:
-    """What the constructor refuses is the sender's mistake."""
+    """Blame the sender for what the constructor refuses."""
     try:
         return build()
     except InvalidValue:

@@ -116,7 +116,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
+    """Holds what the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;

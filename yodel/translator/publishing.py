@@ -20,7 +20,7 @@ KUBELET = "kubelet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentAmounts:
-    """What a node lends."""
+    """Holds what a node lends."""
 
     cpu_milli: int
     memory_mib: int
@@ -32,7 +32,8 @@ class LentAmounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentCapacity:
-    """What counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to it."""
+    """Holds what counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to
+    it."""
 
     lent: LentAmounts | None
     steps: Mapping[str, tuple[ShapingStep, ...]]
@@ -149,7 +150,7 @@ def size_of(quantities: Mapping[str, str]) -> LentAmounts | None:
 
 
 def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> LentAmounts:
-    """What pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
+    """Return what pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
     cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
     return LentAmounts(
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
@@ -182,7 +183,7 @@ def whole(quantity: str) -> int:
 
 
 def publisher_of(name: str, managers: Mapping[str, str], quantity: str, ours: Collection[str], publisher: str) -> str:
-    """Who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
+    """Return who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
 
     The manager of ``status.capacity`` says it; where there is none, whether our annotation names it.  A kubelet whose
     machine was started anew sets such names to 0: what it zeroed was ours where the annotation says so.

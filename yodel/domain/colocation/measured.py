@@ -16,7 +16,7 @@ RECENT_S: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantUse:
-    """What was used at one instant: of the whole node, of all pods, and of best-effort pods among them."""
+    """Holds what was used at one instant: of the whole node, of all pods, and of best-effort pods among them."""
 
     node: int
     pods: int
@@ -24,12 +24,12 @@ class InstantUse:
 
     @property
     def online(self) -> int:
-        """What pods other than best-effort ones use."""
+        """Return what pods other than best-effort ones use."""
         return max(0, self.pods - self.best_effort)
 
     @property
     def system(self) -> int:
-        """What runs outside of pods uses."""
+        """Return what runs outside of pods uses."""
         return max(0, self.node - self.pods)
 
 

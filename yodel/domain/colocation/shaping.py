@@ -29,7 +29,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What a step may look at besides the amount: what the node lends so far, None at first, and what it may at most.
+    """Holds what a step may look at besides the amount: what the node lends so far, None at first, and what it may at
+    most.
 
     ``climbing``: the last loan was less than there was to lend, because it grew by the largest step.  ``agent_most`` is
     the agent's own setting, for nodes that share a machine; None where there is none.

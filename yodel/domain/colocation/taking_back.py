@@ -99,7 +99,7 @@ def shortest_run(ordered: Sequence[LentContainer], short: Amounts) -> list[LentC
 
 
 def victims(ordered: Sequence[LentContainer], short: Amounts, cpu_left: int) -> list[LentContainer]:
-    """Who is to go; ``cpu_left`` at most of them for cores alone."""
+    """Return who is to go; ``cpu_left`` at most of them for cores alone."""
     found = shortest_run(ordered, short)
     for_cpu = [one.id for one in for_cores_alone(found, short)]
     late = set(for_cpu[max(0, cpu_left) :])

@@ -43,7 +43,7 @@ MAXIMUM_AM_SHARE = f"{PREFIX}{AM_SHARE.name}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a configuration says."""
+    """Holds what a configuration says."""
 
     queues: tuple[Queue, ...]
     am_share: float | None
@@ -264,7 +264,7 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
 
 
 def _hint(path: str, own: str, paths: Set[str]) -> str:
-    """What somebody may have meant who wrote this of the queue at ``path``."""
+    """Return what somebody may have meant who wrote this of the queue at ``path``."""
     hint = BY_QUEUE.nearest(own)
     queue, _, rest = own.partition(".")
     if not hint and rest:  # a queue that is not there

@@ -90,7 +90,7 @@ async def application(request: Request) -> Response:
 
 
 async def nodes(request: Request) -> Response:
-    """What a node lends of its measured capacity is told where some is."""
+    """Report what a node lends of its measured capacity where there is some."""
     capacities = services_of(request).capacities
     lends = ("Lends",) if capacities.is_used else ()
     rows = [
@@ -163,7 +163,7 @@ async def _found_container(services: PageServices, container_id: ContainerId) ->
 
 
 async def failure(request: Request) -> Response:
-    """Where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
+    """Return where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
     asked = request.path_params["application_id"]
     reason = (
         f"The ApplicationMaster of {text(asked[:128])} does not accept this proxy and redirects callers back to it. "
@@ -188,7 +188,7 @@ def _row(view: ApplicationView, *, may_view: bool) -> tuple[str, ...]:
 
 
 def _facts(view: ApplicationView, *, may_view: bool) -> str:
-    """Who may not view it is told what the REST API tells: neither times nor amounts."""
+    """Show to who may not view it what the REST API shows: neither times nor amounts."""
     row = view.application
     facts: list[tuple[str, str]] = [
         ("User", text(row.submission.user)),

@@ -207,7 +207,7 @@ class Capacities:
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
     def _resource(self, name: str, facts: NodeFacts, published: Published) -> ResourceCapacity:
-        """What the loan is published as, or what is left of an earlier policy."""
+        """Return what the loan is published as, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None

@@ -46,8 +46,8 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was nothing
-    any more."""
+    """Holds what an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was
+    nothing any more."""
 
     node_id: NodeId
     report: WrittenReport
@@ -126,7 +126,8 @@ class Facts:
         return replace(node, allocatable=capped(node.allocatable, facts.judgement.counted))
 
     def allocatable(self, name: str) -> LentAmounts | None:
-        """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
+        """Return what the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not
+        say."""
         facts = self._nodes.get(name) if self.terms.measures is not None else None
         return facts.published.allocatable if facts is not None and facts.published is not None else None
 

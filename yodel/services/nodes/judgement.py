@@ -48,12 +48,12 @@ class Terms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the loan is published as: of cores, of memory; none where nothing is lent."""
+        """Return what the loan is published as: of cores, of memory; none where nothing is lent."""
         return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
 
     @property
     def pools(self) -> frozenset[PoolName]:
-        """Those that are lent."""
+        """Return those that are lent."""
         return frozenset(pool for pool, kind in self.rules.kinds.items() if kind.measures == self.measures)
 
 
@@ -92,7 +92,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
+    """Holds what else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
     thousandths by resource name, None before they were listed; ``is_early``: agents have had no time to report."""
 
     row: Node | None

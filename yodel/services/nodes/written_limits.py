@@ -161,5 +161,5 @@ class WrittenLimits:
 
 
 def _bounds(colocation: ColocationSwitch) -> bool:
-    """Whether agents bound pods now."""
+    """Return whether agents bound pods now."""
     return colocation.policy is not None and colocation.policy.bounds

@@ -256,7 +256,7 @@ def _used_percents(tree: QueueTree, queue: Queue) -> tuple[float, float]:
 
 
 def _effective(tree: QueueTree, queue: Queue) -> tuple[Resource, Resource]:
-    """What it is guaranteed and may hold, as decisions count."""
+    """Return what it is guaranteed and may hold, as decisions count."""
     share = tree.ledger.tree.shares[queue.path]
     return share.guaranteed, share.maximum
 
@@ -266,7 +266,7 @@ def _am_share(tree: QueueTree, queue: Queue) -> float:
 
 
 def _user_limit(tree: QueueTree, queue: Queue, user: str) -> Resource:
-    """What a user may hold; where users have no limit, what the queue may."""
+    """Return what a user may hold; where users have no limit, what the queue may."""
     share = tree.ledger.share(queue.path)
     return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
 
