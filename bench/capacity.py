@@ -36,7 +36,7 @@ from nm_plugin.capacity.running import Batch, Batches
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
@@ -114,7 +114,7 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             user="root",
             pod_uid=uid,
             resource=Resource(1024, 1),
-            state=State.RUNNING,
+            state=LifeState.RUNNING,
         )
         for one, uid in uids.items()
     ]

@@ -21,7 +21,7 @@ import uvloop
 from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, local_cluster, submit_unmanaged
 from bench.rpc_load import fresh_nonce
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
-from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Opened
+from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady
 from yodel.hadoop_rpc.writable import WireToken
 
 CONNECTIONS = (1, 50, 500)
@@ -45,7 +45,7 @@ class Beating(asyncio.Protocol):
         self.machine.receive_data(data)
         while (event := self.machine.next_event()) is not None:
             match event:
-                case Opened():
+                case ConnectionReady():
                     self.transport.write(self.machine.data_to_send())
                     self.call("registerApplicationMaster", msg.RegisterApplicationMasterRequestProto(rpc_port=-1))
                 case Answered(fault=fault, body=body):

@@ -29,7 +29,7 @@ from bench.latency import BEAT_S, Master
 from tests.rigs.kubernetes.rig import read_state
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_rpc.writable import WireToken
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, open_kube
 from yodel.rpc_io.client import RpcClient
 
@@ -59,10 +59,10 @@ class PodWatch:
                 await self._changed.wait()
 
     async def run(self, selector: str) -> None:
-        listing = json.loads(await self._client.call(Request(path=self._path, query={"labelSelector": selector})))
+        listing = json.loads(await self._client.call(ApiRequest(path=self._path, query={"labelSelector": selector})))
         query = {"labelSelector": selector, "watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"]}
         buffer = b""
-        async with self._client.stream(Request(path=self._path, query=query)) as chunks:
+        async with self._client.stream(ApiRequest(path=self._path, query=query)) as chunks:
             async for chunk in chunks:
                 *lines, buffer = (buffer + chunk).split(b"\n")
                 for line in lines:
@@ -154,11 +154,11 @@ async def raw(client: KubeClient, namespace: str, body: dict[str, Any], count: i
             pod = raw_pod(body, name)
             watch.begin()
             begin_s = time.perf_counter()
-            await client.call(Request(method="POST", path=path, body=json.dumps(pod).encode()))
+            await client.call(ApiRequest(method="POST", path=path, body=json.dumps(pod).encode()))
             await watch.until(RUNNING)
             taken.append(watch.seen[RUNNING] - begin_s)
             query = {"gracePeriodSeconds": "0"}
-            await client.call(Request(method="DELETE", path=f"{path}/{name}", query=query))
+            await client.call(ApiRequest(method="DELETE", path=f"{path}/{name}", query=query))
     return taken
 
 

@@ -31,7 +31,7 @@ from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.kwok import fake_node, fake_node_name, start_kwok
 from tests.rigs.kubernetes.layout import Home
 from tests.support.ports import free_ports
-from yodel.kube.api import ApiStatus, Request
+from yodel.kube.api import ApiRequest, ApiStatus
 from yodel.kube.client import KubeClient, open_kube
 
 IN_MEMORY = Path("/dev/shm")
@@ -64,14 +64,14 @@ class FakeCluster:
 
     async def count(self, namespace: str) -> int:
         """Pods in it; one of them is read."""
-        body = await self.client.call(Request(path=pods_path(namespace), query={"limit": "1"}))
+        body = await self.client.call(ApiRequest(path=pods_path(namespace), query={"limit": "1"}))
         page = msgspec.json.decode(body)
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
 
     async def any_unbound(self, namespace: str) -> bool:
         query = {"limit": "1", "fieldSelector": "spec.nodeName="}
         return bool(
-            msgspec.json.decode(await self.client.call(Request(path=pods_path(namespace), query=query)))["items"]
+            msgspec.json.decode(await self.client.call(ApiRequest(path=pods_path(namespace), query=query)))["items"]
         )
 
     async def until_created(self, namespace: str, pods: int) -> float:
@@ -98,7 +98,7 @@ class FakeCluster:
         names: list[str] = []
         query = {"limit": str(PAGE)}
         while True:
-            page = msgspec.json.decode(await self.client.call(Request(path=pods_path(namespace), query=query)))
+            page = msgspec.json.decode(await self.client.call(ApiRequest(path=pods_path(namespace), query=query)))
             names += [item["metadata"]["name"] for item in page["items"]]
             if not page["metadata"].get("continue"):
                 return names
@@ -107,7 +107,7 @@ class FakeCluster:
     async def _delete(self, namespace: str, name: str) -> None:
         body = b'{"gracePeriodSeconds": 0}'
         with contextlib.suppress(ApiStatus):  # gone already
-            await self.client.call(Request(method="DELETE", path=f"{pods_path(namespace)}/{name}", body=body))
+            await self.client.call(ApiRequest(method="DELETE", path=f"{pods_path(namespace)}/{name}", body=body))
 
 
 @contextlib.asynccontextmanager
@@ -184,7 +184,7 @@ async def _make_node(client: KubeClient, number: int) -> None:
     await post(client, "/api/v1/nodes", body)
     path = f"/api/v1/nodes/{fake_node_name(number)}"
     no_taint = json.dumps({"spec": {"taints": None}}).encode()
-    await client.call(Request(method="PATCH", path=path, body=no_taint, content_type=MERGE))
+    await client.call(ApiRequest(method="PATCH", path=path, body=no_taint, content_type=MERGE))
 
 
 async def _until_ready(client: KubeClient, nodes: int) -> None:
@@ -194,7 +194,7 @@ async def _until_ready(client: KubeClient, nodes: int) -> None:
 
 
 async def _ready(client: KubeClient) -> list[str]:
-    listed = msgspec.json.decode(await client.call(Request(path="/api/v1/nodes")))["items"]
+    listed = msgspec.json.decode(await client.call(ApiRequest(path="/api/v1/nodes")))["items"]
     return [
         node["metadata"]["name"]
         for node in listed
@@ -203,4 +203,4 @@ async def _ready(client: KubeClient) -> list[str]:
 
 
 async def post(client: KubeClient, path: str, body: Mapping[str, Any]) -> None:
-    await client.call(Request(method="POST", path=path, body=msgspec.json.encode(body)))
+    await client.call(ApiRequest(method="POST", path=path, body=msgspec.json.encode(body)))

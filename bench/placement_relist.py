@@ -29,7 +29,7 @@ from bench.placement_cluster import FakeCluster
 from bench.placement_figures import MILLI, table_row
 from bench.placement_yodel import MODES, NAMESPACE, resource_manager, start_master
 from yodel.cli import main as yodel_main
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient
 
 ROUNDS = 5
@@ -61,7 +61,7 @@ class MeasuredClient(KubeClient):
     """Forgets, at SIGUSR1, the version that the watch of the pods has reached."""
 
     @contextlib.asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         if not request.path.endswith(f"/{NAMESPACE}/pods"):
             async with super().stream(request) as chunks:
                 yield chunks
@@ -76,7 +76,7 @@ class MeasuredClient(KubeClient):
         self._following = asyncio.create_task(self._turns.follow())
         gone.set()
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         is_page = request.path.endswith(f"/{NAMESPACE}/pods") and "limit" in request.query
         if is_page and "continue" not in request.query:
             self._begun_s = time.perf_counter()  # the pause after a failure is over

@@ -25,7 +25,7 @@ import uvloop
 
 from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
 from yodel.hadoop_rpc import faults
-from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Failed, Opened
+from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady, Failed
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken, parse_credentials
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
@@ -61,7 +61,7 @@ class Caller(asyncio.Protocol):
                 case Answered():
                     answered += 1
                     self.errors += event.fault is not None
-                case Opened():
+                case ConnectionReady():
                     answered = self.pipeline
                 case Failed():
                     self.failed = event.fault

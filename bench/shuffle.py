@@ -30,7 +30,7 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import OsUser, SingleUser
 from nm_plugin.shuffle.fetch import job_id
 from nm_plugin.shuffle.hashes import url_hash
-from nm_plugin.shuffle.server import Limits
+from nm_plugin.shuffle.server import ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from tests.support.shuffle import APPLICATION, service_data, write_map
 from yodel.hadoop_rpc.writable import Reader
@@ -226,7 +226,7 @@ def _memory(target: Target) -> str:
 
 async def serve(local_dir: Path) -> None:
     """Yodel's service alone, until standard input ends."""
-    limits = Limits(connections_max=1000, keep_alive_s=5, keep_alive_always=False)
+    limits = ShuffleLimits(connections_max=1000, keep_alive_s=5, keep_alive_always=False)
     settings = ShuffleSettings(bind_host="127.0.0.1", port=0, threads=4, index_cache_bytes=10 << 20, limits=limits)
     with tempfile.TemporaryDirectory() as state:
         users = SingleUser(uid=os.geteuid(), gid=os.getegid())

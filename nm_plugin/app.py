@@ -21,7 +21,7 @@ import structlog
 
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
-from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
+from nm_plugin.aux.spark_shuffle import SparkShufflePaths, SparkShuffleService
 from nm_plugin.capacity.bounds import Bounds, StaleMount
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.emergency import EmergencyWatch
@@ -53,7 +53,7 @@ from nm_plugin.launch import command
 from nm_plugin.launch.members import ProcessWatch
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.cache import ResourceCache
-from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
+from nm_plugin.localization.fetch import HttpFiles, LocalFiles, UrlReader
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_makers, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
@@ -66,7 +66,7 @@ from nm_plugin.rpc.container_protocol import ContainerService
 from nm_plugin.rpc.port import container_management_port
 from nm_plugin.settings import MAPREDUCE_SHUFFLE, Settings
 from nm_plugin.shuffle.service import MapReduceShuffle
-from nm_plugin.web.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
+from nm_plugin.web.serve import LogServer, NodeInfo, agent_version, build_app, connection_limits
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.hadoop_http.probe_port import ProbePort
@@ -111,7 +111,7 @@ class NodeAgent:
         settings: Settings,
         *,
         users: UserDatabase | None = None,
-        sources: Mapping[str, Source] | None = None,
+        sources: Mapping[str, UrlReader] | None = None,
         aux: Mapping[str, AuxService] | None = None,
     ) -> None:
         self._settings = settings
@@ -284,7 +284,7 @@ class NodeAgent:
             made.tasks.create_task(made.pods.watch(), name="parked-pods")
             await manager.recover()
             await logs.resume(_ended_containers(manager))
-            facts = NodeFacts(
+            facts = NodeInfo(
                 node_id=node_id,
                 http_port=web.port,
                 started_ms=_now_ms(),
@@ -407,11 +407,11 @@ class NodeAgent:
             client_id=secrets.token_bytes(16),
         )
 
-    def _sources(self, threads: FileThreads) -> dict[str, Source]:
+    def _sources(self, threads: FileThreads) -> dict[str, UrlReader]:
         local = LocalFiles(threads=threads)
         http = HttpFiles(threads=threads, closed=self._settings.fetch_closed_networks)
         self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
-        built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
+        built: dict[str, UrlReader] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}
 
 
@@ -440,11 +440,11 @@ class _Late:
     """What the manager asks for and is only known once the ports are open."""
 
     def __init__(self) -> None:
-        self.command_node: command.Node | None = None
+        self.command_node: command.NodeEnvironment | None = None
         self.tracker: tracker.Tracker | None = None
         self.bounds: Bounds | None = None
 
-    def node(self) -> command.Node:
+    def node(self) -> command.NodeEnvironment:
         assert self.command_node is not None
         return self.command_node
 
@@ -467,7 +467,9 @@ def _users(settings: Settings) -> UserDatabase:
 
 
 def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxService]:
-    places = Places(state_dir=settings.state_dir, local_dirs=settings.local_dirs, java_home=settings.java_home)
+    places = SparkShufflePaths(
+        state_dir=settings.state_dir, local_dirs=settings.local_dirs, java_home=settings.java_home
+    )
     services: dict[str, AuxService] = {
         name: SparkShuffleService(name, service, places) for name, service in settings.aux_services.items()
     }

@@ -18,15 +18,15 @@ from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.host.users import OsUser
 from nm_plugin.launch import command
 from nm_plugin.launch.java import add_opens
-from nm_plugin.localization.archive import Limits as ArchiveLimits
+from nm_plugin.localization.archive import ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings
 from nm_plugin.localization.plan import file_system
 from nm_plugin.node.housekeeping import HousekeepingSettings
-from nm_plugin.node.memory import Limits
+from nm_plugin.node.memory import MemoryChecks
 from nm_plugin.node.watch import WatchSettings
 from nm_plugin.rpc.tracker import TrackerSettings
 from nm_plugin.settings import Settings
-from nm_plugin.shuffle.server import Limits as ShuffleLimits
+from nm_plugin.shuffle.server import ShuffleLimits
 from nm_plugin.shuffle.service import ShuffleSettings
 from yodel.domain.colocation.report import Pressure
 from yodel.domain.ids import NodeId
@@ -52,8 +52,8 @@ def watch_settings(settings: Settings) -> WatchSettings:
     )
 
 
-def monitor_limits(settings: Settings) -> Limits:
-    return Limits(
+def monitor_limits(settings: Settings) -> MemoryChecks:
+    return MemoryChecks(
         pmem_check=settings.pmem_check_enabled,
         vmem_check=settings.vmem_check_enabled,
         ratio=settings.vmem_pmem_ratio,
@@ -123,10 +123,12 @@ def tracker_settings(settings: Settings) -> TrackerSettings:
     )
 
 
-def launch_node(settings: Settings, node_id: NodeId, http_port: int, aux_metadata: Mapping[str, bytes]) -> command.Node:
+def launch_node(
+    settings: Settings, node_id: NodeId, http_port: int, aux_metadata: Mapping[str, bytes]
+) -> command.NodeEnvironment:
     whitelist = settings.whitelisted_env()
     opens = add_opens(whitelist.get("JAVA_HOME", "")) if settings.add_opens is None else settings.add_opens
-    return command.Node(
+    return command.NodeEnvironment(
         node_id=node_id,
         http_port=http_port,
         home=settings.user_home_dir,

@@ -107,7 +107,7 @@ class PortChoice(StrEnum):
     auto = "auto"
 
 
-class Dialect(StrEnum):
+class DialectChoice(StrEnum):
     native = "native"
     koordinator = "koordinator"
 
@@ -162,7 +162,7 @@ def local(
     vcores: Annotated[int | None, whole_number("Virtual cores of each node.", show_default="8")] = None,
     minimum_allocation_mib: Annotated[int, whole_number("Containers are rounded up to multiples of this, MiB.")] = 1024,
     dialect: Annotated[
-        Dialect | None,
+        DialectChoice | None,
         typer.Option(help="Resource names that pods request.", show_default="native; with --colocation koordinator"),
     ] = None,
     colocation: Annotated[

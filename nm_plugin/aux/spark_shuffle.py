@@ -36,7 +36,7 @@ ENVIRONMENT_NAMES = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class SparkShufflePaths:
     """Folders and the Java home ("" for the ``java`` on the path)."""
 
     state_dir: Path
@@ -47,7 +47,7 @@ class Places:
 class SparkShuffleService:
     """The service and its process."""
 
-    def __init__(self, name: str, settings: SparkShuffle, places: Places) -> None:
+    def __init__(self, name: str, settings: SparkShuffle, places: SparkShufflePaths) -> None:
         self._name, self._settings, self._places = name, settings, places
         self._process: SideProcess | None = None
         self._log = structlog.get_logger(__name__)
@@ -91,7 +91,7 @@ class SparkShuffleService:
         """The agent removes the files; the service forgets the executors only when its database is removed."""
 
 
-def prepared(name: str, settings: SparkShuffle, places: Places) -> SideProgram:
+def prepared(name: str, settings: SparkShuffle, places: SparkShufflePaths) -> SideProgram:
     """The program, with the folders it needs made.  Raises InvalidValue or OSError."""
     user = service_user(settings.user)
     state_dir = places.state_dir / "aux"

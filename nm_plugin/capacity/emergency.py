@@ -22,10 +22,10 @@ from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.cgroups.memory_pressure import full_percent
 from nm_plugin.cgroups.plan import limit_bytes
 from nm_plugin.cgroups.pod_groups import PodGroups
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
-from nm_plugin.launch.members import Listing
+from nm_plugin.launch.members import ProcessListing
 from yodel.domain.colocation.emergency import (
     Emergency,
     EmergencyCandidate,
@@ -110,9 +110,9 @@ class EmergencyWatch:
 
     def _candidates(self, alive: Sequence[Container]) -> list[EmergencyCandidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
-        listed = [one for one in alive if one.state is not State.KILLING]
+        listed = [one for one in alive if one.state is not LifeState.KILLING]
         nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
-        processes = Listing(self._table, nameless) if nameless else None
+        processes = ProcessListing(self._table, nameless) if nameless else None
         ranked, found = set(self._ranks), []
         for container in listed:
             pod_uid, owner, doubt_mib = container.pod_uid, container.owner, 0
@@ -150,7 +150,7 @@ def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Emergency
         container_id=container.container_id,
         started_ms=container.creation_ms,
         is_master=container.is_master,
-        is_running=container.state is State.RUNNING,
+        is_running=container.state is LifeState.RUNNING,
         over_mib=max(doubt_mib, used_mib - (limit_bytes(container.resource.memory_mib) >> 20)),
     )
 

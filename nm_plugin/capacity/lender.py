@@ -24,7 +24,7 @@ from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.follower import Follower
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.emergency import Emergency
@@ -44,7 +44,7 @@ class Source(Protocol):
 
     source: str
 
-    def read(self) -> Counters:
+    def read(self) -> ResourceCounters:
         """Blocks.  Raises LostReading."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.cgroups.counters import Counters, read_machine
+from nm_plugin.cgroups.counters import ResourceCounters, read_machine
 from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.host.processes import Process, ProcessTable
 from yodel.domain.colocation.measured import Use
@@ -43,7 +43,7 @@ class ProcessCounters:
         self._ended_ticks: Mapping[int, int] = {}
         self._containers_ticks = 0
 
-    def read(self) -> Counters:
+    def read(self) -> ResourceCounters:
         """Raises LostReading."""
         machine = read_machine(self._proc, self._meminfo)
         busy_ticks = self._busy_ticks()
@@ -55,7 +55,7 @@ class ProcessCounters:
         containers_mib = sum(tree.rss_pages for tree in trees.values()) * self._table.page_bytes >> 20
         node_us, containers_us = (ticks * self._us_per_tick for ticks in (busy_ticks, self._containers_ticks))
         node_mib = machine.memory_used_mib
-        return Counters(
+        return ResourceCounters(
             machine_milli=machine.cpu_milli,
             cpu_milli_size=machine.cpu_milli,
             memory_mib_size=machine.memory_mib,

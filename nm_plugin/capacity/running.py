@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from yodel.domain.ids import ContainerId
 
 
@@ -45,5 +45,5 @@ def _batch(container: Container) -> Batch:
         memory_mib=container.resource.memory_mib,
         vcores=container.resource.vcores,
         is_master=container.is_master,
-        is_running=container.state is State.RUNNING,
+        is_running=container.state is LifeState.RUNNING,
     )

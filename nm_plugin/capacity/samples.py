@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
@@ -23,7 +23,7 @@ class Reading:
     """
 
     at_ms: int
-    counters: Counters
+    counters: ResourceCounters
     allocatable: Mapping[str, int] = field(default_factory=dict)
 
     def kubelet_reserved(self, resource: str) -> int | None:
@@ -94,7 +94,7 @@ def kept(samples: tuple[Sample, ...], since_ms: int) -> tuple[Sample, ...]:
     return tuple(sample for sample in samples if sample.at_ms > since_ms)
 
 
-def _rate(whose: str, before_us: int, now_us: int, elapsed_ms: int, counters: Counters) -> int:
+def _rate(whose: str, before_us: int, now_us: int, elapsed_ms: int, counters: ResourceCounters) -> int:
     """Microseconds of CPU in a millisecond are thousandths of a core."""
     rate = (now_us - before_us) // elapsed_ms
     if not 0 <= rate <= counters.machine_milli * CPU_ABSURD_PERCENT // 100:

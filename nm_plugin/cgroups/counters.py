@@ -21,7 +21,7 @@ from yodel.domain.colocation.measured import Use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counters:
+class ResourceCounters:
     """``cpu_us`` counts since some moment of the past; ``memory_mib`` is what is used now.
 
     ``machine_milli`` is of the machine, ``cpu_milli_size`` and ``memory_mib_size`` of the node, which may be a part.
@@ -51,16 +51,16 @@ class CgroupCounters:
 
     def __init__(self, mount: Path, cgroup_root: str, proc: Path = Path("/proc")) -> None:
         self._mount, self._cgroup_root, self._proc = mount, cgroup_root, proc
-        self._groups: Groups | None = None
+        self._groups: ControlGroups | None = None
         self._meminfo = Files()
         version = mounted_version(mount)
         self.source = version.name if version is not None else "cgroup"
 
-    def read(self) -> Counters:
+    def read(self) -> ResourceCounters:
         """Raises LostReading."""
         try:
             if self._groups is None:
-                self._groups = Groups(find_layout(self._mount, self._cgroup_root))
+                self._groups = ControlGroups(find_layout(self._mount, self._cgroup_root))
             self.source = self._groups.layout.version.name
             return self._groups.counters(lambda: read_machine(self._proc, self._meminfo))
         except LostReading:
@@ -70,7 +70,7 @@ class CgroupCounters:
             raise
 
 
-class Groups:
+class ControlGroups:
     """The groups of one layout with their files; ``close`` lets go of them."""
 
     def __init__(self, layout: Layout) -> None:
@@ -78,7 +78,7 @@ class Groups:
         self._files = Files()
         self._paths: dict[tuple[PurePosixPath, Number], str] = {}
 
-    def counters(self, read_machine: Callable[[], Machine]) -> Counters:
+    def counters(self, read_machine: Callable[[], Machine]) -> ResourceCounters:
         """Raises LostReading."""
         layout = self.layout
         groups = (layout.root, layout.pods, layout.best_effort)
@@ -90,7 +90,7 @@ class Groups:
             if amount > 2 * machine.memory_mib:
                 raise LostReading(f"memory of {name}: {amount} MiB on a machine of {machine.memory_mib} MiB")
         pods_cpu_limits, pods_memory_limits = self._cpu_limits_milli(layout.pods), self._memory_limits_mib(layout.pods)
-        return Counters(
+        return ResourceCounters(
             machine_milli=machine.cpu_milli,
             cpu_milli_size=min([machine.cpu_milli, *self._cpu_limits_milli(layout.root)]),
             memory_mib_size=min([machine.memory_mib, *self._memory_limits_mib(layout.root)]),

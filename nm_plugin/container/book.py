@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import CONTAINER_LIFE, Container, Event, KillRequested, State, with_diagnostics
+from nm_plugin.container.life import CONTAINER_LIFE, Container, Event, KillRequested, LifeState, with_diagnostics
 from nm_plugin.container.records import Records
 from nm_plugin.host.users import FileThreads
 from yodel.domain.ids import ApplicationId, ContainerId
@@ -130,7 +130,7 @@ class ContainerBook:
         container = self._containers.get(container_id)
         if container is None:
             return
-        if container.state is State.DONE:
+        if container.state is LifeState.DONE:
             await self._forget(container_id)
         elif container.state.is_complete:
             self._acknowledged.add(container_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,15 +20,15 @@ class ContainerCounts:
 
     def note(self, before: Container, after: Container) -> None:
         """One transition."""
-        if after.state is State.RELAUNCHING and before.rollback and not after.rollback:
+        if after.state is LifeState.RELAUNCHING and before.rollback and not after.rollback:
             self.rolled_back += 1
-        if before.state is State.NEW and after.state is not State.NEW:
+        if before.state is LifeState.NEW and after.state is not LifeState.NEW:
             self.launched += 1
         if before.state.is_complete:
             return
-        if after.state is State.EXITED_WITH_SUCCESS:
+        if after.state is LifeState.EXITED_WITH_SUCCESS:
             self.completed += 1
-        elif after.state in (State.EXITED_WITH_FAILURE, State.LOCALIZATION_FAILED):
+        elif after.state in (LifeState.EXITED_WITH_FAILURE, LifeState.LOCALIZATION_FAILED):
             self.failed += 1
-        elif after.state is State.DONE:
+        elif after.state is LifeState.DONE:
             self.killed += 1

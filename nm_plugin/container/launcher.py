@@ -27,7 +27,7 @@ class Launcher:
         disks: Disks,
         pods: ParkedPods,
         accounts: Accounts,
-        node: Callable[[], command.Node],
+        node: Callable[[], command.NodeEnvironment],
         deadline_s: float,
     ) -> None:
         self._disks, self._pods, self._accounts = disks, pods, accounts
@@ -58,7 +58,9 @@ class Launcher:
         await self._pods.prepare(container.container_id, user, keep=True)
         await self._pods.again(container.container_id, container.run)
 
-    async def hand_over(self, container: Container, links: tuple[command.Link, ...], counters: command.Counters) -> int:
+    async def hand_over(
+        self, container: Container, links: tuple[command.ResourceLink, ...], counters: command.LocalizationCounters
+    ) -> int:
         """Write the script and have the pod run it; its pid, 0 when it ended at once.  Raises YodelError, OSError."""
         user = await self._accounts.lookup(container.user)
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)

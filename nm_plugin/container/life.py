@@ -26,7 +26,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 DIAGNOSTICS_LENGTH_MAX = 10_000  # yarn.nodemanager.container-diagnostics-maximum-size
 
 
-class State(Enum):
+class LifeState(Enum):
     """ContainerState of the NodeManager."""
 
     NEW = "NEW"
@@ -47,7 +47,9 @@ class State(Enum):
         return self in _COMPLETE
 
 
-_COMPLETE = frozenset({State.LOCALIZATION_FAILED, State.EXITED_WITH_SUCCESS, State.EXITED_WITH_FAILURE, State.DONE})
+_COMPLETE = frozenset(
+    {LifeState.LOCALIZATION_FAILED, LifeState.EXITED_WITH_SUCCESS, LifeState.EXITED_WITH_FAILURE, LifeState.DONE}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class Container:
     creation_ms: int = 0
     allocation_request_id: int = -1
     execution_type: ExecutionType = ExecutionType.GUARANTEED
-    state: State = State.NEW
+    state: LifeState = LifeState.NEW
     exit_status: int = ContainerExitStatus.INVALID
     diagnostics: str = ""
     pid: int | None = None
@@ -186,7 +188,7 @@ Event: TypeAlias = (
 )
 
 
-class Effect(Enum):
+class ContainerEffect(Enum):
     """What the manager has to do after a transition."""
 
     LOCALIZE = "LOCALIZE"
@@ -206,25 +208,25 @@ def with_diagnostics(container: Container, text: str) -> Container:
 
 
 def _start(container: Container, _: Started) -> Step[Container]:
-    return Step(replace(container, state=State.LOCALIZING), (Effect.LOCALIZE,))
+    return Step(replace(container, state=LifeState.LOCALIZING), (ContainerEffect.LOCALIZE,))
 
 
 def _localized(container: Container, _: Localized) -> Step[Container]:
-    return Step(replace(container, state=State.SCHEDULED), (Effect.LAUNCH,))
+    return Step(replace(container, state=LifeState.SCHEDULED), (ContainerEffect.LAUNCH,))
 
 
 def _localization_failed(container: Container, event: LocalizationFailed) -> Step[Container]:
-    failed = replace(container, state=State.LOCALIZATION_FAILED, exit_status=event.exit_status)
-    return Step(with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
+    failed = replace(container, state=LifeState.LOCALIZATION_FAILED, exit_status=event.exit_status)
+    return Step(with_diagnostics(failed, event.diagnostics), (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP))
 
 
 def _launched(container: Container, event: Launched) -> Step[Container]:
-    return Step(replace(container, state=State.RUNNING, pid=event.pid), (Effect.REPORT,))
+    return Step(replace(container, state=LifeState.RUNNING, pid=event.pid), (ContainerEffect.REPORT,))
 
 
 def _launch_failed(container: Container, event: LaunchFailed) -> Step[Container]:
-    failed = replace(container, state=State.EXITED_WITH_FAILURE, exit_status=event.exit_status)
-    return Step(with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
+    failed = replace(container, state=LifeState.EXITED_WITH_FAILURE, exit_status=event.exit_status)
+    return Step(with_diagnostics(failed, event.diagnostics), (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP))
 
 
 def _exited(container: Container, event: Exited) -> Step[Container]:
@@ -232,32 +234,37 @@ def _exited(container: Container, event: Exited) -> Step[Container]:
         return Step(container)  # somebody else was told of that end too
     retry = container.retry.after_exit(event.exit_status, event.at_ms) if container.retry is not None else None
     if retry is not None:
-        again = replace(container, state=State.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
-        return Step(with_diagnostics(again, event.diagnostics), (Effect.RELAUNCH,))
+        again = replace(container, state=LifeState.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
+        return Step(with_diagnostics(again, event.diagnostics), (ContainerEffect.RELAUNCH,))
     if container.rollback and not not_retried(event.exit_status):
         undone = _with_context(replace(container, rollback=b""), container.rollback)
         noted = with_diagnostics(undone, f"{event.diagnostics}Container Re-init Auto Rolled-Back.\n")
-        return Step(replace(noted, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,))
-    state = State.EXITED_WITH_SUCCESS if event.exit_status == 0 else State.EXITED_WITH_FAILURE
+        return Step(
+            replace(noted, state=LifeState.RELAUNCHING, run=container.run + 1, pid=None), (ContainerEffect.RESTART,)
+        )
+    state = LifeState.EXITED_WITH_SUCCESS if event.exit_status == 0 else LifeState.EXITED_WITH_FAILURE
     ended = replace(container, state=state, exit_status=event.exit_status)
-    return Step(with_diagnostics(ended, event.diagnostics + event.last_words), (Effect.REPORT, Effect.CLEAN_UP))
+    return Step(
+        with_diagnostics(ended, event.diagnostics + event.last_words),
+        (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP),
+    )
 
 
 def _restart(container: Container, event: RestartRequested) -> Step[Container]:
-    noted = with_diagnostics(replace(container, state=State.REINITIALIZING), event.diagnostics)
+    noted = with_diagnostics(replace(container, state=LifeState.REINITIALIZING), event.diagnostics)
     if not event.context:
-        return Step(noted, (Effect.STOP_RUN,))
+        return Step(noted, (ContainerEffect.STOP_RUN,))
     kept = container.launch_context if event.keeps_previous else b""
-    return Step(replace(noted, upgrade=event.context, rollback=kept), (Effect.PREPARE_UPGRADE,))
+    return Step(replace(noted, upgrade=event.context, rollback=kept), (ContainerEffect.PREPARE_UPGRADE,))
 
 
 def _upgrade_prepared(container: Container, _: Localized) -> Step[Container]:
-    return Step(container, (Effect.STOP_RUN,))
+    return Step(container, (ContainerEffect.STOP_RUN,))
 
 
 def _upgrade_failed(container: Container, event: LocalizationFailed) -> Step[Container]:
     """The script runs on (ContainerImpl.ResourceLocalizationFailedWhileReInitTransition)."""
-    undone = replace(container, state=State.RUNNING, upgrade=b"", rollback=b"")
+    undone = replace(container, state=LifeState.RUNNING, upgrade=b"", rollback=b"")
     return Step(with_diagnostics(undone, event.diagnostics))
 
 
@@ -266,7 +273,9 @@ def _stopped_for_restart(container: Container, event: Exited) -> Step[Container]
         return Step(container)
     if container.upgrade:
         container = _with_context(replace(container, upgrade=b""), container.upgrade)
-    return Step(replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,))
+    return Step(
+        replace(container, state=LifeState.RELAUNCHING, run=container.run + 1, pid=None), (ContainerEffect.RESTART,)
+    )
 
 
 def _with_context(container: Container, context: bytes) -> Container:
@@ -276,25 +285,25 @@ def _with_context(container: Container, context: bytes) -> Container:
 
 
 def _kill_unstarted(container: Container, event: KillRequested) -> Step[Container]:
-    return Step(replace(_kill(container, event).entity, state=State.DONE), (Effect.REPORT,))
+    return Step(replace(_kill(container, event).entity, state=LifeState.DONE), (ContainerEffect.REPORT,))
 
 
 def _kill(container: Container, event: KillRequested) -> Step[Container]:
-    killing = replace(container, state=State.KILLING, exit_status=event.exit_status)
-    return Step(with_diagnostics(killing, event.diagnostics), (Effect.TERMINATE,))
+    killing = replace(container, state=LifeState.KILLING, exit_status=event.exit_status)
+    return Step(with_diagnostics(killing, event.diagnostics), (ContainerEffect.TERMINATE,))
 
 
 def _launched_while_killing(container: Container, event: Launched) -> Step[Container]:
-    return Step(replace(container, pid=event.pid), (Effect.TERMINATE,))
+    return Step(replace(container, pid=event.pid), (ContainerEffect.TERMINATE,))
 
 
 def _killed(container: Container, event: Exited) -> Step[Container]:
-    ended = replace(container, state=State.DONE)
-    return Step(with_diagnostics(ended, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
+    ended = replace(container, state=LifeState.DONE)
+    return Step(with_diagnostics(ended, event.diagnostics), (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP))
 
 
 def _cleaned_up(container: Container, _: CleanedUp) -> Step[Container]:
-    return Step(_without_contexts(replace(container, state=State.DONE)))
+    return Step(_without_contexts(replace(container, state=LifeState.DONE)))
 
 
 def _forget_context(container: Container, _: CleanedUp) -> Step[Container]:
@@ -305,7 +314,7 @@ def _without_contexts(container: Container) -> Container:
     return replace(container, launch_context=b"", upgrade=b"", rollback=b"")
 
 
-_S = State
+_S = LifeState
 _LATE: Cell[Container] = Ignore("the container was stopped or killed before that work was done")
 _AGAIN: Cell[Container] = Ignore("a repeated request; the first one counts")
 _NOT_RUNNING: Cell[Container] = Ignore("only a running container can be restarted; the caller gets an error")
@@ -317,7 +326,7 @@ _ENDED = (_S.RELAUNCHING, _S.EXITED_WITH_SUCCESS, _S.EXITED_WITH_FAILURE)
 
 CONTAINER_LIFE: StateMachine[Container] = StateMachine(
     "Container on its node",
-    State,
+    LifeState,
     (
         Started,
         Localized,

@@ -7,8 +7,8 @@ from typing import Any
 
 from nm_plugin.launch import command
 from nm_plugin.localization.below import names_below
-from nm_plugin.localization.cache import Localized
-from nm_plugin.localization.plan import Wanted
+from nm_plugin.localization.cache import LocalizedResource
+from nm_plugin.localization.plan import LocalResource
 from yodel.errors import InvalidValue, YodelError
 
 WILDCARD = "*"  # ContainerExecutor.WILDCARD
@@ -18,21 +18,21 @@ OWN_NAMES = frozenset({command.TOKENS_FILE, command.LAUNCH_SCRIPT, "tmp"})
 
 
 def links_of(
-    resources: tuple[Wanted, ...], localized: list[Localized], taken: Collection[str] = OWN_NAMES
-) -> tuple[command.Link, ...]:
+    resources: tuple[LocalResource, ...], localized: list[LocalizedResource], taken: Collection[str] = OWN_NAMES
+) -> tuple[command.ResourceLink, ...]:
     """A link whose last part is ``*`` stands for everything in the localized directory, each by its own name in the
     work directory itself, whatever stands before the ``*`` (ContainerExecutor.resolveSymLinks).
 
     ``taken`` are names that the work directory has.  Blocks: lists those directories, with the rights in force and
     through no link.  Raises InvalidValue, OSError.
     """
-    links: list[command.Link] = []
-    wildcards: list[tuple[str, Localized]] = []
+    links: list[command.ResourceLink] = []
+    wildcards: list[tuple[str, LocalizedResource]] = []
     for resource, place in zip(resources, localized, strict=True):
         if resource.place.rpartition("/")[2] == WILDCARD:
             wildcards.append((resource.link, place))
         else:
-            links.append(command.Link(link=resource.place, target=place.path))
+            links.append(command.ResourceLink(link=resource.place, target=place.path))
     found = _Found({*taken, *(link.link.partition("/")[0] for link in links)})
     for link, place in wildcards:
         found.add_all(link, place)
@@ -44,9 +44,9 @@ class _Found:
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
-        self.links: list[command.Link] = []
+        self.links: list[command.ResourceLink] = []
 
-    def add_all(self, link: str, place: Localized) -> None:
+    def add_all(self, link: str, place: LocalizedResource) -> None:
         """Raises InvalidValue, OSError."""
         try:
             names = names_below(place.root, place.path, WILDCARD_LINKS_MAX + 1)
@@ -62,12 +62,12 @@ class _Found:
                 expected = f"names that the work directory does not have yet: {name!r} of {place.path.name} is taken"
                 raise InvalidValue("local resource link", link, expected)
             self._taken.add(name)
-            self.links.append(command.Link(link=name, target=place.path / name))
+            self.links.append(command.ResourceLink(link=name, target=place.path / name))
 
 
-def counters_of(localized: Iterable[Localized]) -> command.Counters:
+def counters_of(localized: Iterable[LocalizedResource]) -> command.LocalizationCounters:
     listed = tuple(localized)
-    return command.Counters(
+    return command.LocalizationCounters(
         missed_bytes=sum(one.size_bytes for one in listed if not one.was_cached),
         cached_bytes=sum(one.size_bytes for one in listed if one.was_cached),
         missed_files=sum(not one.was_cached for one in listed),
@@ -75,7 +75,7 @@ def counters_of(localized: Iterable[Localized]) -> command.Counters:
     )
 
 
-async def outcome_of(work: Coroutine[Any, Any, Localized]) -> Localized | YodelError:
+async def outcome_of(work: Coroutine[Any, Any, LocalizedResource]) -> LocalizedResource | YodelError:
     """An error as a value, so that all resources are looked at and the first in the client's order is reported."""
     try:
         return await work

@@ -17,14 +17,14 @@ from nm_plugin.container import diagnostics, life
 from nm_plugin.container.applications import Applications
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import Container, Effect, State
+from nm_plugin.container.life import Container, ContainerEffect, LifeState
 from nm_plugin.container.records import Application
 from nm_plugin.container.resources import Localization
 from nm_plugin.container.signals import COMMANDS
-from nm_plugin.container.work import ContainerWork, Ledger
+from nm_plugin.container.work import ContainerWork, WorkOwner
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import Accounts
-from nm_plugin.localization.plan import Wanted
+from nm_plugin.localization.plan import LocalResource
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import LogContext
 from yodel.domain.ids import ApplicationId, ContainerId
@@ -46,7 +46,7 @@ class ContainerManager:
         book: ContainerBook,
         applications: Applications,
         accounts: Accounts,
-        work_for: Callable[[Ledger], ContainerWork],
+        work_for: Callable[[WorkOwner], ContainerWork],
         logs: LogAggregator,
         tasks: TaskOwner,
         report: Callable[[], None],
@@ -105,7 +105,7 @@ class ContainerManager:
     async def signal(self, container_id: ContainerId, name: str) -> bool:
         """Send a signal by name to a running container; False when it was not delivered."""
         container = self._book.get(container_id)
-        if container is None or container.state is not State.RUNNING:
+        if container is None or container.state is not LifeState.RUNNING:
             return False
         delivered = await self._does.signal(container_id, name)
         text = (
@@ -141,10 +141,10 @@ class ContainerManager:
             raise Refused("Nothing to Commit !!")
         await self.change(container_id, rollback=b"")
 
-    def localize(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
+    def localize(self, container_id: ContainerId, resources: tuple[LocalResource, ...]) -> None:
         """Bring more resources into a running container, behind.  Raises Refused when it does not run."""
         container = self._book.get(container_id)
-        if container is None or container.state is not State.RUNNING:
+        if container is None or container.state is not LifeState.RUNNING:
             raise Refused(f"{_state_text(container, container_id)}; only a running container can be resized")
         self._does.expect_more(container_id, resources)
         self.spawn(self._does.localize_more(container_id, resources), f"localize-more-{container_id}")
@@ -209,7 +209,7 @@ class ContainerManager:
             await self._logs.container_finished(container_id, after.exit_status)
         for effect in step.effects:
             self._perform(effect, container_id)
-        if after.state is State.DONE:
+        if after.state is LifeState.DONE:
             self._clean_application_if_idle(container_id.application_id)
             await self._book.forget_acknowledged(container_id)
 
@@ -219,22 +219,22 @@ class ContainerManager:
     async def note(self, container_id: ContainerId, text: str) -> None:
         await self._book.note(container_id, text)
 
-    def _perform(self, effect: Effect, container_id: ContainerId) -> None:
-        if effect is Effect.REPORT:
+    def _perform(self, effect: ContainerEffect, container_id: ContainerId) -> None:
+        if effect is ContainerEffect.REPORT:
             self._report()
-        elif effect is Effect.LOCALIZE:
+        elif effect is ContainerEffect.LOCALIZE:
             self._work(container_id, self._does.localize(container_id))
-        elif effect is Effect.LAUNCH:
+        elif effect is ContainerEffect.LAUNCH:
             self._work(container_id, self._does.launch(container_id))
-        elif effect is Effect.RELAUNCH:
+        elif effect is ContainerEffect.RELAUNCH:
             self._work(container_id, self._does.relaunch(container_id))
-        elif effect is Effect.RESTART:
+        elif effect is ContainerEffect.RESTART:
             self._work(container_id, self._does.restart(container_id))
-        elif effect is Effect.PREPARE_UPGRADE:
+        elif effect is ContainerEffect.PREPARE_UPGRADE:
             self._work(container_id, self._does.prepare_upgrade(container_id))
-        elif effect is Effect.STOP_RUN:
+        elif effect is ContainerEffect.STOP_RUN:
             self.spawn(self._does.stop_run(container_id), f"stop-run-{container_id}")
-        elif effect is Effect.TERMINATE:
+        elif effect is ContainerEffect.TERMINATE:
             worker = self._workers.pop(container_id, None)
             self.spawn(self._does.terminate(container_id, worker), f"terminate-{container_id}")
         else:
@@ -277,7 +277,7 @@ class ContainerManager:
         application = self._applications.get(application_id)
         if application is None or not application.finished:
             return
-        if any(c.state is not State.DONE for c in self._book.of(application_id)):
+        if any(c.state is not LifeState.DONE for c in self._book.of(application_id)):
             return
         if any(container_id.application_id == application_id for container_id in self._cleaning):
             return
@@ -303,29 +303,29 @@ class ContainerManager:
             except (YodelError, OSError) as error:
                 self._log.error("container_not_adopted", container=str(container_id), reason=str(error))
         effects = _RESUME[state]
-        if state is State.RUNNING:
+        if state is LifeState.RUNNING:
             self._does.watch(container_id)
-        elif state is State.NEW:
+        elif state is LifeState.NEW:
             await self.apply(container_id, life.Started())
         for effect in effects:
             self._perform(effect, container_id)
 
 
-_IN_PODS = (State.SCHEDULED, State.RUNNING, State.REINITIALIZING, State.RELAUNCHING, State.KILLING)
+_IN_PODS = (LifeState.SCHEDULED, LifeState.RUNNING, LifeState.REINITIALIZING, LifeState.RELAUNCHING, LifeState.KILLING)
 
 # What a restarted agent has to do again for a container in this state (all effects may be repeated).
-_RESUME: dict[State, tuple[Effect, ...]] = {
-    State.NEW: (),
-    State.LOCALIZING: (Effect.LOCALIZE,),
-    State.LOCALIZATION_FAILED: (Effect.CLEAN_UP,),
-    State.SCHEDULED: (Effect.LAUNCH,),
-    State.RUNNING: (),
-    State.REINITIALIZING: (Effect.STOP_RUN,),
-    State.RELAUNCHING: (Effect.RELAUNCH,),
-    State.EXITED_WITH_SUCCESS: (Effect.CLEAN_UP,),
-    State.EXITED_WITH_FAILURE: (Effect.CLEAN_UP,),
-    State.KILLING: (Effect.TERMINATE,),
-    State.DONE: (),
+_RESUME: dict[LifeState, tuple[ContainerEffect, ...]] = {
+    LifeState.NEW: (),
+    LifeState.LOCALIZING: (ContainerEffect.LOCALIZE,),
+    LifeState.LOCALIZATION_FAILED: (ContainerEffect.CLEAN_UP,),
+    LifeState.SCHEDULED: (ContainerEffect.LAUNCH,),
+    LifeState.RUNNING: (),
+    LifeState.REINITIALIZING: (ContainerEffect.STOP_RUN,),
+    LifeState.RELAUNCHING: (ContainerEffect.RELAUNCH,),
+    LifeState.EXITED_WITH_SUCCESS: (ContainerEffect.CLEAN_UP,),
+    LifeState.EXITED_WITH_FAILURE: (ContainerEffect.CLEAN_UP,),
+    LifeState.KILLING: (ContainerEffect.TERMINATE,),
+    LifeState.DONE: (),
 }
 
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection
 import structlog
 
 from nm_plugin.container import diagnostics
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.spark_settings import SparkSettings
-from nm_plugin.container.work import Ledger
+from nm_plugin.container.work import WorkOwner
 from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch import executor
@@ -30,7 +30,7 @@ class Notices:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: WorkOwner,
         table: ProcessTable,
         threads: FileThreads,
         settings: SparkSettings,
@@ -61,7 +61,7 @@ class Notices:
 
     async def _tell(self, container_id: ContainerId) -> None:
         container = self._ledger.get(container_id)
-        if container is None or container.state is not State.RUNNING:
+        if container is None or container.state is not LifeState.RUNNING:
             return
         try:
             if container_id not in self._signals:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.retry import Retry
 from nm_plugin.host.atomic_file import FORMAT, read_or_drop, write_atomically
 from yodel.domain.ids import ApplicationId, ContainerId
@@ -126,7 +126,7 @@ def _container_from_json(content: dict[str, Any]) -> Container:
         creation_ms=int(content["creation_ms"]),
         allocation_request_id=int(content["allocation_request_id"]),
         execution_type=ExecutionType(content["execution_type"]),
-        state=State(content["state"]),
+        state=LifeState(content["state"]),
         exit_status=int(content["exit_status"]),
         diagnostics=str(content["diagnostics"]),
         pid=None if content["pid"] is None else int(content["pid"]),

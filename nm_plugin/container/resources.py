@@ -7,12 +7,12 @@ import os
 from enum import Enum
 from pathlib import Path
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.links import counters_of, links_of, outcome_of
 from nm_plugin.host.users import Accounts, OsUser
 from nm_plugin.launch import command
-from nm_plugin.localization.cache import Claim, Localized, ResourceCache
-from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted
+from nm_plugin.localization.cache import LocalizedResource, ResourceCache, ResourceClaim
+from nm_plugin.localization.plan import RESOURCES_MAX, LocalResource, scope_of, wanted
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, Refused, YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -34,25 +34,25 @@ class Resources:
         self._more: dict[ContainerId, dict[str, tuple[Localization, str]]] = {}
 
     async def bring(
-        self, container_id: ContainerId, resources: tuple[Wanted, ...], user: OsUser, credentials: bytes
-    ) -> tuple[tuple[command.Link, ...], command.Counters]:
+        self, container_id: ContainerId, resources: tuple[LocalResource, ...], user: OsUser, credentials: bytes
+    ) -> tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]:
         """Links to all of them.  Raises YodelError, OSError: one cannot be had."""
         localized = await self.download(container_id, resources, user, credentials)
         links = await self._accounts.run_as(user, links_of, resources, localized)
         return links, counters_of(localized)
 
     async def download(
-        self, container_id: ContainerId, resources: tuple[Wanted, ...], user: OsUser, credentials: bytes
-    ) -> list[Localized]:
+        self, container_id: ContainerId, resources: tuple[LocalResource, ...], user: OsUser, credentials: bytes
+    ) -> list[LocalizedResource]:
         """Into the cache, all at once; the first in their order that failed is told.  Raises YodelError, OSError."""
         cache, application = self._cache, str(container_id.application_id)
-        claim = Claim(container_id=container_id, user=user, credentials=credentials)
+        claim = ResourceClaim(container_id=container_id, user=user, credentials=credentials)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(outcome_of(cache.localize(w, scope_of(w.visibility, user.name, application), claim)))
                 for w in resources
             ]
-        localized: list[Localized] = []
+        localized: list[LocalizedResource] = []
         for task in tasks:
             outcome = task.result()
             if isinstance(outcome, YodelError):
@@ -60,7 +60,7 @@ class Resources:
             localized.append(outcome)
         return localized
 
-    async def bring_more(self, container: Container, resources: tuple[Wanted, ...]) -> None:
+    async def bring_more(self, container: Container, resources: tuple[LocalResource, ...]) -> None:
         """Into a running container's work directory; a failure is one of these resources, not of the container."""
         container_id = container.container_id
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
@@ -74,7 +74,7 @@ class Resources:
         else:
             statuses.update({w.link: (Localization.COMPLETED, "") for w in resources})
 
-    def expect_more(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
+    def expect_more(self, container_id: ContainerId, resources: tuple[LocalResource, ...]) -> None:
         """They are asked for: pending until ``bring_more`` is through.  Raises Refused: too many."""
         statuses = self._more.setdefault(container_id, {})
         if len(statuses) + len(resources) > RESOURCES_MAX:
@@ -85,9 +85,9 @@ class Resources:
         """Every resource's link, state and reason of failure."""
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
         state = Localization.COMPLETED
-        if container.state in (State.NEW, State.LOCALIZING):
+        if container.state in (LifeState.NEW, LifeState.LOCALIZING):
             state = Localization.PENDING
-        elif container.state is State.LOCALIZATION_FAILED:
+        elif container.state is LifeState.LOCALIZATION_FAILED:
             state = Localization.FAILED
         text = container.diagnostics if state is Localization.FAILED else ""
         first = [(entry.key, state, text) for entry in context.localResources]
@@ -107,7 +107,7 @@ class Resources:
             scope = scope_of(resource.visibility, container.user, application)
             self._cache.adopt(container.container_id, resource, scope)
 
-    def adopt_one(self, container: Container, resource: Wanted) -> None:
+    def adopt_one(self, container: Container, resource: LocalResource) -> None:
         """The same, of one that no launch context names."""
         scope = scope_of(resource.visibility, container.user, str(container.container_id.application_id))
         self._cache.adopt(container.container_id, resource, scope)
@@ -118,7 +118,7 @@ class Resources:
         self._cache.release(container_id)
 
 
-def _link(work_dir: Path, resources: tuple[Wanted, ...], localized: list[Localized]) -> None:
+def _link(work_dir: Path, resources: tuple[LocalResource, ...], localized: list[LocalizedResource]) -> None:
     """As the launch script would have, replacing what has the name, but never a directory, nor for a wildcard.
 
     Raises InvalidValue, OSError.

@@ -17,7 +17,7 @@ from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import command
 from nm_plugin.localization import client_terms, shuffle_terms
-from nm_plugin.localization.client_terms import Terms
+from nm_plugin.localization.client_terms import TokenTerms
 from nm_plugin.logs.jobs import MakePrivate, RemoveTree
 from nm_plugin.logs.worker_pool import JobFailed, Workers
 from yodel.domain.shuffle.report import Cause, Reason, Report, ShuffleOutcome
@@ -97,7 +97,7 @@ class ShuffleHook:
         )
         return Prepared(context=whole, report=report, note=f"Starts without fallback storage: {reason}")
 
-    async def jar_link(self, container: Container, context: bytes) -> tuple[command.Link, ...]:
+    async def jar_link(self, container: Container, context: bytes) -> tuple[command.ResourceLink, ...]:
         """The client's jar in the work directory, where the class path has it.  Raises YodelError, OSError."""
         client = client_terms.terms_of(dict(container.shuffle))
         if client is None or not client_terms.is_linked(context):
@@ -108,7 +108,7 @@ class ShuffleHook:
         user = await self._accounts.lookup(container.user)
         credentials = pb.ContainerLaunchContextProto.FromString(context).tokens
         (found,) = await self._resources.download(container.container_id, (resource,), user, credentials)
-        return (command.Link(link=resource.link, target=found.path),)
+        return (command.ResourceLink(link=resource.link, target=found.path),)
 
     def adopt(self, container: Container) -> None:
         """At the agent's start: a container that lives has the jar in use."""
@@ -117,7 +117,7 @@ class ShuffleHook:
         if resource is not None and not container.state.is_complete:
             self._resources.adopt_one(container, resource)
 
-    async def _with_client(self, container: Container, context: bytes, terms: Terms) -> Prepared:
+    async def _with_client(self, container: Container, context: bytes, terms: TokenTerms) -> Prepared:
         """Without lines the driver is elsewhere, or the service was away: its submitter may name it himself."""
         if container.is_master and terms.has_lines:
             return await self._master(container, context, terms, await self._settings.of(container, context))
@@ -134,7 +134,7 @@ class ShuffleHook:
             return Prepared(context=context)
         return Prepared(context=whole)
 
-    async def _own(self, container: Container, context: bytes, terms: Terms) -> Prepared:
+    async def _own(self, container: Container, context: bytes, terms: TokenTerms) -> Prepared:
         """An ApplicationMaster to which the queue added nothing, and is never refused for that."""
         if not await self._names(container, context, terms):
             return Prepared(context=context, report=Report(ShuffleOutcome.LEFT_OUT))
@@ -144,12 +144,12 @@ class ShuffleHook:
             return Prepared(context=whole, report=Report(ShuffleOutcome.OWN_SETTINGS))
         return Prepared(context=context, report=Report(ShuffleOutcome.OWN_SETTINGS))
 
-    async def _names(self, container: Container, context: bytes, terms: Terms) -> bool:
+    async def _names(self, container: Container, context: bytes, terms: TokenTerms) -> bool:
         """Its submitter asks for the service.  Raises YodelError, OSError."""
         return client_terms.names_the_manager(terms, await self._settings.of(container, context))
 
     async def _master(
-        self, container: Container, context: bytes, terms: Terms, said: Mapping[bytes, bytes]
+        self, container: Container, context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes]
     ) -> Prepared:
         """Raises UnfitForQueue, ShuffleAway."""
         own = client_terms.left_by(terms, said)
@@ -213,7 +213,7 @@ def _refused(context: bytes, service: str, cause: Cause) -> Report:
     return shuffle_terms.nothing_added(ShuffleOutcome.REFUSED, context, service, cause)
 
 
-def _away(context: bytes, terms: Terms, cause: Cause) -> Prepared:
+def _away(context: bytes, terms: TokenTerms, cause: Cause) -> Prepared:
     """Raises ShuffleAway."""
     if terms.when_away == shuffle_terms.REFUSE:
         text = f"{terms.service.name}, required by the queue, is not available: {cause}"
@@ -221,7 +221,7 @@ def _away(context: bytes, terms: Terms, cause: Cause) -> Prepared:
     return _without(context, terms, cause)
 
 
-def _without(context: bytes, terms: Terms, cause: Cause) -> Prepared:
+def _without(context: bytes, terms: TokenTerms, cause: Cause) -> Prepared:
     return Prepared(
         context=client_terms.without_client(context, terms),
         report=shuffle_terms.nothing_added(ShuffleOutcome.LEFT_OUT, context, terms.service.name, cause),

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from yodel.domain.states import ContainerExitStatus
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.pb_convert import ids
 
 _SUB_STATES = {
-    State.NEW: pb.CSS_SCHEDULED,
-    State.LOCALIZING: pb.CSS_SCHEDULED,
-    State.SCHEDULED: pb.CSS_SCHEDULED,
-    State.RUNNING: pb.CSS_RUNNING,
-    State.REINITIALIZING: pb.CSS_RUNNING,
-    State.RELAUNCHING: pb.CSS_RUNNING,
-    State.KILLING: pb.CSS_COMPLETING,
-    State.LOCALIZATION_FAILED: pb.CSS_DONE,
-    State.EXITED_WITH_SUCCESS: pb.CSS_DONE,
-    State.EXITED_WITH_FAILURE: pb.CSS_DONE,
-    State.DONE: pb.CSS_DONE,
+    LifeState.NEW: pb.CSS_SCHEDULED,
+    LifeState.LOCALIZING: pb.CSS_SCHEDULED,
+    LifeState.SCHEDULED: pb.CSS_SCHEDULED,
+    LifeState.RUNNING: pb.CSS_RUNNING,
+    LifeState.REINITIALIZING: pb.CSS_RUNNING,
+    LifeState.RELAUNCHING: pb.CSS_RUNNING,
+    LifeState.KILLING: pb.CSS_COMPLETING,
+    LifeState.LOCALIZATION_FAILED: pb.CSS_DONE,
+    LifeState.EXITED_WITH_SUCCESS: pb.CSS_DONE,
+    LifeState.EXITED_WITH_FAILURE: pb.CSS_DONE,
+    LifeState.DONE: pb.CSS_DONE,
 }
 
 

@@ -1,7 +1,7 @@
 """The effects of a container's transitions: localizing, handing over, waiting for the end, killing, cleaning.
 
-Each is one coroutine that the manager runs as a task; what it finds out goes back as an event through ``Ledger``.  All
-may be repeated: an agent that was killed in the middle of one begins it anew.
+Each is one coroutine that the manager runs as a task; what it finds out goes back as an event through ``WorkOwner``.
+All may be repeated: an agent that was killed in the middle of one begins it anew.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from nm_plugin.container import diagnostics, life
 from nm_plugin.container.at_limit import AtLimit
 from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.resources import Localization, Resources
 from nm_plugin.container.shuffle_hook import NotStarted, ShuffleHook, UnfitForQueue
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import command
-from nm_plugin.localization.plan import Wanted, wanted_in_turns
+from nm_plugin.localization.plan import LocalResource, wanted_in_turns
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import YodelError
@@ -28,7 +28,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 WORKER_END_WAIT_S = 5.0
 
 
-class Ledger(Protocol):
+class WorkOwner(Protocol):
     """The manager, as the work sees it."""
 
     def get(self, container_id: ContainerId) -> Container | None: ...
@@ -49,7 +49,7 @@ class ContainerWork:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: WorkOwner,
         *,
         accounts: Accounts,
         resources: Resources,
@@ -63,7 +63,7 @@ class ContainerWork:
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
         self._at_limit = at_limit
         self._resources, self._shuffle, self._launcher, self._ending = resources, shuffle, launcher, ending
-        self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
+        self._links: dict[ContainerId, tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]] = {}
 
     async def localize(self, container_id: ContainerId) -> None:
         container = self._container(container_id)
@@ -81,7 +81,7 @@ class ContainerWork:
         else:
             await self._ledger.apply(container_id, life.Localized())
 
-    async def _prepare(self, container: Container) -> tuple[command.Link, ...]:
+    async def _prepare(self, container: Container) -> tuple[command.ResourceLink, ...]:
         """What the launch context has to be, for the queue's sake; what else is to be linked."""
         prepared = await self._shuffle.prepared(container, container.launch_context)
         await self._ledger.change(
@@ -155,11 +155,11 @@ class ContainerWork:
         """End the script, not the container: its pod waits for the next."""
         await self._ending.stop_run(self._container(container_id), lambda: self.watch(container_id))
 
-    async def localize_more(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
+    async def localize_more(self, container_id: ContainerId, resources: tuple[LocalResource, ...]) -> None:
         """Into a running container's work directory; a failure is one of these resources, not of the container."""
         await self._resources.bring_more(self._container(container_id), resources)
 
-    def expect_more(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
+    def expect_more(self, container_id: ContainerId, resources: tuple[LocalResource, ...]) -> None:
         """They are asked for.  Raises Refused: too many."""
         self._resources.expect_more(container_id, resources)
 
@@ -188,7 +188,7 @@ class ContainerWork:
         await self._remove_blocks(container)
         self._resources.release(container_id)
         await self._ending.forget_pod(container_id)  # a shell that waits for another script ends with its directory
-        if container.pid is not None or container.state is State.EXITED_WITH_FAILURE:
+        if container.pid is not None or container.state is LifeState.EXITED_WITH_FAILURE:
             await self._ending.kill_all(container)
         if container.local_dir:
             user, work_dir = await self._ending.remove_launch_files(container)
@@ -230,7 +230,9 @@ class ContainerWork:
         assert container is not None, "a container lives longer than its work"
         return container
 
-    async def _bring_resources(self, container: Container) -> tuple[tuple[command.Link, ...], command.Counters]:
+    async def _bring_resources(
+        self, container: Container
+    ) -> tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]:
         container_id = container.container_id
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
         resources = await wanted_in_turns(context.localResources)
@@ -252,14 +254,14 @@ class ContainerWork:
         exit_status = await self._launcher.exit_status(container_id)
         text, last_words, now_ms, at_limit = "", "", self._now_ms(), await self._at_limit(container_id)
         current = self._ledger.get(container_id)
-        state = current.state if current is not None else State.DONE
-        if current is not None and state is State.KILLING:
+        state = current.state if current is not None else LifeState.DONE
+        if current is not None and state is LifeState.KILLING:
             await self._ending.kill_all(current)  # that the script has ended is what the user's shell says
             text = diagnostics.killed_exit(now_ms, exit_status)
         elif exit_status == ContainerExitStatus.FORCE_KILLED and at_limit.ended:
             text = diagnostics.stamped(now_ms, at_limit.ended) + diagnostics.killed_exit(now_ms, exit_status)
             exit_status = ContainerExitStatus.KILLED_EXCEEDED_PMEM
-        elif exit_status != 0 and state is not State.REINITIALIZING:
+        elif exit_status != 0 and state is not LifeState.REINITIALIZING:
             tails = await self._launcher.tails(self._container(container_id))
             text, last_words = diagnostics.failed_exit(
                 now_ms, container_id, exit_status, tails, is_retried=container.retry is not None

@@ -23,7 +23,7 @@ from nm_plugin.host.directories import Directories
 TRIED_DIR_NAME = ".yodel-disk-check"
 
 
-class Verdict(Enum):
+class DiskVerdict(Enum):
     """DirectoryCollection's three lists."""
 
     GOOD = "GOOD"
@@ -43,7 +43,7 @@ class DiskLimits:
     min_healthy: float = 0.25
 
 
-class Usage(Protocol):
+class DiskUsage(Protocol):
     """What ``shutil.disk_usage`` answers, in bytes; ``free`` is what a user may still take."""
 
     @property
@@ -58,22 +58,22 @@ class DirState:
     """One directory at the last look."""
 
     path: Path
-    verdict: Verdict = Verdict.GOOD
+    verdict: DiskVerdict = DiskVerdict.GOOD
     message: str = ""
-    usage: Usage | None = field(default=None, compare=False)
+    usage: DiskUsage | None = field(default=None, compare=False)
 
 
-def judge(path: Path, usage: Usage, before: DirState, limits: DiskLimits) -> DirState:
+def judge(path: Path, usage: DiskUsage, before: DirState, limits: DiskLimits) -> DirState:
     """By its space alone.  Pure."""
     used_percent = 100.0 - 100.0 * usage.free / usage.total if usage.total else 100.0
-    was_full = before.verdict is Verdict.FULL
+    was_full = before.verdict is DiskVerdict.FULL
     threshold = min(limits.low_watermark_percent, limits.max_utilization_percent)
     threshold = threshold if was_full else limits.max_utilization_percent
     if used_percent > threshold or used_percent >= 100.0:
-        return DirState(path=path, verdict=Verdict.FULL, message=f"used space above threshold of {threshold}%")
+        return DirState(path=path, verdict=DiskVerdict.FULL, message=f"used space above threshold of {threshold}%")
     if usage.free >> 20 < limits.min_free_mib:
         text = f"free space below limit of {limits.min_free_mib}MB"
-        return DirState(path=path, verdict=Verdict.FULL, message=text)
+        return DirState(path=path, verdict=DiskVerdict.FULL, message=text)
     return DirState(path=path)
 
 
@@ -82,14 +82,14 @@ def report_of(local: Iterable[DirState], log: Iterable[DirState]) -> str:
     text = ""
     for name, listed, end in (("local-dirs", tuple(local), ";"), ("log-dirs", tuple(log), "")):
         for verdict, words in (
-            (Verdict.ERRORED, "have errors:"),
-            (Verdict.FULL, "usable space is below configured utilization percentage/no more usable space"),
+            (DiskVerdict.ERRORED, "have errors:"),
+            (DiskVerdict.FULL, "usable space is below configured utilization percentage/no more usable space"),
         ):
             found = [state for state in listed if state.verdict is verdict]
             if found:
                 details = " , ".join(f"{state.path} : {state.message}" for state in found)
-                gap = " " if verdict is Verdict.ERRORED else ""
-                mark = end if verdict is Verdict.FULL else ""
+                gap = " " if verdict is DiskVerdict.ERRORED else ""
+                mark = end if verdict is DiskVerdict.FULL else ""
                 text += f"{len(found)}/{len(listed)} {name} {words}{gap} [ {details} ] {mark}"
     return text
 
@@ -101,7 +101,7 @@ class Disks:
         self,
         directories: Directories,
         limits: DiskLimits,
-        usage_of: Callable[[Path], Usage] = shutil.disk_usage,
+        usage_of: Callable[[Path], DiskUsage] = shutil.disk_usage,
     ) -> None:
         self._limits, self._usage_of = limits, usage_of
         self._local = tuple(DirState(path=path) for path in directories.local_dirs)
@@ -119,7 +119,7 @@ class Disks:
     @property
     def good(self) -> Directories:
         """Where new things may be put; all directories when not one is good (nothing is launched then)."""
-        local, log = _paths(self._local, Verdict.GOOD), _paths(self._log, Verdict.GOOD)
+        local, log = _paths(self._local, DiskVerdict.GOOD), _paths(self._log, DiskVerdict.GOOD)
         return Directories(
             local_dirs=local or tuple(s.path for s in self._local), log_dirs=log or tuple(s.path for s in self._log)
         )
@@ -127,15 +127,15 @@ class Disks:
     @property
     def errored(self) -> frozenset[Path]:
         """Directories that can no longer be read: what is cached there is lost."""
-        return frozenset(_paths((*self._local, *self._log), Verdict.ERRORED))
+        return frozenset(_paths((*self._local, *self._log), DiskVerdict.ERRORED))
 
     @property
     def bad_local_dirs(self) -> int:
-        return len(self._local) - len(_paths(self._local, Verdict.GOOD))
+        return len(self._local) - len(_paths(self._local, DiskVerdict.GOOD))
 
     @property
     def bad_log_dirs(self) -> int:
-        return len(self._log) - len(_paths(self._log, Verdict.GOOD))
+        return len(self._log) - len(_paths(self._log, DiskVerdict.GOOD))
 
     @property
     def good_local_dirs_percent(self) -> int:
@@ -150,7 +150,8 @@ class Disks:
     def is_healthy(self) -> bool:
         """``areDisksHealthy``: enough of both kinds."""
         return not self._limits.enabled or all(
-            len(_paths(states, Verdict.GOOD)) / len(states) >= self._limits.min_healthy and _paths(states, Verdict.GOOD)
+            len(_paths(states, DiskVerdict.GOOD)) / len(states) >= self._limits.min_healthy
+            and _paths(states, DiskVerdict.GOOD)
             for states in (self._local, self._log)
         )
 
@@ -170,17 +171,17 @@ class Disks:
         except OSError as error:
             # ENOSPC for a directory of no bytes means that not one inode is left: full, and nothing is broken.
             if error.errno == errno.ENOSPC:
-                return DirState(path=before.path, verdict=Verdict.FULL, message=str(error.strerror))
+                return DirState(path=before.path, verdict=DiskVerdict.FULL, message=str(error.strerror))
             text = f"Cannot create directory : {before.path}, error {error.strerror}"
-            return DirState(path=before.path, verdict=Verdict.ERRORED, message=text)
+            return DirState(path=before.path, verdict=DiskVerdict.ERRORED, message=text)
 
 
 def _used_percent(states: Iterable[DirState]) -> int:
     """``DirectoryCollection.setGoodDirsDiskUtilizationPercentage``: 0 before they were looked at."""
-    usages = [state.usage for state in states if state.verdict is Verdict.GOOD and state.usage is not None]
+    usages = [state.usage for state in states if state.verdict is DiskVerdict.GOOD and state.usage is not None]
     total, free = sum(usage.total for usage in usages), sum(usage.free for usage in usages)
     return 100 * (total - free) // total if total else 0
 
 
-def _paths(states: Iterable[DirState], verdict: Verdict) -> tuple[Path, ...]:
+def _paths(states: Iterable[DirState], verdict: DiskVerdict) -> tuple[Path, ...]:
     return tuple(state.path for state in states if state.verdict is verdict)

@@ -15,7 +15,7 @@ from typing import Protocol
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38  # linux/prctl.h
 
 
-class Identity(Protocol):
+class UserIdentity(Protocol):
     """What of a user the file system knows."""
 
     @property
@@ -26,7 +26,7 @@ class Identity(Protocol):
     def groups(self) -> tuple[int, ...]: ...
 
 
-def as_argument(user: Identity) -> tuple[str, ...]:
+def as_argument(user: UserIdentity) -> tuple[str, ...]:
     """``UID:GID:GROUP,…``, what a process is to become; nothing when it is that already, or cannot."""
     if os.geteuid() != 0 or user.uid == os.geteuid():
         return ()

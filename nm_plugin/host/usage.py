@@ -13,7 +13,7 @@ INT_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class MeasuredUse:
     """Of containers or of the node; ``cpu_vcores`` counts processors."""
 
     pmem_mib: int = 0
@@ -28,12 +28,12 @@ class NodeUsage:
         self._proc = proc
         self._times: tuple[int, int] | None = None
 
-    def look(self) -> Usage:
+    def look(self) -> MeasuredUse:
         """Raises OSError, ValueError: ``/proc`` is not as expected."""
         memory = self._memory_kib()
         used_kib = memory["MemTotal"] - memory["MemAvailable"]
         swapped_kib = memory.get("SwapTotal", 0) - memory.get("SwapFree", 0)
-        return Usage(
+        return MeasuredUse(
             pmem_mib=min(used_kib >> 10, INT_MAX),
             vmem_mib=min((used_kib + swapped_kib) >> 10, INT_MAX),
             cpu_vcores=self._busy_cores(),

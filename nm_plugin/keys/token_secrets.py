@@ -21,7 +21,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 from yodel.domain.tokens import CONTAINER_TOKEN_KIND, MasterKey, is_signed_by, password
-from yodel.errors import InvalidValue, Refused
+from yodel.errors import InvalidToken, InvalidValue
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
@@ -29,10 +29,6 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.pb_convert import ids
 
 ATTEMPT_KEYS_MAX = 100_000
-
-
-class InvalidToken(Refused):
-    """SecretManager$InvalidToken, with its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

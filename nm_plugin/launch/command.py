@@ -35,7 +35,7 @@ _REFERENCE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}|([A-Za-z_][A-Za
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class ResourceLink:
     """One line of "Setting up job resources": ``link`` in the work directory points to ``target``."""
 
     link: str
@@ -43,7 +43,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counters:
+class LocalizationCounters:
     """LOCALIZATION_COUNTERS: bytes and files that had to be fetched and that were in the cache."""
 
     missed_bytes: int = 0
@@ -56,7 +56,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class NodeEnvironment:
     """What of the environment is the same for all containers of the node."""
 
     node_id: NodeId
@@ -82,11 +82,11 @@ class Launch:
     log_dirs: Sequence[Path]
     environment: Mapping[str, str] = field(repr=False)
     command: Sequence[str]
-    links: Sequence[Link] = ()
-    counters: Counters = Counters()
+    links: Sequence[ResourceLink] = ()
+    counters: LocalizationCounters = LocalizationCounters()
 
 
-def script(node: Node, launch: Launch) -> str:
+def script(node: NodeEnvironment, launch: Launch) -> str:
     """The text of ``launch_container.sh``.
 
     Raises:
@@ -126,7 +126,7 @@ def as_one_process(command: Sequence[str]) -> tuple[str, ...]:
     return (*command[:at], "exec", *command[at:])
 
 
-def owned_environment(node: Node, launch: Launch) -> dict[str, str]:
+def owned_environment(node: NodeEnvironment, launch: Launch) -> dict[str, str]:
     """What the agent decides whatever the client sent, in ``ContainerLaunch.sanitizeEnv``'s order."""
     owned = {
         "HADOOP_TOKEN_FILE_LOCATION": str(launch.work_dir / TOKENS_FILE),
@@ -151,7 +151,7 @@ def owned_environment(node: Node, launch: Launch) -> dict[str, str]:
     return {**owned, **admin, **aux}
 
 
-def expand(text: str, node: Node, log_dir: Path) -> str:
+def expand(text: str, node: NodeEnvironment, log_dir: Path) -> str:
     """Plain replacement of the client's markers (ContainerLaunch.expandEnvironment)."""
     return (
         text.replace("<LOG_DIR>", str(log_dir))
@@ -215,7 +215,7 @@ def _image_lines(environment: Mapping[str, str]) -> list[str]:
     return [f'if [ "${{YODEL_IMAGE-}}" != {_quoted(wanted)} ]; then {said} >&2; exit 1; fi']
 
 
-def _link_lines(links: Iterable[Link]) -> list[str]:
+def _link_lines(links: Iterable[ResourceLink]) -> list[str]:
     """Hadoop's ``ln -sf`` with ``-n``: in a second run a link to a directory is replaced and not followed."""
     lines = []
     for link in links:

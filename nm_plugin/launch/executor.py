@@ -16,14 +16,14 @@ from __future__ import annotations
 import signal
 
 from nm_plugin.host.processes import ProcessTable
-from nm_plugin.launch.members import LOOKED_AT_MAX, Listing, Owner
+from nm_plugin.launch.members import LOOKED_AT_MAX, Owner, ProcessListing
 
 MAIN = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
 
 
 def tell(table: ProcessTable, owner: Owner, name: str) -> int:
     """Send signal ``name`` (without ``SIG``) to the container's executor; its pid, 0 when there is none that hears."""
-    listed = Listing(table, [owner]).of(owner).processes[:LOOKED_AT_MAX]
+    listed = ProcessListing(table, [owner]).of(owner).processes[:LOOKED_AT_MAX]
     executors = {one.pid: one for one in listed if MAIN in table.command_line(one.pid).split(b"\0")}
     number = signal.Signals[f"SIG{name}"]
     for one in executors.values():

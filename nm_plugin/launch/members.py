@@ -68,7 +68,7 @@ class Members:
     is_whole: bool = True
 
 
-class Listing:
+class ProcessListing:
     """All processes at one moment.  ``owners`` are those that will be asked for."""
 
     def __init__(
@@ -198,7 +198,7 @@ class ProcessWatch:
         self._threads, self.table = threads, table
         self._asking: dict[ContainerId, Owner] = {}
         self._begun = 0
-        self._last: Listing | None = None
+        self._last: ProcessListing | None = None
         self._alone = asyncio.Lock()
 
     async def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
@@ -209,7 +209,7 @@ class ProcessWatch:
             if self._begun == asked_at or self._last is None:
                 owners, self._asking, self._last = {**self._asking, owner.container_id: owner}, {}, None
                 self._begun += 1
-                self._last = await self._threads.run(Listing, self.table, owners.values())
+                self._last = await self._threads.run(ProcessListing, self.table, owners.values())
             listing = self._last
         return await self._threads.run(listing.of, owner, seen)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
 from nm_plugin.host.name_patterns import matching
-from nm_plugin.localization.tree import LINK_TARGET_MAX, Tree, UnsafeArchive
+from nm_plugin.localization.tree import LINK_TARGET_MAX, DirectoryTree, UnsafeArchive
 from nm_plugin.localization.zip_list import check_entries
 
 COPY_CHUNK_BYTES = 1 << 20
@@ -36,7 +36,7 @@ TAR_REFUSED = frozenset({b"3", b"4", b"M"})  # devices, and the rest of a file t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     """Upper bounds for one archive."""
 
     entries_max: int
@@ -49,7 +49,7 @@ def is_archive_name(name: str) -> bool:
     return name.lower().endswith((".zip", ".jar", ".tar", ".tar.gz", ".tgz"))
 
 
-def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: str = "") -> int:
+def unpack(source: BinaryIO, name: str, target: int, limits: ArchiveLimits, pattern: str = "") -> int:
     """Unpack ``source`` (whose real file name is ``name``) into the empty directory that is open as ``target``.
 
     ``pattern`` restricts a jar to the entries that match it, unless it is empty.  What comes to be is its owner's alone
@@ -62,7 +62,7 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: st
         Exception: whatever the libraries raise for unreadable archives, and OSError for a full disk.
     """
     lower = name.lower()
-    tree = Tree(target, limits.entries_max, is_tar=not lower.endswith((".zip", ".jar")))
+    tree = DirectoryTree(target, limits.entries_max, is_tar=not lower.endswith((".zip", ".jar")))
     writer = _Writer(tree, limits, os.fstat(source.fileno()).st_size)
     try:
         if not writer.tree.is_tar:
@@ -80,7 +80,7 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: st
 class _Writer:
     """Writes entries into one tree, counting."""
 
-    def __init__(self, tree: Tree, limits: Limits, packed_bytes: int) -> None:
+    def __init__(self, tree: DirectoryTree, limits: ArchiveLimits, packed_bytes: int) -> None:
         self.tree = tree
         self.entries_max = limits.entries_max
         self._bytes_max = limits.bytes_max

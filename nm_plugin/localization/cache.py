@@ -30,15 +30,23 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as, u
 from nm_plugin.localization import archive
 from nm_plugin.localization.below import is_directory_below, names_below
 from nm_plugin.localization.fetch import (
+    DownloadRequest,
     FetchFailed,
-    FetchRequest,
     NotFetchable,
     Sources,
     check_content,
     source_for,
 )
-from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
-from nm_plugin.localization.turns import Turn, Turns
+from nm_plugin.localization.plan import (
+    LOCAL_FILES,
+    CacheScope,
+    LocalResource,
+    ResourceKey,
+    ResourceType,
+    SourceUrl,
+    Visibility,
+)
+from nm_plugin.localization.turns import LocalizationTurn, LocalizationTurns
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -66,7 +74,7 @@ class CacheSettings:
     state_dir: Path
     target_bytes: int
     resource_bytes_max: int
-    archive_limits: archive.Limits
+    archive_limits: archive.ArchiveLimits
     unpack_user: OsUser
     concurrency: int
     fetch_timeout_s: float
@@ -74,7 +82,7 @@ class CacheSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ResourceClaim:
     """Who wants a resource."""
 
     container_id: ContainerId
@@ -88,7 +96,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Localized:
+class LocalizedResource:
     """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS.
 
     ``root`` is the directory above that is the agent's own: from there on, strangers named what there is.
@@ -103,15 +111,15 @@ class Localized:
 @dataclass(slots=True, kw_only=True)
 class _Entry:
     number: int
-    scope: Scope
+    scope: CacheScope
     key: ResourceKey
     directory: Path
     name: str
     ready: asyncio.Future[int]
-    turn: Turn | None = None
+    turn: LocalizationTurn | None = None
     """Of its download; None: an earlier agent has it done."""
     users: set[ContainerId] = field(default_factory=set)
-    askers: dict[ContainerId, Claim] = field(default_factory=dict)
+    askers: dict[ContainerId, ResourceClaim] = field(default_factory=dict)
     """Those who wait for the download, in their order."""
     size_bytes: int = 0
     last_used: int = 0
@@ -121,7 +129,7 @@ class _Entry:
     def path(self) -> Path:
         return self.directory / self.name
 
-    def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> Claim | None:
+    def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> ResourceClaim | None:
         """Whose rights were not tried, first of a user of whom none were; None: there is nobody."""
         left = [claim for claim in self.askers.values() if claim.rights not in tried]
         users = {user for user, _ in tried}
@@ -137,8 +145,8 @@ class ResourceCache:
         self._settings, self._sources, self._threads = settings, sources, threads
         self._agent, self._tasks = agent, tasks
         self._unpacking = Unpacking(threads=threads, reserved=settings.unpack_user, limits=settings.archive_limits)
-        self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
-        self._turns = Turns(settings.concurrency)
+        self._entries: dict[tuple[CacheScope, ResourceKey], _Entry] = {}
+        self._turns = LocalizationTurns(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)
         self._uses = itertools.count(1)
         self._dirs = settings.local_dirs
@@ -149,7 +157,7 @@ class ResourceCache:
     def size_bytes(self) -> int:
         return sum(entry.size_bytes for entry in self._entries.values())
 
-    async def localize(self, wanted: Wanted, scope: Scope, claim: Claim) -> Localized:
+    async def localize(self, wanted: LocalResource, scope: CacheScope, claim: ResourceClaim) -> LocalizedResource:
         """The path of a resource, downloaded once for all who ask at the same time.
 
         Raises:
@@ -168,9 +176,9 @@ class ResourceCache:
         # Shielded: one container that goes away must not cancel what others wait for.
         size_bytes = await asyncio.shield(entry.ready)
         root = self._root_of(entry.path) or Path("/")
-        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached, root=root)
+        return LocalizedResource(path=entry.path, size_bytes=size_bytes, was_cached=was_cached, root=root)
 
-    def place_of(self, wanted: Wanted, scope: Scope) -> tuple[Path, Path] | None:
+    def place_of(self, wanted: LocalResource, scope: CacheScope) -> tuple[Path, Path] | None:
         """The local dir and the path below it of what is there already; None when it is not."""
         entry = self._entries.get((scope, self._key(wanted)))
         if entry is None or not entry.ready.done() or entry.ready.cancelled() or entry.ready.exception():
@@ -200,7 +208,7 @@ class ResourceCache:
                 entry.task.cancel()
                 del self._entries[key]
 
-    def adopt(self, container_id: ContainerId, wanted: Wanted, scope: Scope) -> None:
+    def adopt(self, container_id: ContainerId, wanted: LocalResource, scope: CacheScope) -> None:
         """A re-adopted container uses this resource."""
         entry = self._entries.get((scope, self._key(wanted)))
         if entry is not None:
@@ -246,11 +254,11 @@ class ResourceCache:
                 await self._remove_directory(directory, _owner_name(directory, self._settings.local_dirs), users)
         self._numbers = itertools.count(highest + 1)
 
-    def _key(self, wanted: Wanted) -> ResourceKey:
+    def _key(self, wanted: LocalResource) -> ResourceKey:
         """One of the same file however it was named."""
         return replace(wanted.key, url=wanted.key.url.within(self._settings.default_fs))
 
-    def _begin(self, wanted: Wanted, scope: Scope, claim: Claim) -> _Entry:
+    def _begin(self, wanted: LocalResource, scope: CacheScope, claim: ResourceClaim) -> _Entry:
         if len(self._entries) >= ENTRIES_MAX:
             raise LocalizationFailure(f"The cache of this node has {ENTRIES_MAX} entries")
         number, key = next(self._numbers), self._key(wanted)
@@ -272,7 +280,7 @@ class ResourceCache:
         entry.task.add_done_callback(lambda _: entry.ready.cancel())  # it may not even have begun
         return entry
 
-    async def _download(self, entry: _Entry, claim: Claim, turn: Turn) -> None:
+    async def _download(self, entry: _Entry, claim: ResourceClaim, turn: LocalizationTurn) -> None:
         """Who waits is told at once when nothing comes of it; the turn lasts as long as a thread is at work on it."""
         await turn.come()
         fetching = asyncio.ensure_future(self._fetch_for_any(entry, claim))
@@ -316,7 +324,7 @@ class ResourceCache:
         if not entry.ready.done():
             entry.ready.set_exception(LocalizationFailure(text))
 
-    async def _discard(self, entry: _Entry, claim: Claim) -> None:
+    async def _discard(self, entry: _Entry, claim: ResourceClaim) -> None:
         owner = self._owner(entry.scope, claim)
         temporary = _temporary(entry.directory)
         for directory in (temporary, entry.directory):
@@ -325,10 +333,10 @@ class ResourceCache:
             except OSError as error:
                 self._log.warning("cache_directory_not_removed", directory=str(directory), reason=str(error))
 
-    def _owner(self, scope: Scope, claim: Claim) -> OsUser:
+    def _owner(self, scope: CacheScope, claim: ResourceClaim) -> OsUser:
         return self._agent if scope.visibility is Visibility.PUBLIC else claim.user
 
-    async def _fetch_for_any(self, entry: _Entry, claim: Claim) -> int:
+    async def _fetch_for_any(self, entry: _Entry, claim: ResourceClaim) -> int:
         """With the rights of one who asks after the other, until the source gives it."""
         tried: frozenset[tuple[str, bytes]] = frozenset()
         while True:
@@ -343,7 +351,7 @@ class ResourceCache:
                 await self._discard(entry, claim)
                 claim = following
 
-    async def _fetch(self, entry: _Entry, claim: Claim) -> int:
+    async def _fetch(self, entry: _Entry, claim: ResourceClaim) -> int:
         owner = self._owner(entry.scope, claim)
         public = entry.scope.visibility is Visibility.PUBLIC
         temporary = _temporary(entry.directory)
@@ -352,7 +360,7 @@ class ResourceCache:
         destination = temporary / (f".{entry.name}.packed" if unpacks else entry.name)
         source = source_for(self._sources, entry.key.url)
         size_bytes = await source.fetch(
-            FetchRequest(
+            DownloadRequest(
                 url=entry.key.url,
                 timestamp_ms=entry.key.timestamp_ms,
                 must_be_public=public,
@@ -450,7 +458,7 @@ def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
     ready.set_result(int(content["size_bytes"]))
     return _Entry(
         number=number,
-        scope=Scope(visibility=Visibility(visibility), user=user, application=application),
+        scope=CacheScope(visibility=Visibility(visibility), user=user, application=application),
         key=ResourceKey(
             url=url,
             timestamp_ms=int(content["timestamp_ms"]),
@@ -474,7 +482,7 @@ def _temporary(directory: Path) -> Path:
     return directory.with_name(directory.name + "_tmp")
 
 
-def _prepare(scope: Scope, directory: Path, owner: OsUser, agent: OsUser) -> None:
+def _prepare(scope: CacheScope, directory: Path, owner: OsUser, agent: OsUser) -> None:
     """Make the directories above, and ``N_tmp``, each with the rights of whom it belongs to."""
     cache_dir = directory.parent
     if scope.visibility is Visibility.PUBLIC:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from nm_plugin.localization import shuffle_terms
-from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.plan import LocalResource, ResourceKey, ResourceType, SourceUrl, Visibility
 from yodel.domain.shuffle.report import Cause, Reason
 from yodel.domain.shuffle.service import Client, Service
 from yodel.domain.shuffle.services import SERVICES
@@ -39,7 +39,7 @@ _PLUGIN_FROM = (3, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class TokenTerms:
     """What the token says.  ``has_lines``: its settings are in the command of the ApplicationMaster."""
 
     service: Service
@@ -51,12 +51,12 @@ class Terms:
     has_lines: bool
 
 
-def terms_of(pairs: Mapping[str, str]) -> Terms | None:
+def terms_of(pairs: Mapping[str, str]) -> TokenTerms | None:
     """None: the queue's service has no client, or there is no such service here."""
     service = SERVICES.get(pairs.get("service", ""))
     if service is None or service.client is None or "jar" not in pairs:
         return None
-    return Terms(
+    return TokenTerms(
         service=service,
         client=service.client,
         when_away=pairs.get("when-away", ""),
@@ -67,12 +67,12 @@ def terms_of(pairs: Mapping[str, str]) -> Terms | None:
     )
 
 
-def names_the_manager(terms: Terms, said: Mapping[bytes, bytes]) -> bool:
+def names_the_manager(terms: TokenTerms, said: Mapping[bytes, bytes]) -> bool:
     """The submitter himself asks for the service."""
     return said.get(_MANAGER, b"").decode(errors="replace") in terms.client.managers
 
 
-def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> Cause | None:
+def left_by(terms: TokenTerms, said: Mapping[bytes, bytes]) -> Cause | None:
     """With which setting the submitter leaves the service; None: with none."""
     if _MANAGER in said and not names_the_manager(terms, said):
         return Cause(Reason.OWN_MANAGER, _shown(_MANAGER, said))
@@ -81,7 +81,7 @@ def left_by(terms: Terms, said: Mapping[bytes, bytes]) -> Cause | None:
     return None
 
 
-def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
+def conflict(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
     """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
     name = terms.service.name
     if _is_on(_EXTERNAL_SERVICE, said):
@@ -102,7 +102,7 @@ def conflict(context: bytes, terms: Terms, said: Mapping[bytes, bytes], kept: Co
     return ""
 
 
-def _brought(context: bytes, terms: Terms, said: Mapping[bytes, bytes]) -> str:
+def _brought(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes]) -> str:
     """The submission's own jar of the client, by its file's name; empty: it brings none."""
     resources = pb.ContainerLaunchContextProto.FromString(context).localResources
     paths = [path for entry in resources for path in (entry.key, entry.value.resource.file)]
@@ -119,7 +119,7 @@ def contradicted(context: bytes, said: SparkRelease) -> Cause | None:
 
 
 def hindrance(
-    terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]
+    terms: TokenTerms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]
 ) -> Cause | None:
     """Why the application cannot have dynamic allocation with the client; None: it can, or does not want it.
 
@@ -138,7 +138,7 @@ def hindrance(
     return None
 
 
-def unmet(context: bytes, terms: Terms, said: Mapping[bytes, bytes], release: SparkRelease) -> dict[str, Cause]:
+def unmet(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], release: SparkRelease) -> dict[str, Cause]:
     """Keys of the settings whose conditions are not so, or which its Spark does not know."""
     is_dynamic, can_fall_back = _is_on(_DYNAMIC, said), terms.client.can_fall_back(_in_force(context, said))
     causes: dict[str, Cause] = {}
@@ -152,14 +152,14 @@ def unmet(context: bytes, terms: Terms, said: Mapping[bytes, bytes], release: Sp
     return causes
 
 
-def with_client(context: bytes, terms: Terms, left_out: Collection[str]) -> bytes:
+def with_client(context: bytes, terms: TokenTerms, left_out: Collection[str]) -> bytes:
     """The launch context with the jar on its class path, and without some of the settings."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     _remove_options(message, left_out)
     return with_jar(message.SerializeToString(), terms)
 
 
-def with_jar(context: bytes, terms: Terms) -> bytes:
+def with_jar(context: bytes, terms: TokenTerms) -> bytes:
     """The launch context with the jar last on its class path."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     scheme, _, path = terms.jar.partition(":")
@@ -172,7 +172,7 @@ def with_jar(context: bytes, terms: Terms) -> bytes:
     return message.SerializeToString()
 
 
-def without_client(context: bytes, terms: Terms) -> bytes:
+def without_client(context: bytes, terms: TokenTerms) -> bytes:
     """The launch context of an ApplicationMaster without any of it, which its executors will see."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     _remove_options(message, shuffle_terms.keys_of(terms.service.name))
@@ -192,14 +192,14 @@ def is_linked(context: bytes) -> bool:
     return any(entry.key == "CLASSPATH" and entry.value.endswith(f"/{LINK}") for entry in message.environment)
 
 
-def jar_resource(terms: Terms) -> Wanted | None:
+def jar_resource(terms: TokenTerms) -> LocalResource | None:
     """The jar as one of everybody's resources; None: it is in the image."""
     parts = urlsplit(terms.jar)
     if parts.scheme == IN_IMAGE:
         return None
     url = SourceUrl(scheme=parts.scheme, authority=parts.netloc, path=parts.path)
     key = ResourceKey(url=url, timestamp_ms=0, type=ResourceType.FILE, sha256=terms.sha256)
-    return Wanted(link=LINK, key=key, visibility=Visibility.PUBLIC)
+    return LocalResource(link=LINK, key=key, visibility=Visibility.PUBLIC)
 
 
 def _in_force(context: bytes, said: Mapping[bytes, bytes]) -> dict[str, str]:

@@ -19,7 +19,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 Network = IPv4Network | IPv6Network
 
 
-class Closed(YodelError):
+class ClosedNetwork(YodelError):
     """A host is in closed networks only."""
 
     def __init__(self, host: str, addresses: Collection[str]) -> None:
@@ -52,7 +52,7 @@ class OpenNetworks(httpx2.AsyncBaseTransport):
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
-        raise Closed(host, found)
+        raise ClosedNetwork(host, found)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

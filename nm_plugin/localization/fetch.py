@@ -1,4 +1,4 @@
-"""Reading a resource from where it is: one ``Source`` per scheme, found in a registry.
+"""Reading a resource from where it is: one ``UrlReader`` per scheme, found in a registry.
 
 A source checks that what it reads is what the client saw (exact modification time in milliseconds, and nothing else, as
 ``FSDownload`` does), that a PUBLIC resource really is public, and that no more than the allowed bytes arrive.
@@ -28,7 +28,7 @@ from typing import Protocol
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
-from nm_plugin.localization.closed_networks import Closed, Network, OpenNetworks
+from nm_plugin.localization.closed_networks import ClosedNetwork, Network, OpenNetworks
 from nm_plugin.localization.giving import PRIVATE, PUBLIC
 from nm_plugin.localization.plain_paths import InProc, open_plainly
 from nm_plugin.localization.plan import SourceUrl
@@ -54,7 +54,7 @@ class NotFetchable(FetchFailed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest:
+class DownloadRequest:
     """One download.
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
@@ -76,10 +76,10 @@ class FetchRequest:
         return f"FetchRequest({self.url}, reader={self.reader.name})"
 
 
-class Source(Protocol):
+class UrlReader(Protocol):
     """Reads one scheme."""
 
-    async def fetch(self, request: FetchRequest) -> int:
+    async def fetch(self, request: DownloadRequest) -> int:
         """Write the file (or directory tree) to ``destination``, which does not exist yet; the bytes written.
 
         Raises:
@@ -88,10 +88,10 @@ class Source(Protocol):
         """
 
 
-Sources = Mapping[str, Source]
+Sources = Mapping[str, UrlReader]
 
 
-def source_for(sources: Sources, url: SourceUrl) -> Source:
+def source_for(sources: Sources, url: SourceUrl) -> UrlReader:
     """Raises FetchFailed for a scheme nobody reads (Hadoop's UnsupportedFileSystemException)."""
     source = sources.get(url.scheme)
     if source is None:
@@ -141,11 +141,11 @@ class LocalFiles:
 
     threads: FileThreads
 
-    async def fetch(self, request: FetchRequest) -> int:
+    async def fetch(self, request: DownloadRequest) -> int:
         return await self.threads.run_stoppable(partial(_copy_local, request))
 
 
-def _copy_local(request: FetchRequest, stop: Event) -> int:
+def _copy_local(request: DownloadRequest, stop: Event) -> int:
     source = request.url.path
     try:
         with acting_as(request.reader):
@@ -204,7 +204,7 @@ class _Budget:
             raise FetchFailed("It is not needed any more")
 
 
-def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:
+def _copy_file(descriptor: int, target: Path, request: DownloadRequest, budget: _Budget) -> None:
     output = create_file(target, request.owner, request.must_be_public)
     try:
         while copied := _copy_range(descriptor, output):
@@ -262,7 +262,7 @@ def _names(descriptor: int, budget: _Budget) -> list[str]:
     return sorted(names)
 
 
-def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
+def _copy_directory(descriptor: int, request: DownloadRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
         raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
     create_directory(target, request.owner, request.must_be_public)
@@ -291,7 +291,7 @@ def _leads_nowhere(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) and not isinstance(error, InProc)
 
 
-def _copy_link(directory: int, name: str, request: FetchRequest, target: Path) -> bool:
+def _copy_link(directory: int, name: str, request: DownloadRequest, target: Path) -> bool:
     """As it is; False for what is no link.  It leads nowhere for whoever copies it, and is not followed here."""
     try:
         with acting_as(request.reader):
@@ -317,7 +317,7 @@ class HttpFiles:
     timeout_s: float = 60.0
     resolve: Resolve = resolved
 
-    async def fetch(self, request: FetchRequest) -> int:
+    async def fetch(self, request: DownloadRequest) -> int:
         try:
             async with (
                 httpx2.AsyncClient(
@@ -333,12 +333,12 @@ class HttpFiles:
                     raise FetchFailed(f"{request.url}: HTTP status {response.status_code}")
                 self._check(request, response.headers.get("Last-Modified"))
                 return await self._store(request, response)
-        except Closed as error:
+        except ClosedNetwork as error:
             raise NotFetchable(f"{request.url}: {error}") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, Unavailable) as error:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
-    def _check(self, request: FetchRequest, last_modified: str | None) -> None:
+    def _check(self, request: DownloadRequest, last_modified: str | None) -> None:
         if last_modified is None or request.timestamp_ms == 0:
             return
         try:
@@ -347,7 +347,7 @@ class HttpFiles:
             return
         check_unchanged(request.url, request.timestamp_ms, actual_ms, now_ms())
 
-    async def _store(self, request: FetchRequest, response: httpx2.Response) -> int:
+    async def _store(self, request: DownloadRequest, response: httpx2.Response) -> int:
         budget = _Budget(request.bytes_max, request.owner)
         output = await self.threads.run(create_file, request.destination, request.owner, request.must_be_public)
         try:

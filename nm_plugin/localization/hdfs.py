@@ -21,8 +21,8 @@ from typing import Any
 from nm_plugin.host.directories import remove_tree
 from nm_plugin.host.users import FileThreads, acting_as
 from nm_plugin.localization.fetch import (
+    DownloadRequest,
     FetchFailed,
-    FetchRequest,
     NotFetchable,
     check_public,
     check_unchanged,
@@ -63,7 +63,7 @@ class HdfsFiles:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_readers", HdfsReaders(self.threads, self.config_dir))
 
-    async def fetch(self, request: FetchRequest) -> int:
+    async def fetch(self, request: DownloadRequest) -> int:
         """Raises FetchFailed."""
         give_up_at_s = time.monotonic() + self.answer_timeout_s
         while True:
@@ -75,7 +75,7 @@ class HdfsFiles:
                 await self.threads.run(_forget, request)
                 await asyncio.sleep(RETRY_INTERVAL_S)
 
-    async def _try(self, request: FetchRequest) -> int:
+    async def _try(self, request: DownloadRequest) -> int:
         """Raises FetchFailed, _Passing."""
         output = await self.threads.run(create_file, request.destination, request.owner, request.must_be_public)
         try:
@@ -98,7 +98,7 @@ class HdfsFiles:
         """End the processes that wait for more."""
         await self._readers.close()
 
-    async def _receive(self, stream: asyncio.StreamReader, request: FetchRequest, output: int) -> int:
+    async def _receive(self, stream: asyncio.StreamReader, request: DownloadRequest, output: int) -> int:
         head = await self._first_answer(stream, request)
         if not request.is_by_content:
             check_unchanged(request.url, request.timestamp_ms, int(head["modification_ms"]), now_ms())
@@ -115,7 +115,7 @@ class HdfsFiles:
             raise ValueError("not the end")
         return length
 
-    async def _receive_tree(self, stream: asyncio.StreamReader, request: FetchRequest) -> int:
+    async def _receive_tree(self, stream: asyncio.StreamReader, request: DownloadRequest) -> int:
         written = 0
         await self.threads.run(_make_directory, request.destination, request)
         for _ in range(ENTRIES_MAX):
@@ -133,14 +133,14 @@ class HdfsFiles:
             await self._store(stream, target, int(entry["length"]), request)
         raise too_large(DIRECTORY_ENTRIES, ENTRIES_MAX + 1, ENTRIES_MAX, request.owner)
 
-    async def _first_answer(self, stream: asyncio.StreamReader, request: FetchRequest) -> dict[str, Any]:
+    async def _first_answer(self, stream: asyncio.StreamReader, request: DownloadRequest) -> dict[str, Any]:
         try:
             async with asyncio.timeout(self.answer_timeout_s):
                 return await _entry(stream, request.url)
         except TimeoutError as error:
             raise FetchFailed(f"{request.url}: no answer within {self.answer_timeout_s:.0f} s") from error
 
-    async def _store(self, stream: asyncio.StreamReader, target: Path, length: int, request: FetchRequest) -> None:
+    async def _store(self, stream: asyncio.StreamReader, target: Path, length: int, request: DownloadRequest) -> None:
         output = await self.threads.run(create_file, target, request.owner, request.must_be_public)
         try:
             while length > 0:
@@ -189,7 +189,7 @@ def _inside(root: Path, name: str) -> Path:
     return root / name
 
 
-def _make_directory(path: Path, request: FetchRequest) -> None:
+def _make_directory(path: Path, request: DownloadRequest) -> None:
     """With those between it and the destination: listings of some NameNodes name files only."""
     with acting_as(request.owner):
         missing = [p for p in (path, *path.parents) if p.is_relative_to(request.destination) and not p.exists()]
@@ -197,7 +197,7 @@ def _make_directory(path: Path, request: FetchRequest) -> None:
         create_directory(directory, request.owner, request.must_be_public)
 
 
-def _forget(request: FetchRequest) -> None:
+def _forget(request: DownloadRequest) -> None:
     """What is at the destination, as its owner."""
     with acting_as(request.owner):
         remove_tree(request.destination)

@@ -32,14 +32,14 @@ class InProc(OSError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedPath:
     """``all_may_pass``: every directory on the way lets everybody through."""
 
     descriptor: int
     all_may_pass: bool
 
 
-def open_plainly(path: str, base: int | None = None) -> Opened:
+def open_plainly(path: str, base: int | None = None) -> OpenedPath:
     """A file or directory, open for reading; relative paths begin in the directory that is open as ``base``.
 
     Raises:
@@ -51,7 +51,7 @@ def open_plainly(path: str, base: int | None = None) -> Opened:
         while True:
             descriptor = walk.step()
             if descriptor is not None:
-                return Opened(descriptor=descriptor, all_may_pass=walk.all_may_pass)
+                return OpenedPath(descriptor=descriptor, all_may_pass=walk.all_may_pass)
     finally:
         walk.close()
 

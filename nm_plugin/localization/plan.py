@@ -86,7 +86,7 @@ class ResourceKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LocalResource:
     """One local resource of a container; ``link`` is its name as the client wrote it."""
 
     link: str
@@ -99,13 +99,13 @@ class Wanted:
         return place_of_link(self.link)
 
 
-def wanted(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
+def wanted(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[LocalResource, ...]:
     """Raises InvalidValue: too many, a link outside of the work directory, an unusable URL."""
     _require_few(resources)
     return _distinct([_wanted(entry) for entry in resources])
 
 
-async def wanted_in_turns(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
+async def wanted_in_turns(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[LocalResource, ...]:
     """The same, while others are answered too."""
     _require_few(resources)
     return _distinct(await in_pieces(_wanted, resources))
@@ -116,13 +116,13 @@ def _require_few(resources: Sequence[pb.StringLocalResourceMapProto]) -> None:
         raise InvalidValue("localResources", len(resources), f"at most {RESOURCES_MAX}")
 
 
-def _distinct(result: list[Wanted]) -> tuple[Wanted, ...]:
+def _distinct(result: list[LocalResource]) -> tuple[LocalResource, ...]:
     if len({w.place for w in result}) != len(result):
         raise InvalidValue("localResources", "a link name twice", "distinct link names")
     return tuple(result)
 
 
-def _wanted(entry: pb.StringLocalResourceMapProto) -> Wanted:
+def _wanted(entry: pb.StringLocalResourceMapProto) -> LocalResource:
     link, resource = entry.key, entry.value
     place_of_link(link)
     if len(resource.pattern) > PATTERN_LENGTH_MAX:
@@ -135,7 +135,7 @@ def _wanted(entry: pb.StringLocalResourceMapProto) -> Wanted:
         pattern=resource.pattern if type_ is ResourceType.PATTERN else "",
     )
     visibility = Visibility(resource.visibility) if resource.visibility else Visibility.APPLICATION
-    return Wanted(link=link, key=key, visibility=visibility)
+    return LocalResource(link=link, key=key, visibility=visibility)
 
 
 def place_of_link(link: str) -> str:
@@ -192,7 +192,7 @@ def file_system(text: str) -> SourceUrl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class CacheScope:
     """Whose cache: PUBLIC has neither user nor application, PRIVATE a user, APPLICATION both."""
 
     visibility: Visibility
@@ -208,9 +208,9 @@ class Scope:
         return f"usercache/{path_name(self.user)}/appcache/{self.application}/filecache"
 
 
-def scope_of(visibility: Visibility, user: str, application: str) -> Scope:
+def scope_of(visibility: Visibility, user: str, application: str) -> CacheScope:
     if visibility is Visibility.PUBLIC:
-        return Scope(visibility=visibility)
+        return CacheScope(visibility=visibility)
     if visibility is Visibility.PRIVATE:
-        return Scope(visibility=visibility, user=user)
-    return Scope(visibility=visibility, user=user, application=application)
+        return CacheScope(visibility=visibility, user=user)
+    return CacheScope(visibility=visibility, user=user, application=application)

@@ -49,7 +49,7 @@ class UnsafeArchive(YodelError):
         super().__init__(f"{text} ({limit}_max)" if limit else text)
 
 
-class Tree:
+class DirectoryTree:
     """``close`` it when it is whole.  The root's descriptor stays its owner's.
 
     ``is_tar``: ``..`` in a name is refused, and a directory takes the place of what is no directory; in a zip the one

@@ -11,24 +11,24 @@ import asyncio
 from collections import Counter
 
 
-class Turns:
+class LocalizationTurns:
     """``size`` at a time.  For the event loop's thread."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._held: Counter[str] = Counter()
-        self._waiting: dict[str, dict[Turn, None]] = {}
+        self._waiting: dict[str, dict[LocalizationTurn, None]] = {}
         """In their order, those who are next first."""
 
-    def turn(self) -> Turn:
-        return Turn(self)
+    def turn(self) -> LocalizationTurn:
+        return LocalizationTurn(self)
 
-    def ask(self, user: str, turn: Turn) -> None:
+    def ask(self, user: str, turn: LocalizationTurn) -> None:
         """For ``turn``."""
         self._waiting.setdefault(user, {})[turn] = None
         self._grant()
 
-    def leave(self, user: str, turn: Turn) -> None:
+    def leave(self, user: str, turn: LocalizationTurn) -> None:
         """It is waited for no longer."""
         queue = self._waiting.get(user, {})
         queue.pop(turn, None)
@@ -53,10 +53,10 @@ class Turns:
             next(iter(queue)).grant(user)
 
 
-class Turn:
+class LocalizationTurn:
     """``end`` it in any case; that may be repeated."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: LocalizationTurns) -> None:
         self._turns = turns
         self._users: set[str] = set()
         self._granted: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -21,7 +21,7 @@ from typing import Any
 
 from nm_plugin.host.identity import become, end_with_parent, start_nothing
 from nm_plugin.host.name_patterns import TIMEOUT_S, PatternTooHard
-from nm_plugin.localization.archive import Limits, unpack
+from nm_plugin.localization.archive import ArchiveLimits, unpack
 from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import YodelError
 
@@ -51,7 +51,7 @@ def carry_out(order: dict[str, Any], source: int, target: int) -> dict[str, Any]
     """Never raises: whatever goes wrong is the archive's fault, or the disk's, and is told."""
     try:
         with os.fdopen(source, "rb") as file:
-            return {"bytes": unpack(file, order["name"], target, Limits(**order["limits"]), order["pattern"])}
+            return {"bytes": unpack(file, order["name"], target, ArchiveLimits(**order["limits"]), order["pattern"])}
     except MemoryError:
         return {"error": f"Archive takes more than {MEMORY_BYTES_MAX >> 20} MiB of memory to unpack"}
     except UnsafeArchive as error:

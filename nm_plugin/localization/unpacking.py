@@ -21,7 +21,7 @@ from typing import Any
 
 from nm_plugin.host.identity import as_argument
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
-from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.archive import ArchiveLimits
 from nm_plugin.localization.giving import PRIVATE, PUBLIC, Gift
 from yodel.errors import YodelError
 from yodel.telemetry.limits import ARCHIVES, REFUSALS
@@ -55,7 +55,7 @@ class Unpacking:
 
     threads: FileThreads
     reserved: OsUser
-    limits: Limits
+    limits: ArchiveLimits
 
     async def unpack(self, packed: Packed) -> int:
         """The bytes written.  ``packed.target`` is made here, and left half-way when this fails.
@@ -127,7 +127,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-async def _ask(process: asyncio.subprocess.Process, packed: Packed, limits: Limits) -> bytes:
+async def _ask(process: asyncio.subprocess.Process, packed: Packed, limits: ArchiveLimits) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
     order = {"name": packed.name, "pattern": packed.pattern, "limits": asdict(limits)}

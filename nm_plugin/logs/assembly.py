@@ -12,7 +12,7 @@ from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.reading.recalls import READERS_MAX, Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import Journals
-from nm_plugin.logs.uploading.retention import Ledger
+from nm_plugin.logs.uploading.retention import RetentionLog
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.settings import Settings
@@ -41,7 +41,7 @@ def build_aggregator(
         records=records,
         workers=workers,
         journals=Journals(settings.state_dir),
-        ledger=Ledger(settings.state_dir),
+        ledger=RetentionLog(settings.state_dir),
         tasks=tasks,
         now_ms=now_ms,
     )

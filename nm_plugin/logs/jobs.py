@@ -146,7 +146,7 @@ Job = Publish | Settle | MakeRoot | MakePrivate | RemoveTree | Expire | Show | R
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class UploadedLogs:
     """The answer to ``Publish``: what was uploaded; nothing when there was nothing, and then there is no file."""
 
     uploaded: tuple[LogKey, ...] = ()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from nm_plugin.cgroups.pod_groups import PodGroups
 from nm_plugin.container.life import Container
 from nm_plugin.host.processes import Process, ProcessTable
-from nm_plugin.launch.members import Listing, Members, Owner, Seen
+from nm_plugin.launch.members import Members, Owner, ProcessListing, Seen
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 
@@ -31,7 +31,7 @@ NOT_MEASURED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class MemoryChecks:
     """Which checks are on; ``ratio`` is yarn.nodemanager.vmem-pmem-ratio."""
 
     pmem_check: bool
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class MemorySample:
     """A container's processes at one moment; ``held_bytes`` is what the kernel charges to their group, None: not known.
 
     ``is_whole``: there were no more of them than could be looked at.
@@ -61,14 +61,14 @@ class Sample:
     def vmem_bytes(self) -> int:
         return sum(p.vmem_bytes for p in self.processes)
 
-    def aged(self, earlier: Sample | None) -> Sample:
+    def aged(self, earlier: MemorySample | None) -> MemorySample:
         """What an earlier sample had too."""
         known = earlier.seen if earlier is not None else frozenset()
         held = self.held_bytes
         if held is not None:
             held = min(held, earlier.pmem_bytes) if earlier is not None else 0
         aged = tuple(p for p in self.processes if (p.pid, p.start_ticks) in known)
-        return Sample(processes=aged, page_bytes=self.page_bytes, held_bytes=held)
+        return MemorySample(processes=aged, page_bytes=self.page_bytes, held_bytes=held)
 
     @property
     def seen(self) -> Seen:
@@ -91,7 +91,9 @@ class Found(NamedTuple):
     over_bytes: int
 
 
-def over_limit(container: Container, now: Sample, earlier: Sample | None, limits: Limits) -> Found | None:
+def over_limit(
+    container: Container, now: MemorySample, earlier: MemorySample | None, limits: MemoryChecks
+) -> Found | None:
     """The verdict on one container.  Pure."""
     pmem_limit = container.resource.memory_mib << 20
     vmem_limit = int(pmem_limit * limits.ratio)
@@ -118,9 +120,9 @@ def binary_prefix(value: int) -> str:
 class MemoryMonitor:
     """Remembers the last sample of each container.  ``sample`` blocks."""
 
-    def __init__(self, table: ProcessTable, groups: PodGroups, limits: Limits) -> None:
+    def __init__(self, table: ProcessTable, groups: PodGroups, limits: MemoryChecks) -> None:
         self._table, self._groups, self._limits = table, groups, limits
-        self._samples: dict[ContainerId, Sample] = {}
+        self._samples: dict[ContainerId, MemorySample] = {}
         self._sampled_ms = 0
         self._cores = 0.0
 
@@ -130,9 +132,9 @@ class MemoryMonitor:
         ``now_ms`` is of any clock that only goes forward.
         """
         listed = [(container, owner) for container in running if (owner := container.owner) is not None]
-        processes = Listing(self._table, [owner for _, owner in listed])
+        processes = ProcessListing(self._table, [owner for _, owner in listed])
         before, found = self._samples, list[Excess]()
-        samples: dict[ContainerId, Sample] = {}
+        samples: dict[ContainerId, MemorySample] = {}
         for container, owner in listed:
             earlier = before.get(container.container_id)
             sample = self._sample(processes.of(owner, self.seen(container.container_id)), owner)
@@ -167,19 +169,19 @@ class MemoryMonitor:
             sum(s.vmem_bytes for s in self._samples.values()),
         )
 
-    def _sample(self, members: Members, owner: Owner) -> Sample | None:
+    def _sample(self, members: Members, owner: Owner) -> MemorySample | None:
         """None: there is nothing of it."""
         held = self._groups.held_bytes(owner.pod_uid)
         if not members.processes and members.is_whole and held is None:
             return None
-        return Sample(
+        return MemorySample(
             processes=members.processes,
             page_bytes=self._table.page_bytes,
             held_bytes=held,
             is_whole=members.is_whole,
         )
 
-    def _excess(self, container: Container, now: Sample, earlier: Sample | None) -> Excess | None:
+    def _excess(self, container: Container, now: MemorySample, earlier: MemorySample | None) -> Excess | None:
         is_unseen = earlier is not None and not now.is_whole and not earlier.is_whole
         if self._limits.pmem_check and now.held_bytes is None and is_unseen:
             return Excess(
@@ -207,12 +209,12 @@ class MemoryMonitor:
         text = f"{head}Dump of the process-tree for {container.container_id} :\n{self._dump(now)}"
         return Excess(container_id=container.container_id, exit_status=status, text=text)
 
-    def _pid(self, container: Container, sample: Sample) -> int:
+    def _pid(self, container: Container, sample: MemorySample) -> int:
         """Of the script, by the number that the pod's shell has given; of the first process where there is none."""
         shown = [p.pid for p in sample.processes[:DUMP_PROCESSES_MAX]]
         return next((pid for pid in shown if self._table.inner_pid(pid) == container.pid), shown[0] if shown else 0)
 
-    def _dump(self, sample: Sample) -> str:
+    def _dump(self, sample: MemorySample) -> str:
         """``ProcfsBasedProcessTree.getProcessTreeDump``."""
         lines = [
             "\t|- PID PPID PGRPID SESSID CMD_NAME USER_MODE_TIME(MILLIS) SYSTEM_TIME(MILLIS) VMEM_USAGE(BYTES) "
@@ -229,7 +231,7 @@ class MemoryMonitor:
         return "".join(lines)
 
     def _cores_between(
-        self, before: Mapping[ContainerId, Sample], now: Mapping[ContainerId, Sample], elapsed_ms: int
+        self, before: Mapping[ContainerId, MemorySample], now: Mapping[ContainerId, MemorySample], elapsed_ms: int
     ) -> float:
         """Only processes of both samples count: one that came or went would look like a leap."""
         ticks = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nm_plugin.host.usage import Usage
+from nm_plugin.host.usage import MeasuredUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,9 +17,9 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeState:
+class NodeReport:
     """What every heartbeat says about the node."""
 
-    containers: Usage = field(default_factory=Usage)
-    node: Usage = field(default_factory=Usage)
+    containers: MeasuredUse = field(default_factory=MeasuredUse)
+    node: MeasuredUse = field(default_factory=MeasuredUse)
     health: Health = field(default_factory=Health)

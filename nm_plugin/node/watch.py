@@ -13,15 +13,15 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.container.life import State
+from nm_plugin.container.life import LifeState
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.host.directories import make_roots
 from nm_plugin.host.disks import Disks
 from nm_plugin.host.health_script import HealthScript, ScriptSettings
-from nm_plugin.host.usage import NodeUsage, Usage
+from nm_plugin.host.usage import MeasuredUse, NodeUsage
 from nm_plugin.host.users import FileThreads
 from nm_plugin.node.memory import MemoryMonitor
-from nm_plugin.node.state import Health, NodeState
+from nm_plugin.node.state import Health, NodeReport
 
 INT_MAX = 2**31 - 1
 
@@ -58,15 +58,15 @@ class NodeWatch:
         self._threads, self._memory, self._use_dirs = threads, memory, use_dirs
         self._report, self._now_ms = report, now_ms
         self._machine = NodeUsage()
-        self._used = Usage()
+        self._used = MeasuredUse()
         self._checked_ms = now_ms()
         self._script = HealthScript(settings.health_script) if settings.health_script is not None else None
         self._log = structlog.get_logger(__name__)
 
-    def state(self) -> NodeState:
+    def state(self) -> NodeReport:
         """Of the last looks."""
         pmem_bytes, vmem_bytes = self._monitor.totals_bytes()
-        containers = Usage(
+        containers = MeasuredUse(
             pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, INT_MAX), cpu_vcores=self._monitor.cores
         )
         disks = self._disks
@@ -76,14 +76,14 @@ class NodeWatch:
             report=";".join(text for text in (disks.report, found) if text),
             checked_ms=self._checked_ms,
         )
-        return NodeState(containers=containers, node=self._used, health=health)
+        return NodeReport(containers=containers, node=self._used, health=health)
 
     async def watch_memory(self, manager: ContainerManager) -> None:
         """Sample, and kill what is over its limit."""
         while True:
             await asyncio.sleep(self._settings.monitor_interval_s)
             # One that is killed is looked at until it has ended: what was seen of it is what has to end.
-            running = [one for one in manager.all() if one.state in (State.RUNNING, State.KILLING)]
+            running = [one for one in manager.all() if one.state in (LifeState.RUNNING, LifeState.KILLING)]
             try:
                 now_ms = int(time.monotonic() * 1000)
                 excesses = await self._memory.run(self._monitor.sample, running, now_ms)

@@ -18,18 +18,18 @@ from google.protobuf.message import Message
 
 from nm_plugin.aux.services import AuxServiceMissing, AuxServices
 from nm_plugin.container import diagnostics
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.resources import Localization
 from nm_plugin.container.retry import retry_of
 from nm_plugin.container.signals import SIGNALS
 from nm_plugin.container.statuses import container_status
-from nm_plugin.keys.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets, nm_identity
+from nm_plugin.keys.token_secrets import ContainerGrant, NmIdentity, TokenSecrets, nm_identity
 from nm_plugin.localization.plan import wanted_in_turns
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.domain.tokens import NM_TOKEN_KIND
-from yodel.errors import InvalidValue, Refused, YodelError, system_reason
+from yodel.errors import InvalidToken, InvalidValue, Refused, YodelError, system_reason
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
@@ -321,8 +321,8 @@ class ContainerService:
         container = self._manager.get(container_id)
         if container is None:
             raise RemoteFault(faults.YARN_EXCEPTION, f"Specified {container_id} does not exist!")
-        if container.state is not State.RUNNING:
-            is_restarting = str(container.state is State.REINITIALIZING).lower()
+        if container.state is not LifeState.RUNNING:
+            is_restarting = str(container.state is LifeState.REINITIALIZING).lower()
             text = (
                 f"Cannot perform {what} on [{container_id}]. Current state is [{container.state.value}, "
                 f"isReInitializing={is_restarting}]. Container Execution Type is [{container.execution_type.name}]."

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import secrets
 
-from nm_plugin.keys.token_secrets import InvalidToken, TokenSecrets
+from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.rpc.container_protocol import ContainerService, container_management
 from yodel.domain.tokens import NM_TOKEN_KIND
+from yodel.errors import InvalidToken
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import MIB

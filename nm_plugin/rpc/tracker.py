@@ -31,10 +31,10 @@ from nm_plugin.container.life import Container
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.signals import SIGNALS
 from nm_plugin.container.statuses import container_status, registration_status
-from nm_plugin.host.usage import Usage
+from nm_plugin.host.usage import MeasuredUse
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
-from nm_plugin.node.state import NodeState
+from nm_plugin.node.state import NodeReport
 from yodel.domain.colocation.report import APART, RESOURCES
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
@@ -63,7 +63,7 @@ class ShutdownOrdered(YodelError):
     """The RM does not want this node; carries its diagnostics."""
 
 
-class Connection(Protocol):
+class RmConnection(Protocol):
     """A connection to the RM (``yodel.rpc_io.client.RpcClient``)."""
 
     async def call(self, method: str, request: Message, response_type: type[M]) -> M:
@@ -101,8 +101,8 @@ class Tracker:
         settings: TrackerSettings,
         node: NodeDescription,
         secrets: TokenSecrets,
-        connect: Callable[[], Connection],
-        state: Callable[[], NodeState],
+        connect: Callable[[], RmConnection],
+        state: Callable[[], NodeReport],
         keys_changed: Callable[[], Awaitable[None]],
         logs: LogAggregator,
         on_notice: Callable[[Collection[ContainerId]], None],
@@ -163,7 +163,7 @@ class Tracker:
         finally:
             await connection.close()
 
-    async def _register(self, connection: Connection, manager: ContainerManager) -> None:
+    async def _register(self, connection: RmConnection, manager: ContainerManager) -> None:
         node, containers = self._node, manager.all()
         request = server_pb.RegisterNodeManagerRequestProto(
             node_id=ids.node_id_pb(node.node_id),
@@ -194,7 +194,7 @@ class Tracker:
         self._wake.set()
         self._log.info("registered", node=str(node.node_id), rm_identifier=response.rm_identifier)
 
-    async def _beat(self, connection: Connection, manager: ContainerManager) -> None:
+    async def _beat(self, connection: RmConnection, manager: ContainerManager) -> None:
         """Heartbeats until RESYNC."""
         while True:
             with contextlib.suppress(TimeoutError):
@@ -322,5 +322,5 @@ def _log_report(report: LogReport) -> server_pb.LogAggregationReportProto:
     return message
 
 
-def _fill(message: pb.ResourceUtilizationProto, usage: Usage) -> None:
+def _fill(message: pb.ResourceUtilizationProto, usage: MeasuredUse) -> None:
     message.pmem, message.vmem, message.cpu = usage.pmem_mib, usage.vmem_mib, usage.cpu_vcores

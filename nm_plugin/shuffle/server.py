@@ -21,7 +21,7 @@ from nm_plugin.host.users import FileThreads
 from nm_plugin.shuffle.conversation import Conversation
 from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connections
 from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
-from nm_plugin.shuffle.transfer import Transfer, Turn
+from nm_plugin.shuffle.transfer import Transfer, TransferEnd
 from yodel.errors import YodelError
 from yodel.serving.lingering import LINGER_BYTES_MAX, LINGER_S
 from yodel.telemetry.further_limits import SHUFFLE_CONNECTIONS
@@ -43,7 +43,7 @@ class BrokenTransfer(YodelError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class FetchAnswer:
     """What an accepted fetch gets; whoever has it closes ``outputs``."""
 
     reply_hash: str
@@ -53,7 +53,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ShuffleLimits:
     """``keep_alive_s`` and ``keep_alive_always`` are mapreduce.shuffle.connection-keep-alive.timeout and .enable."""
 
     connections_max: int
@@ -73,10 +73,10 @@ class ShuffleServer:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ShuffleLimits,
         lookers: FileThreads,
         senders: FileThreads,
-        answer: Callable[[FetchRequest, int], Awaitable[Answer]],
+        answer: Callable[[FetchRequest, int], Awaitable[FetchAnswer]],
     ) -> None:
         self._limits, self._lookers, self._senders, self._answer = limits, lookers, senders, answer
         self._listener: socket.socket | None = None
@@ -196,8 +196,8 @@ class ShuffleServer:
         conversation.body_sent(transfer.body_bytes)
 
     def _begin(
-        self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest, answer: Answer
-    ) -> tuple[Transfer, Turn]:
+        self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest, answer: FetchAnswer
+    ) -> tuple[Transfer, TransferEnd]:
         """In a thread: the files are found, and a small answer is sent at once."""
         pieces = answer.outputs.locate(answer.maps, answer.reduce)
         length = sum(piece.length for piece in pieces)
@@ -206,7 +206,7 @@ class ShuffleServer:
         transfer = Transfer(sock, head, pieces, answer.outputs.open)
         if length > SMALL_BYTES:
             answer.outputs.release()
-            return transfer, Turn.MORE
+            return transfer, TransferEnd.MORE
         try:
             return transfer, transfer.turn()
         except MapOutputUnreadable as error:
@@ -217,11 +217,11 @@ class ShuffleServer:
             raise
 
     async def _finish(
-        self, sock: socket.socket, fetch: FetchRequest, transfer: Transfer, turn: Turn, answer: Answer
+        self, sock: socket.socket, fetch: FetchRequest, transfer: Transfer, turn: TransferEnd, answer: FetchAnswer
     ) -> None:
         try:
-            while turn is not Turn.DONE:
-                if turn is Turn.BLOCKED:
+            while turn is not TransferEnd.DONE:
+                if turn is TransferEnd.BLOCKED:
                     answer.outputs.release()
                     await _writable(sock, self._limits.stall_s)
                 turn = await self._senders.run(transfer.turn)

@@ -20,7 +20,7 @@ from nm_plugin.shuffle.fetch import FetchRequest, check_maps, job_id, unknown_jo
 from nm_plugin.shuffle.hashes import verified_reply
 from nm_plugin.shuffle.jobs import JOBS_MAX, Job, JobStore
 from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable
-from nm_plugin.shuffle.server import Answer, Limits, ShuffleServer
+from nm_plugin.shuffle.server import FetchAnswer, ShuffleLimits, ShuffleServer
 from nm_plugin.shuffle.spill_index import IndexCache
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, YodelError
@@ -34,7 +34,7 @@ class ShuffleSettings:
     port: int
     threads: int
     index_cache_bytes: int
-    limits: Limits
+    limits: ShuffleLimits
 
 
 class MapReduceShuffle:
@@ -125,7 +125,7 @@ class MapReduceShuffle:
         await self._threads.run(self._store.save_port, port)
         return port
 
-    async def _answer(self, fetch: FetchRequest, port: int) -> Answer:
+    async def _answer(self, fetch: FetchRequest, port: int) -> FetchAnswer:
         """Raises HttpRefusal or MapOutputUnreadable."""
         job = self._jobs.get(fetch.job)
         if job is None:
@@ -134,7 +134,7 @@ class MapReduceShuffle:
         check_maps(fetch, job.application_id)
         files = JobFiles(application_id=job.application_id, job=fetch.job, user=await self._os_user(fetch.job, job))
         outputs = MapOutputs(files, self._local_dirs, self._cache)
-        return Answer(reply_hash=reply_hash, outputs=outputs, maps=fetch.maps, reduce=fetch.reduce)
+        return FetchAnswer(reply_hash=reply_hash, outputs=outputs, maps=fetch.maps, reduce=fetch.reduce)
 
     async def _os_user(self, name: str, job: Job) -> OsUser:
         """Asked for once a job.  Raises MapOutputUnreadable: the node does not know the user any more."""

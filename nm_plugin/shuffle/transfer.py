@@ -27,7 +27,7 @@ _FLAGS = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _MORE = _FLAGS | int(socket.MSG_MORE)
 
 
-class Turn(enum.Enum):
+class TransferEnd(enum.Enum):
     """How a turn ended."""
 
     DONE = enum.auto()
@@ -49,7 +49,7 @@ class Transfer:
         self.body_bytes = sum(piece.length for piece in pieces)
         self.sent_bytes = 0
 
-    def turn(self) -> Turn:
+    def turn(self) -> TransferEnd:
         """Send what the socket takes.
 
         Raises:
@@ -61,10 +61,10 @@ class Transfer:
             while self._load():
                 self._send_some()
                 if self.sent_bytes >= limit:
-                    return Turn.MORE
+                    return TransferEnd.MORE
         except BlockingIOError:
-            return Turn.BLOCKED
-        return Turn.DONE
+            return TransferEnd.BLOCKED
+        return TransferEnd.DONE
 
     def close(self) -> None:
         if self._file is not None:

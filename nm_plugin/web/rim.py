@@ -61,7 +61,7 @@ class RimSettings:
     host_names: HostNames | None = None
 
 
-class Unauthenticated(YodelError):
+class NotAuthenticated(YodelError):
     """Nobody who may call.  The challenge says how to try again."""
 
     def __init__(self, message: str, challenge: str) -> None:
@@ -103,7 +103,7 @@ class WebRim:
             refusal = answer_error(told, sent.get("accept", ""))
             await refusal(scope, receive, send_with_headers)
             return
-        except Unauthenticated as error:
+        except NotAuthenticated as error:
             page = refused_by_filter(scope["method"], scope["path"], sent.get("accept", ""), 401, str(error))
             page.headers["Set-Cookie"] = self._settings.signer.cleared()
             page.headers["WWW-Authenticate"] = error.challenge
@@ -143,9 +143,9 @@ class WebRim:
                 "Authentication required: user names alone are not accepted, and Kerberos tickets are not supported "
                 "here yet"
             )
-            raise Unauthenticated(text, "Negotiate")
+            raise NotAuthenticated(text, "Negotiate")
         if not self._settings.anonymous_allowed:
-            raise Unauthenticated("Authentication required", "PseudoAuth")
+            raise NotAuthenticated("Authentication required", "PseudoAuth")
 
     def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
         rules = self._settings.cross_origin

@@ -36,7 +36,7 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.reading.files import LogFile, list_logs
 from nm_plugin.logs.reading.recalls import Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.node.state import NodeState
+from nm_plugin.node.state import NodeReport
 from nm_plugin.settings import Settings
 from nm_plugin.web.access import Access
 from nm_plugin.web.answers import page, refused, refused_by_system, unknown_path, wrong_method
@@ -83,7 +83,7 @@ NODE_API = "/ws/v1/node"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
+class NodeInfo:
     """What the node says about itself."""
 
     node_id: NodeId
@@ -93,7 +93,7 @@ class NodeFacts:
     disks: Disks
     rpc: RpcServer
     """Where containers are managed."""
-    state: Callable[[], NodeState] = NodeState
+    state: Callable[[], NodeReport] = NodeReport
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
@@ -140,7 +140,7 @@ class LogServer:
 
 
 def build_app(
-    facts: NodeFacts,
+    facts: NodeInfo,
     manager: ContainerManager,
     directories: Directories,
     users: UserDatabase,
@@ -200,7 +200,7 @@ def build_app(
     return app
 
 
-def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:
+def _servlets(facts: NodeInfo, manager: ContainerManager) -> Servlets:
     def book() -> Book:
         running = sum(not application.finished for application in manager.applications())
         return Book(containers=manager.all(), applications_running=running, counts=manager.counts)
@@ -255,7 +255,7 @@ class _Site:
 
     def __init__(
         self,
-        facts: NodeFacts,
+        facts: NodeInfo,
         manager: ContainerManager,
         access: Access,
         users: UserDatabase,

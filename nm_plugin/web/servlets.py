@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.disks import Disks
-from nm_plugin.node.state import NodeState
+from nm_plugin.node.state import NodeReport
 from yodel.domain.resource import Resource
 from yodel.hadoop_http.beans import Bean, answer_beans
 from yodel.hadoop_http.conf import answer_conf
@@ -54,7 +54,7 @@ class Servlets:
     started_ms: int
     capability: Resource
     disks: Disks
-    state: Callable[[], NodeState]
+    state: Callable[[], NodeReport]
     book: Callable[[], Book]
     conf: Mapping[str, str]
     rpc: RpcServer
@@ -83,7 +83,7 @@ class Servlets:
         return [metrics, refusals, *ports, *process]
 
 
-def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disks, host: str) -> Bean:
+def node_metrics(book: Book, capability: Resource, state: NodeReport, disks: Disks, host: str) -> Bean:
     """Amounts in whole GB, as Hadoop rounds them: what is taken upwards, what is left and what is used downwards."""
     counts, living = book.counts, [c for c in book.containers if not c.state.is_complete]
     memory_mib, vcores = (sum(getattr(c.resource, name) for c in living) for name in ("memory_mib", "vcores"))
@@ -97,8 +97,8 @@ def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disk
         "ContainersFailed": counts.failed,
         "ContainersKilled": counts.killed,
         "ContainersRolledBackOnFailure": counts.rolled_back,
-        "ContainersReIniting": sum(c.state is State.REINITIALIZING for c in living),
-        "ContainersIniting": sum(c.state is State.LOCALIZING for c in living),
+        "ContainersReIniting": sum(c.state is LifeState.REINITIALIZING for c in living),
+        "ContainersIniting": sum(c.state is LifeState.LOCALIZING for c in living),
         "ContainersRunning": sum(_runs(c) for c in living),
         "AllocatedGB": math.ceil(memory_mib / 1024),
         "AllocatedContainers": len(living),
@@ -121,4 +121,4 @@ def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disk
 
 def _runs(container: Container) -> bool:
     """Also what is being killed, until its script has ended."""
-    return container.state is State.RUNNING or (container.state is State.KILLING and container.pid is not None)
+    return container.state is LifeState.RUNNING or (container.state is LifeState.KILLING and container.pid is not None)

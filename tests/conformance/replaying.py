@@ -23,7 +23,7 @@ from yodel.hadoop_pb import RpcHeader_pb2 as header_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_connection import CallReceived
-from yodel.hadoop_rpc.server_policy import Identity
+from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import Dispatcher, Peer, RetryCacheLimits, RpcProtocol
@@ -44,7 +44,7 @@ class Replay:
     world: World
     protocol: RpcProtocol
     service: Any
-    identity: Identity
+    identity: CallerIdentity
     application_ids: dict[ApplicationId, ApplicationId] = field(default_factory=dict)
     asked: int = 0
 

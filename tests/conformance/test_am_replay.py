@@ -18,7 +18,7 @@ from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
-from yodel.hadoop_rpc.server_policy import AuthMethod, Identity
+from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import MasterProtocol
 
@@ -58,7 +58,7 @@ class MasterStage:
         self._running.clear()
         token = world.rm.tokens.amrm_token(self._attempt_id)
         assert self.replay is not None
-        self.replay.identity = Identity(
+        self.replay.identity = CallerIdentity(
             user=str(self._attempt_id),
             auth_method=AuthMethod.TOKEN,
             token_kind=AMRM_TOKEN_KIND,
@@ -94,7 +94,7 @@ async def test_every_recorded_call_of_an_am_is_answered_with_the_same_fields(nam
         stage = MasterStage(world)
         protocol = MasterProtocol(world.rm.master, world.rm.queries, world.rm.tokens).protocol()
         service = service_pb.DESCRIPTOR.services_by_name["ApplicationMasterProtocolService"]
-        stage.replay = Replay(world=world, protocol=protocol, service=service, identity=Identity(user="nobody"))
+        stage.replay = Replay(world=world, protocol=protocol, service=service, identity=CallerIdentity(user="nobody"))
         for call in recorded_calls(name, "am"):
             await stage.replay.ask(call, stage)
         assert stage.replay.asked == AM_CALLS[name]

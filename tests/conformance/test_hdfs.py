@@ -24,11 +24,11 @@ import pytest
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser
-from nm_plugin.localization.archive import Limits
-from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
-from nm_plugin.localization.fetch import Source
+from nm_plugin.localization.archive import ArchiveLimits
+from nm_plugin.localization.cache import CacheSettings, LocalizationFailure, ResourceCache, ResourceClaim
+from nm_plugin.localization.fetch import UrlReader
 from nm_plugin.localization.hdfs import HdfsFiles
-from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
+from nm_plugin.localization.plan import LocalResource, ResourceKey, ResourceType, SourceUrl, Visibility, scope_of
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Spark
 from tests.support.hadoop import Hadoop
@@ -62,22 +62,22 @@ class Node:
 
     hdfs: Hdfs
     cache: ResourceCache
-    sources: dict[str, Source]
+    sources: dict[str, UrlReader]
     threads: FileThreads
 
-    def seen(self, path: str) -> Wanted:
+    def seen(self, path: str) -> LocalResource:
         """A PRIVATE file as a client that looked at it asks for it."""
         status = self.hdfs.status(path)
         url = SourceUrl(scheme="hdfs", authority=self.hdfs.authority, path=path)
         key = ResourceKey(url=url, timestamp_ms=status["modificationTime"], type=ResourceType.FILE)
-        return Wanted(link="link", key=key, visibility=Visibility.PRIVATE)
+        return LocalResource(link="link", key=key, visibility=Visibility.PRIVATE)
 
-    async def localize(self, wanted: Wanted, user: OsUser = ALICE) -> pathlib.Path:
+    async def localize(self, wanted: LocalResource, user: OsUser = ALICE) -> pathlib.Path:
         """Raises LocalizationFailure."""
         scope = scope_of(wanted.visibility, user.name, str(APPLICATION))
-        return (await self.cache.localize(wanted, scope, Claim(container_id=CONTAINER, user=user))).path
+        return (await self.cache.localize(wanted, scope, ResourceClaim(container_id=CONTAINER, user=user))).path
 
-    async def refusal(self, wanted: Wanted, user: OsUser = ALICE) -> str:
+    async def refusal(self, wanted: LocalResource, user: OsUser = ALICE) -> str:
         """The text for the container's diagnostics; the cache must not keep anything of it."""
         with pytest.raises(LocalizationFailure) as refused:
             await self.localize(wanted, user)
@@ -102,7 +102,7 @@ async def node(hdfs: Hdfs, root: pathlib.Path) -> AsyncIterator[Node]:
         state_dir=root / "state",
         target_bytes=1 << 30,
         resource_bytes_max=BIG_BYTES,
-        archive_limits=Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100),
+        archive_limits=ArchiveLimits(entries_max=100, bytes_max=1 << 20, ratio_max=100),
         unpack_user=OsUser(name="", uid=65533, gid=65533),
         concurrency=2,
         fetch_timeout_s=FETCH_TIMEOUT_S,
@@ -112,7 +112,7 @@ async def node(hdfs: Hdfs, root: pathlib.Path) -> AsyncIterator[Node]:
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
         source = HdfsFiles(threads=threads, config_dir=None, answer_timeout_s=ANSWER_TIMEOUT_S)
-        sources: dict[str, Source] = {"hdfs": source}
+        sources: dict[str, UrlReader] = {"hdfs": source}
         cache = ResourceCache(settings, sources, threads, agent, tasks)
         yield Node(hdfs=hdfs, cache=cache, sources=sources, threads=threads)
         tasks.cancel_all()
@@ -126,7 +126,7 @@ def tree(root: pathlib.Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(root)): None if p.is_dir() else p.read_bytes() for p in root.rglob("*")}
 
 
-def retyped(wanted: Wanted, type_: ResourceType) -> Wanted:
+def retyped(wanted: LocalResource, type_: ResourceType) -> LocalResource:
     return replace(wanted, key=replace(wanted.key, type=type_))
 
 
@@ -243,7 +243,7 @@ async def test_many_containers_share_one_download(node: Node) -> None:
     wanted = node.seen("/user/alice/shared")
     scope = scope_of(wanted.visibility, ALICE.name, str(APPLICATION))
     claims = [
-        Claim(container_id=ContainerId.of(ApplicationAttemptId(APPLICATION, 1), sequence), user=ALICE)
+        ResourceClaim(container_id=ContainerId.of(ApplicationAttemptId(APPLICATION, 1), sequence), user=ALICE)
         for sequence in range(2, 22)
     ]
     found = await asyncio.gather(*(node.cache.localize(wanted, scope, claim) for claim in claims))

@@ -35,9 +35,9 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import FrameBuffer, take_delimited
-from yodel.hadoop_rpc.server_connection import HTTP_REPLY, CallReceived, Opened, Pinged, Refused, ServerConnection
-from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
-from yodel.hadoop_rpc.server_states import State
+from yodel.hadoop_rpc.server_connection import HTTP_REPLY, CallReceived, Opened, PeerRefused, Pinged, ServerConnection
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
+from yodel.hadoop_rpc.server_states import ServerState
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
@@ -86,7 +86,7 @@ def assert_no_call_answered(data: bytes) -> None:
 
 
 def policies() -> list[ConnectionPolicy]:
-    def anyone(_identity: Identity) -> None:
+    def anyone(_identity: CallerIdentity) -> None:
         return
 
     grant = TokenGrant(password=TOKEN.password, user="appattempt", kind=TOKEN.kind)
@@ -130,11 +130,11 @@ def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Ta
         machine.receive_data(data)
         tally.frames += 1
         while (event := machine.next_event()) is not None:
-            assert not stranger or isinstance(event, Pinged | Refused)
+            assert not stranger or isinstance(event, Pinged | PeerRefused)
             tally.calls += isinstance(event, CallReceived)
-            tally.refusals += isinstance(event, Refused)
+            tally.refusals += isinstance(event, PeerRefused)
             tally.openings_after_proof += isinstance(event, Opened) and event.identity.token_identifier is not None
-        is_open = machine.state is State.OPEN
+        is_open = machine.state is ServerState.OPEN
         assert machine.buffered_bytes <= (OPEN_BYTES_MAX if is_open else BEFORE_OPEN_BYTES_MAX) + READ_BYTES
         tally.buffered_bytes_max = max(tally.buffered_bytes_max, machine.buffered_bytes)
         if machine.closed:
@@ -223,7 +223,7 @@ async def test_every_method_answers_whatever_is_asked(port: str, seed: int) -> N
 def live_policy(token: WireToken) -> ConnectionPolicy:
     """What the live server asks of its clients."""
 
-    def anyone(_identity: Identity) -> None:
+    def anyone(_identity: CallerIdentity) -> None:
         return
 
     grant = TokenGrant(password=token.password, user="appattempt_1_0001_000001", kind=token.kind)

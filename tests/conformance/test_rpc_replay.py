@@ -25,7 +25,7 @@ from yodel.domain.states import AttemptState, FinalApplicationStatus
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as client_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.server_connection import CallReceived, Event, Opened, ServerConnection
-from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 from yodel.pb_convert import ids
 
 
@@ -36,7 +36,7 @@ def heard(recorded: Recording, connection: RecordedConnection) -> tuple[list[Eve
         password = recorded.passwords.get(identifier)
         return None if password is None else TokenGrant(password=password, user="appattempt", kind="recorded")
 
-    def anyone(_identity: Identity) -> None:
+    def anyone(_identity: CallerIdentity) -> None:
         return
 
     policy = ConnectionPolicy(
@@ -171,7 +171,7 @@ async def test_every_recorded_call_of_a_client_is_answered_with_the_same_fields(
         world.rm.nodes.runtimes[NODE].load = NodeLoad()
         service = client_pb.DESCRIPTOR.services_by_name["ApplicationClientProtocolService"]
         protocol = client_protocol(world).protocol()
-        replay = Replay(world=world, protocol=protocol, service=service, identity=Identity(user="root"))
+        replay = Replay(world=world, protocol=protocol, service=service, identity=CallerIdentity(user="root"))
         stage = ClientStage(world)
         for call in recorded_calls(name, "client"):
             await replay.ask(call, stage)

@@ -9,7 +9,7 @@ from tests.conformance.replaying import Replay
 from tests.support.admin import Administration
 from tests.support.playbook import World
 from yodel.hadoop_pb import resourcemanager_administration_protocol_pb2 as service_pb
-from yodel.hadoop_rpc.server_policy import Identity
+from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 
 
@@ -28,7 +28,7 @@ async def test_every_recorded_call_of_the_admin_port_is_answered_with_the_same_f
         administration.change(admin_acl="root")
         protocol = AdminProtocol(await administration.service()).protocol()
         service = service_pb.DESCRIPTOR.services_by_name["ResourceManagerAdministrationProtocolService"]
-        replay = Replay(world=world, protocol=protocol, service=service, identity=Identity(user="root"))
+        replay = Replay(world=world, protocol=protocol, service=service, identity=CallerIdentity(user="root"))
         for call in calls:
             await replay.ask(call, AdminStage())
         assert replay.asked == len(calls)

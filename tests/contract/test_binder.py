@@ -26,7 +26,7 @@ from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.host.clock import SystemClock
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, open_kube
 from yodel.kube.holdings import watched_holdings
 from yodel.kube.nodes import watched_nodes
@@ -137,7 +137,7 @@ async def publish(kube: KubeClient, node: str, batch_cpu: str) -> None:
     """What a colocation engine does: it says how much is free."""
     body = msgspec.json.encode({"status": {"allocatable": {BATCH_CPU: batch_cpu}}})
     path = f"/api/v1/nodes/{node}/status"
-    await kube.call(Request(method="PATCH", path=path, body=body, content_type="application/merge-patch+json"))
+    await kube.call(ApiRequest(method="PATCH", path=path, body=body, content_type="application/merge-patch+json"))
 
 
 def is_running(pod: PodObservation) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.embedded_kubernetes import embedded_kubernetes
 from yodel.domain.ids import ApplicationId
 from yodel.errors import Refused
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, open_kube
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.ports.inspection import PodEvent
@@ -29,7 +29,7 @@ async def test_event_told_twice_is_one(client: KubeClient) -> None:
     events = KubePodEvents(client, "default")
     await events.tell(EVENT)
     await events.tell(EVENT)
-    listed = msgspec.json.decode(await client.call(Request(path="/api/v1/namespaces/default/events")))
+    listed = msgspec.json.decode(await client.call(ApiRequest(path="/api/v1/namespaces/default/events")))
     (item,) = listed["items"]
     assert (item["reason"], item["message"], item["involvedObject"]["name"]) == ("Allocated", "to its AM", "p")
 

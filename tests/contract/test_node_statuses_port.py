@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.cluster import TOOLS
 from tests.contract.test_pods_port import send
 from tests.support.embedded_kubernetes import embedded_kubernetes
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, open_kube
 from yodel.kube.node_status import MERGE_PATCH, KubeNodeStatuses
 from yodel.kube.nodes import list_nodes
@@ -38,14 +38,14 @@ async def statuses(client: KubeClient) -> AsyncIterator[KubeNodeStatuses]:
     await send(client, "POST", "/api/v1/nodes", {"metadata": {"name": NODE, "annotations": {"theirs": "stays"}}})
     await patch(client, {"capacity": MACHINE, "allocatable": MACHINE}, "kubelet")
     yield KubeNodeStatuses(client)
-    await client.call(Request(method="DELETE", path=f"/api/v1/nodes/{NODE}"))
+    await client.call(ApiRequest(method="DELETE", path=f"/api/v1/nodes/{NODE}"))
 
 
 async def patch(client: KubeClient, status: dict[str, dict[str, str]], manager: str) -> None:
     body = msgspec.json.encode({"status": status})
     query = {"fieldManager": manager}
     path = f"/api/v1/nodes/{NODE}/status"
-    await client.call(Request(method="PATCH", path=path, query=query, body=body, content_type=MERGE_PATCH))
+    await client.call(ApiRequest(method="PATCH", path=path, query=query, body=body, content_type=MERGE_PATCH))
 
 
 async def seen(client: KubeClient) -> NodeObservation:

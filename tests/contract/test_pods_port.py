@@ -20,7 +20,7 @@ from tests.support.embedded_kubernetes import embedded_kubernetes
 from tests.support.fake_kubernetes import RecordingSink
 from yodel.domain.backoff import Backoff
 from yodel.errors import Refused
-from yodel.kube.api import ApiStatus, Request
+from yodel.kube.api import ApiRequest, ApiStatus
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.nodes import list_nodes
 from yodel.kube.pod_driver import PodDriver
@@ -50,7 +50,7 @@ def pods(client: KubeClient) -> PodDriver:
 
 
 async def send(client: KubeClient, method: str, path: str, body: Any) -> None:
-    await client.call(Request(method=method, path=path, body=msgspec.json.encode(body)))
+    await client.call(ApiRequest(method=method, path=path, body=msgspec.json.encode(body)))
 
 
 def manifest(name: str, container_id: str = "container_1_0001_01_000002", cluster: str = "test") -> dict[str, Any]:
@@ -85,7 +85,7 @@ async def bind(client: KubeClient, name: str) -> None:
 async def end(client: KubeClient, name: str, exit_code: int) -> None:
     """What the kubelet does: the status is read, changed and written back."""
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
-    pod = msgspec.json.decode(await client.call(Request(path=path)))
+    pod = msgspec.json.decode(await client.call(ApiRequest(path=path)))
     terminated = {"exitCode": exit_code, "reason": "Error", "finishedAt": "2026-01-02T03:04:05Z"}
     state = {"name": "main", "image": "busybox", "imageID": "", "ready": False, "restartCount": 0}
     pod["status"] = {"phase": "Failed", "containerStatuses": [{**state, "state": {"terminated": terminated}}]}
@@ -141,7 +141,7 @@ async def test_a_pod_is_resized_in_place(client: KubeClient, pods: PodDriver) ->
     await pods.resize(sized("a", cpu="2", memory="2Gi"))
 
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/a"
-    (container,) = msgspec.json.decode(await client.call(Request(path=path)))["spec"]["containers"]
+    (container,) = msgspec.json.decode(await client.call(ApiRequest(path=path)))["spec"]["containers"]
     assert container["resources"]["limits"] == container["resources"]["requests"] == {"cpu": "2", "memory": "2Gi"}
     after = await pods.get("a")
     assert before is not None
@@ -216,12 +216,12 @@ async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) ->
 
     async def tried(method: str, path: str, body: Any, kind: str = "application/json", run: str = "All") -> Any:
         encoded = msgspec.json.encode(body)
-        request = Request(method=method, path=path, query={"dryRun": run}, body=encoded, content_type=kind)
+        request = ApiRequest(method=method, path=path, query={"dryRun": run}, body=encoded, content_type=kind)
         return msgspec.json.decode(await client.call(request))
 
     await pods.create(manifest("a"))
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/a"
-    before = await client.call(Request(path=path))
+    before = await client.call(ApiRequest(path=path))
     patch = {"metadata": {"labels": {"tried": "yes"}}}
     answer = await tried("PATCH", path, patch, "application/merge-patch+json")
     assert answer["metadata"]["labels"]["tried"] == "yes"
@@ -238,7 +238,7 @@ async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) ->
     await tried("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]})
     with pytest.raises(ApiStatus, match=r'Unsupported value: \["Some"\]: supported values: "All"'):
         await tried("PATCH", path, patch, "application/merge-patch+json", run="Some")
-    assert await client.call(Request(path=path)) == before
+    assert await client.call(ApiRequest(path=path)) == before
 
 
 async def test_what_is_not_there_reads_as_none_and_deletes_as_success(pods: PodDriver) -> None:

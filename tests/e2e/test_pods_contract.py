@@ -26,7 +26,7 @@ from tests.rigs.kubernetes.control_plane import ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.layout import Home
 from tests.support.ports import free_ports
-from yodel.kube.api import ApiStatus, Request
+from yodel.kube.api import ApiRequest, ApiStatus
 from yodel.kube.client import KubeClient, open_kube
 
 pods = contract.pods
@@ -62,14 +62,14 @@ async def client(api_server: Path, tmp_path: Path) -> AsyncIterator[KubeClient]:
         await _give(connected, "node-1", {"cpu": "4", "memory": "8Gi"})
         yield connected
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-        await connected.call(Request(method="DELETE", path=path, query={"gracePeriodSeconds": "0"}))
+        await connected.call(ApiRequest(method="DELETE", path=path, query={"gracePeriodSeconds": "0"}))
 
 
 async def _give(client: KubeClient, node: str, amounts: dict[str, str]) -> None:
     """What a kubelet says of itself: a status is not taken from whoever makes a node."""
     body = msgspec.json.encode({"status": {"capacity": amounts, "allocatable": amounts}})
     kind = "application/merge-patch+json"
-    await client.call(Request(method="PATCH", path=f"/api/v1/nodes/{node}/status", body=body, content_type=kind))
+    await client.call(ApiRequest(method="PATCH", path=f"/api/v1/nodes/{node}/status", body=body, content_type=kind))
 
 
 async def _make(client: KubeClient, path: str, name: str, labels: dict[str, str] | None = None) -> None:

@@ -28,7 +28,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, open_kube
 from yodel.pb_convert import ids
 from yodel.rpc_io.client import RpcClient
@@ -193,7 +193,7 @@ async def supervised(pair: Pair) -> AsyncIterator[tuple[Manager, asyncio.Queue[i
 
 async def pods_of(kube: KubeClient) -> dict[str, tuple[str, str, bool]]:
     """Of each: uid, phase, and whether it was told to go."""
-    listed = msgspec.json.decode(await kube.call(Request(path=PODS)))["items"]
+    listed = msgspec.json.decode(await kube.call(ApiRequest(path=PODS)))["items"]
     return {
         pod["metadata"]["name"]: (
             pod["metadata"]["uid"],
@@ -226,13 +226,13 @@ async def run_pods(kube: KubeClient, count: int) -> None:
     for name in found:
         target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
         await send(kube, "POST", f"{PODS}/{name}/binding", {"metadata": {"name": name}, "target": target})
-        pod = msgspec.json.decode(await kube.call(Request(path=f"{PODS}/{name}")))
+        pod = msgspec.json.decode(await kube.call(ApiRequest(path=f"{PODS}/{name}")))
         pod["status"] = {**pod["status"], "phase": "Running"}
         await send(kube, "PUT", f"{PODS}/{name}/status", pod)
 
 
 async def send(kube: KubeClient, method: str, path: str, body: Any) -> None:
-    await kube.call(Request(method=method, path=path, body=msgspec.json.encode(body)))
+    await kube.call(ApiRequest(method=method, path=path, body=msgspec.json.encode(body)))
 
 
 async def test_killed_database_loses_nothing_acknowledged_and_touches_no_running_job(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.support import hiding
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import container_id, context_of, eventually
 from tests.support.processes import has_ended
-from yodel.local.container_launch import Identity, Launch
+from yodel.local.container_launch import ContainerLaunch, ProcessIdentity
 from yodel.local.processes import ContainerFiles, start
 
 CONTAINER = container_id(2)
@@ -64,12 +64,12 @@ async def test_daemons_end_with_their_container(agent: AgentProcess, daemon: Pat
 async def test_daemon_without_an_environment_ends_with_its_pod(daemon: Path, tmp_path: Path) -> None:
     """The embedded pod's shim adopts what nobody can find, and kills it when the container has ended."""
     files = ContainerFiles(directory=tmp_path / "files")
-    launch = Launch(
+    launch = ContainerLaunch(
         container="c",
         argv=(sys.executable, str(daemon), str(tmp_path), "goes", "one=clears", "two=clears"),
         environment={"PATH": os.environ["PATH"]},
         directory="/",
-        identity=Identity(),
+        identity=ProcessIdentity(),
     )
     pid, pidfd, reader = await asyncio.to_thread(start, launch, files)
     hidden = await daemons(tmp_path)

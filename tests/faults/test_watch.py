@@ -28,7 +28,7 @@ from tests.support.fake_kubernetes import (
 )
 from yodel.domain.backoff import Backoff
 from yodel.errors import Refused, Unavailable
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.retrying import RetryLimits
@@ -263,6 +263,6 @@ async def test_check_reachable_is_not_fooled(tmp_path: Path, answer: Answer, err
 async def test_a_path_that_was_quoted_stays_quoted(tmp_path: Path) -> None:
     server = FakeKubernetes(Answer())
     async with connected(server, tmp_path) as client:
-        await client.call(Request(path="/api/v1/namespaces/a%2Fb/pods", query={"labelSelector": "a=b,c in (d)"}))
+        await client.call(ApiRequest(path="/api/v1/namespaces/a%2Fb/pods", query={"labelSelector": "a=b,c in (d)"}))
     assert server.asked[0].query == {"labelSelector": "a=b,c in (d)"}
     assert server.raw_paths == ["/api/v1/namespaces/a%2Fb/pods"]

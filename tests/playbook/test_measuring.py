@@ -8,7 +8,7 @@ import pytest
 
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from tests.support.fakes import NODE
 from tests.support.lending import CPU, GIB, MEMORY, lending_world
 from tests.support.loans import POLICY
@@ -35,7 +35,7 @@ class MeasuredNode:
     async def second(self) -> None:
         self._cpu_us += int(self.cores * 1_000_000)
         now_ms = self.world.clock.elapsed_ms
-        counters = Counters(
+        counters = ResourceCounters(
             machine_milli=CORES * 1000,
             cpu_milli_size=CORES * 1000,
             memory_mib_size=CORES * 1024,

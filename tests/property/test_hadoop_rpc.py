@@ -10,7 +10,7 @@ from yodel.hadoop_rpc import sasl
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.framing import FrameBuffer, encode_varint, frame, out_of_band_frame, take_delimited
 from yodel.hadoop_rpc.server_connection import ServerConnection
-from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 from yodel.hadoop_rpc.writable import (
     Credentials,
     WireToken,
@@ -107,7 +107,7 @@ def session(identity: ClientIdentity, bodies: list[bytes]) -> bytes:
 def heard(stream: list[bytes]) -> tuple[list[str], bytes, object]:
     """Events (as text), everything the server said, and the state it ended in."""
 
-    def anyone(_identity: Identity) -> None:
+    def anyone(_identity: CallerIdentity) -> None:
         return
 
     grant = TokenGrant(password=b"pw", user="att", kind="k")

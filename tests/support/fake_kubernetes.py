@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from yodel.errors import Unavailable
-from yodel.kube.api import Request, status_of_answer
+from yodel.kube.api import ApiRequest, status_of_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +89,20 @@ class FakeApi:
     def __init__(self, *script: Answer | Stream) -> None:
         self.server = FakeKubernetes(*script)
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         answer = self._next(request)
         assert isinstance(answer, Answer), "a call was answered with a stream"
         return _checked(answer)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         answer = self._next(request)
         if isinstance(answer, Answer):
             _checked(answer)
             raise AssertionError("a watch was answered with a body")
         yield _played(answer)
 
-    def _next(self, request: Request) -> Answer | Stream:
+    def _next(self, request: ApiRequest) -> Answer | Stream:
         body = None if request.body is None else json.loads(request.body)
         return self.server.next_answer(Asked(request.method, request.path, dict(request.query), body, {}))
 

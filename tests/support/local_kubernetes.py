@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from yodel.local.auth import Credentials, prepare_credentials, write_kubeconfig
+from yodel.local.auth import ApiCredentials, prepare_credentials, write_kubeconfig
 from yodel.local.cluster_files import ENGINES_PRIORITY
 from yodel.local.nodes import LocalNode
 from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
@@ -42,7 +42,7 @@ class LocalCluster:
     """A running local cluster: where it is and how to get in."""
 
     url: str
-    credentials: Credentials
+    credentials: ApiCredentials
     kubeconfig: Path
     data_dir: Path
 

@@ -25,7 +25,7 @@ from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile, RemoteWrite
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import AppLogs, Journals, LogContext
 from nm_plugin.logs.uploading.local_logs import NothingChosen
-from nm_plugin.logs.uploading.retention import Ledger
+from nm_plugin.logs.uploading.retention import RetentionLog
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.logs.worker import perform
 from nm_plugin.logs.worker_pool import JobFailed, JobRefused
@@ -209,7 +209,7 @@ class LogRig:
                     records=threads,
                     workers=publishing or InProcess(steps),
                     journals=journals,
-                    ledger=Ledger(self.root / "state"),
+                    ledger=RetentionLog(self.root / "state"),
                     tasks=tasks,
                     now_ms=self._now_ms,
                 )

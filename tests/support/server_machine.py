@@ -15,10 +15,10 @@ from yodel.hadoop_rpc.framing import (
 )
 from yodel.hadoop_rpc.server_connection import (
     Event,
-    Refused,
+    PeerRefused,
     ServerConnection,
 )
-from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 
 CLIENT_ID = bytes(range(16))
 NONCE = "5pbkz7H6b2/hsjYHPaUVWecwPA7FdgYSicWP007G"
@@ -36,7 +36,7 @@ def grant_of(identifier: bytes) -> TokenGrant | None:
     return TokenGrant(password=PASSWORD, user="appattempt_1_0001_000001", kind="YARN_AM_RM_TOKEN")
 
 
-def anyone(_identity: Identity) -> None:
+def anyone(_identity: CallerIdentity) -> None:
     return
 
 
@@ -102,7 +102,7 @@ def said_sasl(machine: ServerConnection) -> RpcSaslProto:
 
 def assert_refused(machine: ServerConnection, events: list[Event], java_class: str, code: RpcErrorCode) -> str:
     assert machine.closed
-    assert isinstance(events[-1], Refused)
+    assert isinstance(events[-1], PeerRefused)
     header, body = said(machine)
     assert body == b""
     assert header.status == RpcResponseHeaderProto.FATAL

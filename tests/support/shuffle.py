@@ -15,7 +15,7 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.fetch import job_id
 from nm_plugin.shuffle.hashes import url_hash
-from nm_plugin.shuffle.server import Limits
+from nm_plugin.shuffle.server import ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId
@@ -66,12 +66,12 @@ def service_data(secret: bytes = SECRET, identifier: bytes = b"\x16job_170000000
     return encode_token(WireToken(identifier=identifier, password=secret, kind="mapreduce.job", service=""))
 
 
-LIMITS = Limits(connections_max=100, keep_alive_s=5, keep_alive_always=False)
+LIMITS = ShuffleLimits(connections_max=100, keep_alive_s=5, keep_alive_always=False)
 
 
 @asynccontextmanager
 async def running_shuffle(
-    root: Path, users: FakeUsers, limits: Limits = LIMITS, local_dirs: Sequence[Path] = ()
+    root: Path, users: FakeUsers, limits: ShuffleLimits = LIMITS, local_dirs: Sequence[Path] = ()
 ) -> AsyncIterator[MapReduceShuffle]:
     """Serves ``root/local``; its state is in ``root/state``."""
     settings = ShuffleSettings(bind_host="127.0.0.1", port=0, threads=2, index_cache_bytes=1 << 20, limits=limits)

@@ -15,7 +15,7 @@ import yaml
 from yodel.domain.ids import ApplicationId
 from yodel.host.clock import SystemClock
 from yodel.kube import inspection
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.groups import GroupedPods
 from yodel.kube.holdings import watched_holdings
 from yodel.kube.node_status import KubeNodeStatuses
@@ -77,9 +77,9 @@ class _Api:
     """Answers whatever is asked, and keeps what was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Request] = []
+        self.asked: list[ApiRequest] = []
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         self.asked.append(request)
         if request.method == "GET" and "limit" in request.query:
             return b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"over"}}]}'
@@ -88,7 +88,7 @@ class _Api:
         return b'{"metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"},"spec":{},"status":{}}'
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         self.asked.append(request)
         raise _Recorded
         yield  # type: ignore[unreachable]
@@ -99,7 +99,7 @@ class _Sink:
         return lambda *_: None
 
 
-def asked_for(request: Request) -> set[tuple[str, str]]:
+def asked_for(request: ApiRequest) -> set[tuple[str, str]]:
     """(verb, resource) as the API server's authorizer sees it: one, or two where a patch may make the object."""
     parts = request.path.strip("/").split("/")
     first = 2 + (parts[0] == "apis")

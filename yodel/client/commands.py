@@ -195,7 +195,7 @@ def print_logs(
 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
-        from yodel.client.logs import Wanted, print_logs
+        from yodel.client.logs import LogSelection, print_logs
         from yodel.domain.ids import ContainerId
 
         asked = _application_id(application)
@@ -203,7 +203,7 @@ def print_logs(
             screen.json(await client.items(f"/applications/{asked}/logs"))
             return
         one = str(ContainerId.parse(container)) if container is not None else None
-        wanted = Wanted(container=one, is_am_only=is_am, file=file, size_bytes=size)
+        wanted = LogSelection(container=one, is_am_only=is_am, file=file, size_bytes=size)
         missing = await print_logs(client, asked, wanted, sys.stdout.buffer.write)
         sys.stdout.flush()
         for name, why in missing.items():

@@ -25,7 +25,7 @@ Write = Callable[[bytes], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LogSelection:
     """Which lines: of one container or of all, of the ApplicationMasters only, of one file; ``size_bytes`` as ``yarn
     logs -size`` takes it: so many from the start, or from the end when negative."""
 
@@ -46,7 +46,7 @@ class LogsNotFound(NotFound):
         super().__init__("\n".join(lines))
 
 
-async def print_logs(client: RmClient, application: str, wanted: Wanted, write: Write) -> Mapping[str, str]:
+async def print_logs(client: RmClient, application: str, wanted: LogSelection, write: Write) -> Mapping[str, str]:
     """Write all of them, container by container.  Returns what was not to be had of some, by container.
 
     Raises:
@@ -71,7 +71,7 @@ async def print_logs(client: RmClient, application: str, wanted: Wanted, write: 
     return reasons
 
 
-def _is_wanted(entry: JsonObject, wanted: Wanted) -> bool:
+def _is_wanted(entry: JsonObject, wanted: LogSelection) -> bool:
     if wanted.container is not None and entry["container_id"] != wanted.container:
         return False
     return bool(entry["is_am"]) or not wanted.is_am_only
@@ -86,7 +86,7 @@ class _Place:
     params: Mapping[str, str] = field(default_factory=dict)
 
 
-async def _container_logs(client: RmClient, entry: JsonObject, wanted: Wanted, write: Write) -> bool:
+async def _container_logs(client: RmClient, entry: JsonObject, wanted: LogSelection, write: Write) -> bool:
     """Whether there was something.  Raises YodelError, httpx2.HTTPError."""
     place, listed = await _served_at(client, entry)
     shown = [name for name in _names(place.list_url, listed) if wanted.file in (None, name)]

@@ -52,7 +52,7 @@ DRAINED_BYTES_MAX = 256 * 1024
 """Of a body that was answered before it was whole; a shorter one is read past and its connection kept."""
 
 
-class Refused(Exception):
+class HeadRefused(Exception):
     """Raised inside the parser to stop it."""
 
 
@@ -234,7 +234,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _stop_parser(self, status: int, limit: Limit, value: int, maximum: int) -> None:
         self._refusal = (status, limit, value, maximum)
-        raise Refused
+        raise HeadRefused
 
     def _refuse(self, status: int, limit: Limit, value: int, maximum: int) -> None:
         REFUSALS.tell(limit, caller=self._site, value=value, maximum=maximum)

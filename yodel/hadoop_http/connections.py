@@ -43,7 +43,7 @@ class Full(Exception):
 
 
 @dataclass(slots=True)
-class _Address:
+class _AddressConnections:
     """Dictionaries are used as ordered sets: the first has been there for longest."""
 
     held: int = 0
@@ -56,8 +56,8 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._everybody = _Address()
-        self._addresses: dict[str, _Address] = {}
+        self._everybody = _AddressConnections()
+        self._addresses: dict[str, _AddressConnections] = {}
         self._refused = 0
 
     @property
@@ -73,7 +73,7 @@ class Connections:
             self._make_room(own, address, limits.of_address, limits.per_address_max)
         elif self._everybody.held >= limits.connections_max:
             self._make_room(self._everybody, address, limits.of_all, limits.connections_max)
-        own = self._addresses.setdefault(address, _Address())
+        own = self._addresses.setdefault(address, _AddressConnections())
         for count in (own, self._everybody):
             count.held += 1
             count.idle[connection] = None
@@ -119,10 +119,10 @@ class Connections:
         if not self._addresses[address].held:
             del self._addresses[address]
 
-    def _counts(self, address: str) -> tuple[_Address, _Address]:
+    def _counts(self, address: str) -> tuple[_AddressConnections, _AddressConnections]:
         return self._addresses[address], self._everybody
 
-    def _make_room(self, among: _Address, caller: str, limit: Limit, maximum: int) -> None:
+    def _make_room(self, among: _AddressConnections, caller: str, limit: Limit, maximum: int) -> None:
         REFUSALS.tell(limit, caller=caller, value=among.held + 1, maximum=maximum)
         going = next(iter(among.idle), None) or next(iter(among.sending), None)
         if going is None:

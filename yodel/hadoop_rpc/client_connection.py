@@ -38,7 +38,7 @@ from yodel.hadoop_rpc.framing import (
 from yodel.hadoop_rpc.writable import WireToken
 
 
-class State(Enum):
+class ClientState(Enum):
     """Where a connection is."""
 
     START = auto()
@@ -49,7 +49,7 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Step(Enum):
+class ClientStep(Enum):
     """What moves a connection."""
 
     SIMPLE_SENT = auto()
@@ -60,16 +60,24 @@ class Step(Enum):
     FAILED = auto()
 
 
-_ENDS = {Step.FAILED: State.CLOSED}
+_ENDS = {ClientStep.FAILED: ClientState.CLOSED}
 
-TRANSITIONS: Final[Mapping[State, Mapping[Step, State]]] = MappingProxyType(
+TRANSITIONS: Final[Mapping[ClientState, Mapping[ClientStep, ClientState]]] = MappingProxyType(
     {
-        State.START: {Step.SIMPLE_SENT: State.OPEN, Step.SASL_SENT: State.NEGOTIATE, **_ENDS},
-        State.NEGOTIATE: {Step.CHALLENGE_ASKED: State.CHALLENGE, Step.PROOF_SENT: State.PROOF, **_ENDS},
-        State.CHALLENGE: {Step.PROOF_SENT: State.PROOF, **_ENDS},
-        State.PROOF: {Step.SERVER_PROVED: State.OPEN, **_ENDS},
-        State.OPEN: {**_ENDS},
-        State.CLOSED: {},
+        ClientState.START: {
+            ClientStep.SIMPLE_SENT: ClientState.OPEN,
+            ClientStep.SASL_SENT: ClientState.NEGOTIATE,
+            **_ENDS,
+        },
+        ClientState.NEGOTIATE: {
+            ClientStep.CHALLENGE_ASKED: ClientState.CHALLENGE,
+            ClientStep.PROOF_SENT: ClientState.PROOF,
+            **_ENDS,
+        },
+        ClientState.CHALLENGE: {ClientStep.PROOF_SENT: ClientState.PROOF, **_ENDS},
+        ClientState.PROOF: {ClientStep.SERVER_PROVED: ClientState.OPEN, **_ENDS},
+        ClientState.OPEN: {**_ENDS},
+        ClientState.CLOSED: {},
     }
 )
 
@@ -86,7 +94,7 @@ class ClientIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class ConnectionReady:
     """Calls may be sent."""
 
 
@@ -106,7 +114,7 @@ class Failed:
     fault: RemoteFault
 
 
-Event = Opened | Answered | Failed
+Event = ConnectionReady | Answered | Failed
 
 
 class ClientConnection:
@@ -115,7 +123,7 @@ class ClientConnection:
     __slots__ = ("_buffer", "_cnonce", "_expected_proof", "_identity", "_out", "state")
 
     def __init__(self, *, identity: ClientIdentity, cnonce: str) -> None:
-        self.state = State.START
+        self.state = ClientState.START
         self._identity = identity
         self._cnonce = cnonce
         self._buffer = FrameBuffer()
@@ -124,24 +132,24 @@ class ClientConnection:
 
     @property
     def closed(self) -> bool:
-        return self.state is State.CLOSED
+        return self.state is ClientState.CLOSED
 
     @property
     def open(self) -> bool:
-        return self.state is State.OPEN
+        return self.state is ClientState.OPEN
 
     def connect(self) -> bytes:
         """The first bytes to send."""
         if self._identity.token is None:
-            self._move(Step.SIMPLE_SENT)
+            self._move(ClientStep.SIMPLE_SENT)
             return MAGIC + bytes((RPC_VERSION, 0, AUTH_SIMPLE)) + self._context()
-        self._move(Step.SASL_SENT)
+        self._move(ClientStep.SASL_SENT)
         negotiate = out_of_band_frame(CALL_ID_SASL, b"", RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
         return MAGIC + bytes((RPC_VERSION, 0, AUTH_SASL)) + negotiate
 
     def call(self, *, call_id: int, method: str, body: bytes, version: int = 1, retry_count: int = 0) -> bytes:
         """A request's bytes; only while open."""
-        assert self.state is State.OPEN
+        assert self.state is ClientState.OPEN
         identity = self._identity
         return call_frame(
             call_id=call_id,
@@ -154,7 +162,7 @@ class ClientConnection:
         )
 
     def receive_data(self, data: bytes) -> None:
-        if self.state is not State.CLOSED:
+        if self.state is not ClientState.CLOSED:
             self._buffer.append(data)
 
     def data_to_send(self) -> bytes:
@@ -164,7 +172,7 @@ class ClientConnection:
 
     def next_event(self) -> Event | None:
         """The next event, or None when more bytes are needed or the connection is closed."""
-        while self.state is not State.CLOSED:
+        while self.state is not ClientState.CLOSED:
             try:
                 frame = self._buffer.take_frame(FRAME_BYTES_MAX)
                 if frame is None:
@@ -178,11 +186,11 @@ class ClientConnection:
                 return event
         return None
 
-    def _move(self, step: Step) -> None:
+    def _move(self, step: ClientStep) -> None:
         self.state = TRANSITIONS[self.state][step]
 
     def _fail(self, fault: RemoteFault) -> Failed:
-        self._move(Step.FAILED)
+        self._move(ClientStep.FAILED)
         self._buffer.clear()
         return Failed(fault)
 
@@ -203,7 +211,7 @@ class ClientConnection:
         if fault is not None and fault.fatal:
             raise fault
         call_id = header.callId - 0x1_0000_0000 if header.callId & 0x8000_0000 else header.callId
-        if self.state is not State.OPEN:
+        if self.state is not ClientState.OPEN:
             if call_id != CALL_ID_SASL or fault is not None:
                 raise MalformedFrame("an answer before SASL has ended")
             body, _ = take_delimited(frame, position)
@@ -218,19 +226,19 @@ class ClientConnection:
         return Answered(call_id, body, None)
 
     def _on_sasl(self, message: RpcSaslProto) -> Event | None:
-        if message.state == RpcSaslProto.NEGOTIATE and self.state is State.NEGOTIATE:
+        if message.state == RpcSaslProto.NEGOTIATE and self.state is ClientState.NEGOTIATE:
             self._choose(message)
             return None
-        if message.state == RpcSaslProto.CHALLENGE and self.state is State.CHALLENGE:
+        if message.state == RpcSaslProto.CHALLENGE and self.state is ClientState.CHALLENGE:
             self._say(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=self._prove(message.token)))
-            self._move(Step.PROOF_SENT)
+            self._move(ClientStep.PROOF_SENT)
             return None
-        if message.state == RpcSaslProto.SUCCESS and self.state is State.PROOF:
+        if message.state == RpcSaslProto.SUCCESS and self.state is ClientState.PROOF:
             if not sasl.is_expected_final_token(self._expected_proof, message.token):
                 raise sasl.SaslRefused("DIGEST-MD5: the server's rspauth is wrong")
-            self._move(Step.SERVER_PROVED)
+            self._move(ClientStep.SERVER_PROVED)
             self._out.append(self._context())
-            return Opened()
+            return ConnectionReady()
         if message.state == RpcSaslProto.SUCCESS:
             raise unauthorized(faults.ACCESS_CONTROL, "Server asks us to fall back to SIMPLE auth, but we have a token")
         raise MalformedFrame("a SASL message out of turn")
@@ -245,9 +253,9 @@ class ClientConnection:
             initiate = RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[chosen])
             if auth.HasField("challenge"):
                 initiate.token = self._prove(auth.challenge)
-                self._move(Step.PROOF_SENT)
+                self._move(ClientStep.PROOF_SENT)
             else:
-                self._move(Step.CHALLENGE_ASKED)
+                self._move(ClientStep.CHALLENGE_ASKED)
             self._say(initiate)
             return
         offered = ", ".join(text(auth.method) for auth in offer.auths)

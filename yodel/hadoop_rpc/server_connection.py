@@ -43,8 +43,8 @@ from yodel.hadoop_rpc.framing import (
     take_header,
     text,
 )
-from yodel.hadoop_rpc.server_policy import AuthMethod, ConnectionPolicy, Identity
-from yodel.hadoop_rpc.server_states import TRANSITIONS, State, Step
+from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity, ConnectionPolicy
+from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
@@ -61,7 +61,7 @@ HTTP_REPLY = (
 class Opened:
     """The connection context was accepted."""
 
-    identity: Identity
+    identity: CallerIdentity
     protocol: str
 
 
@@ -79,7 +79,7 @@ class CallReceived:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PeerRefused:
     """The peer was refused or broke the protocol; the connection is closed.  ``fault`` is None for plain nonsense.
 
     ``too_large`` is set when a frame's length was over the limit; ``was_open`` says which limit that was.
@@ -96,7 +96,7 @@ class Pinged:
 
 
 PINGED = Pinged()
-Event = Opened | CallReceived | Pinged | Refused
+Event = Opened | CallReceived | Pinged | PeerRefused
 
 
 class ServerConnection:
@@ -116,13 +116,13 @@ class ServerConnection:
     )
 
     def __init__(self, *, policy: ConnectionPolicy, nonce: str) -> None:
-        self.state = State.PREFACE
-        self._steps = TRANSITIONS[State.PREFACE]
+        self.state = ServerState.PREFACE
+        self._steps = TRANSITIONS[ServerState.PREFACE]
         self._policy = policy
         self._nonce = nonce
         self._buffer = FrameBuffer()
         self._frame_bytes_max = policy.frame_bytes_before_open_max
-        self._identity: Identity | None = None
+        self._identity: CallerIdentity | None = None
         self._sasl = False
         self._out: list[bytes] = []
         self.frames = 0
@@ -130,13 +130,13 @@ class ServerConnection:
 
     @property
     def closed(self) -> bool:
-        return self.state is State.CLOSED
+        return self.state is ServerState.CLOSED
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> CallerIdentity:
         """Who calls; only an open connection has one."""
         assert self._identity is not None
-        assert self.state is State.OPEN
+        assert self.state is ServerState.OPEN
         return self._identity
 
     @property
@@ -145,13 +145,13 @@ class ServerConnection:
 
     def receive_data(self, data: bytes) -> None:
         """Take what was read; what comes after the end is dropped."""
-        if self.state is not State.CLOSED:
+        if self.state is not ServerState.CLOSED:
             self._buffer.append(data)
 
     def receive_eof(self) -> None:
         """The peer closed."""
-        if self.state is not State.CLOSED:
-            self._move(Step.END_OF_FILE)
+        if self.state is not ServerState.CLOSED:
+            self._move(ServerStep.END_OF_FILE)
 
     def data_to_send(self) -> bytes:
         """What the machine itself has to say (SASL, refusals), once."""
@@ -163,9 +163,9 @@ class ServerConnection:
 
     def next_event(self) -> Event | None:
         """The next event, or None when more bytes are needed or the connection is closed."""
-        while self.state is not State.CLOSED:
+        while self.state is not ServerState.CLOSED:
             try:
-                if self.state is State.PREFACE:
+                if self.state is ServerState.PREFACE:
                     refused, taken = self._on_preface()
                     if not taken:
                         return refused
@@ -185,41 +185,41 @@ class ServerConnection:
                 return event
         return None
 
-    def _move(self, step: Step) -> None:
+    def _move(self, step: ServerStep) -> None:
         self.state = self._steps[step]
         self._steps = TRANSITIONS[self.state]
-        if self.state is State.OPEN:
+        if self.state is ServerState.OPEN:
             self._frame_bytes_max = self._policy.frame_bytes_max
-        elif self.state is State.CLOSED:
+        elif self.state is ServerState.CLOSED:
             self._buffer.clear()
 
     def refuse(self, fault: RemoteFault) -> None:
         """End it for a reason that the shell has; ``data_to_send`` says it.  No event follows."""
-        if self.state is not State.CLOSED:
+        if self.state is not ServerState.CLOSED:
             self._refuse(fault, CALL_ID_INVALID)
 
-    def _refuse_frame(self, error: FrameTooLarge) -> Refused:
-        is_open = self.state is State.OPEN
+    def _refuse_frame(self, error: FrameTooLarge) -> PeerRefused:
+        is_open = self.state is ServerState.OPEN
         setting = self._policy.frame_setting
         how = "before the connection is open" if not is_open else f"setting {setting}" if setting else ""
         message = f"{error} ({how})" if how and error.is_over_limit else str(error)
         refused = self._refuse(invalid_header(message), CALL_ID_INVALID)
-        return Refused(refused.fault, error if error.is_over_limit else None, is_open)
+        return PeerRefused(refused.fault, error if error.is_over_limit else None, is_open)
 
-    def _refuse(self, fault: RemoteFault | None, call_id: int, reply: bytes | None = None) -> Refused:
+    def _refuse(self, fault: RemoteFault | None, call_id: int, reply: bytes | None = None) -> PeerRefused:
         """Say why, unless there is nobody who would understand, and close."""
-        if self.state is not State.OPEN:
+        if self.state is not ServerState.OPEN:
             call_id = CALL_ID_AUTHORIZATION_FAILED
         if reply is not None:
             self._out.append(reply)
         elif fault is not None:
             self._out.append(fault_frame(call_id, b"", -1, _as_fatal(fault)))
-        self._move(Step.REFUSED)
-        return Refused(fault)
+        self._move(ServerStep.REFUSED)
+        return PeerRefused(fault)
 
     # The preface
 
-    def _on_preface(self) -> tuple[Refused | None, bool]:
+    def _on_preface(self) -> tuple[PeerRefused | None, bool]:
         """Returns an event, and whether the seven bytes were taken."""
         magic = self._buffer.peek(len(MAGIC))
         if magic == HTTP_GET:
@@ -238,13 +238,13 @@ class ServerConnection:
                 fatal=True,
             )
         if auth == AUTH_SASL:
-            self._move(Step.SASL_PREFACE)
+            self._move(ServerStep.SASL_PREFACE)
         elif auth != AUTH_SIMPLE:
             raise unauthorized(faults.IPC, f"Unknown auth protocol:{auth}")
         elif not self._policy.allow_simple:
             raise self._not_enabled("SIMPLE")
         else:
-            self._move(Step.SIMPLE_PREFACE)
+            self._move(ServerStep.SIMPLE_PREFACE)
         return None, True
 
     # Frames
@@ -261,7 +261,7 @@ class ServerConnection:
             if call_id >= 0:
                 return self._on_call(header, frame, position)
             if call_id == CALL_ID_PING:
-                self._move(Step.PING)
+                self._move(ServerStep.PING)
                 return PINGED
             if call_id == CALL_ID_SASL:
                 self._on_sasl(frame, position)
@@ -275,7 +275,7 @@ class ServerConnection:
             return self._refuse(fault, call_id)
 
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
-        if Step.CALL not in self._steps:
+        if ServerStep.CALL not in self._steps:
             raise invalid_header("Connection context not established")
         raw, position = take_header(frame, position)
         request = parse(RequestHeaderProto, raw)
@@ -294,8 +294,8 @@ class ServerConnection:
         )
 
     def _on_context(self, frame: bytes, position: int) -> Opened:
-        if Step.CONTEXT_ACCEPTED not in self._steps:
-            if self.state is State.OPEN:
+        if ServerStep.CONTEXT_ACCEPTED not in self._steps:
+            if self.state is ServerState.OPEN:
                 raise invalid_header("Connection context already processed")
             raise invalid_header("Connection header sent during SASL negotiation")
         raw, _ = take_header(frame, position)
@@ -305,10 +305,10 @@ class ServerConnection:
         if self._identity is None:
             self._policy.authorize(identity)
             self._identity = identity
-        self._move(Step.CONTEXT_ACCEPTED)
+        self._move(ServerStep.CONTEXT_ACCEPTED)
         return Opened(self._identity, protocol)
 
-    def _claimed(self, user: str, real_user: str) -> Identity:
+    def _claimed(self, user: str, real_user: str) -> CallerIdentity:
         """Whom the context names.  After TOKEN it may only name the token's user, or nobody."""
         proved = self._identity
         if proved is not None:
@@ -323,16 +323,16 @@ class ServerConnection:
                 raise unauthorized(faults.AUTHORIZATION, "User name is too long or not printable")
         if not user:
             raise unauthorized(faults.AUTHORIZATION, "Connection context names no user")
-        return Identity(user=user, real_user=real_user or None)
+        return CallerIdentity(user=user, real_user=real_user or None)
 
     # SASL
 
     def _on_sasl(self, frame: bytes, position: int) -> None:
         raw, _ = take_delimited(frame, position)
         message = parse(RpcSaslProto, raw)
-        if Step.MECHANISMS_OFFERED in self._steps:
+        if ServerStep.MECHANISMS_OFFERED in self._steps:
             self._on_negotiate(message)
-        elif Step.TOKEN_PROVED not in self._steps:
+        elif ServerStep.TOKEN_PROVED not in self._steps:
             raise invalid_header("SASL protocol not requested by client")
         elif message.state == RpcSaslProto.INITIATE:
             self._on_initiate(message)
@@ -352,7 +352,7 @@ class ServerConnection:
             raise unauthorized(faults.SASL, f"Client sent unsupported state {message.state}")
         if self._policy.token_passwords is None:
             self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
-            self._move(Step.SIMPLE_GRANTED)
+            self._move(ServerStep.SIMPLE_GRANTED)
             return
         token = self._token_auth()
         token.challenge = sasl.server_challenge(self._nonce)
@@ -360,14 +360,14 @@ class ServerConnection:
         if self._policy.allow_simple:
             reply.auths.append(RpcSaslProto.SaslAuth(method="SIMPLE", mechanism=""))
         self._say_sasl(reply)
-        self._move(Step.MECHANISMS_OFFERED)
+        self._move(ServerStep.MECHANISMS_OFFERED)
 
     def _on_initiate(self, message: RpcSaslProto) -> None:
         if len(message.auths) != 1:
             raise unauthorized(faults.SASL, "Client mechanism is malformed")
         chosen = message.auths[0]
         if chosen.method == "SIMPLE" and self._policy.allow_simple and not self._sasl:
-            self._move(Step.SIMPLE_CHOSEN)
+            self._move(ServerStep.SIMPLE_CHOSEN)
         elif chosen.method != sasl.METHOD or chosen.mechanism != sasl.MECHANISM or self._sasl:
             raise self._not_enabled(text(chosen.method)[:32])
         elif message.token:
@@ -377,7 +377,7 @@ class ServerConnection:
             self._say_sasl(
                 RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=sasl.server_challenge(self._nonce)),
             )
-            self._move(Step.CHALLENGED)
+            self._move(ServerStep.CHALLENGED)
 
     def _prove(self, token: bytes) -> None:
         """Check the DIGEST-MD5 response; the received identifier bytes are what is looked up."""
@@ -391,7 +391,7 @@ class ServerConnection:
             final = sasl.verify_response(response, grant.password)
         except sasl.SaslRefused as error:
             raise unauthorized(faults.SASL, str(error)) from None
-        identity = Identity(
+        identity = CallerIdentity(
             user=grant.user,
             real_user=grant.real_user,
             auth_method=AuthMethod.TOKEN,
@@ -401,7 +401,7 @@ class ServerConnection:
         self._policy.authorize(identity)
         self._identity = identity
         self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS, token=final))
-        self._move(Step.TOKEN_PROVED)
+        self._move(ServerStep.TOKEN_PROVED)
 
     def _say_sasl(self, message: RpcSaslProto) -> None:
         self._out.append(success_frame(CALL_ID_SASL, b"", -1, message.SerializeToString()))

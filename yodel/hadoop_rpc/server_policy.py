@@ -37,7 +37,7 @@ TokenPasswords = Callable[[bytes], TokenGrant | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class CallerIdentity:
     """Who an open connection is.  ``real_user`` is set when a proxy speaks for ``user``."""
 
     user: str
@@ -47,7 +47,7 @@ class Identity:
     token_identifier: bytes | None = None
 
 
-Authorize = Callable[[Identity], None]
+Authorize = Callable[[CallerIdentity], None]
 """Raises a fatal ``RemoteFault`` to refuse an identity (impersonation rules, service ACL)."""
 
 

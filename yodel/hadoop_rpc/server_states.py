@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 
-class State(Enum):
+class ServerState(Enum):
     """Where a connection is."""
 
     __hash__ = object.__hash__  # Enum's own hash runs Python code on every call's table look-up
@@ -24,7 +24,7 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Step(Enum):
+class ServerStep(Enum):
     """What moves a connection."""
 
     __hash__ = object.__hash__
@@ -43,26 +43,34 @@ class Step(Enum):
     END_OF_FILE = auto()
 
 
-_ENDS = {Step.REFUSED: State.CLOSED, Step.END_OF_FILE: State.CLOSED}
+_ENDS = {ServerStep.REFUSED: ServerState.CLOSED, ServerStep.END_OF_FILE: ServerState.CLOSED}
 
-TRANSITIONS: Final[Mapping[State, Mapping[Step, State]]] = MappingProxyType(
+TRANSITIONS: Final[Mapping[ServerState, Mapping[ServerStep, ServerState]]] = MappingProxyType(
     {
-        State.PREFACE: {Step.SIMPLE_PREFACE: State.CONTEXT, Step.SASL_PREFACE: State.NEGOTIATE, **_ENDS},
-        State.NEGOTIATE: {
-            Step.SIMPLE_GRANTED: State.CONTEXT,
-            Step.MECHANISMS_OFFERED: State.SASL,
-            Step.PING: State.NEGOTIATE,
+        ServerState.PREFACE: {
+            ServerStep.SIMPLE_PREFACE: ServerState.CONTEXT,
+            ServerStep.SASL_PREFACE: ServerState.NEGOTIATE,
             **_ENDS,
         },
-        State.SASL: {
-            Step.SIMPLE_CHOSEN: State.CONTEXT,
-            Step.CHALLENGED: State.SASL,
-            Step.TOKEN_PROVED: State.CONTEXT,
-            Step.PING: State.SASL,
+        ServerState.NEGOTIATE: {
+            ServerStep.SIMPLE_GRANTED: ServerState.CONTEXT,
+            ServerStep.MECHANISMS_OFFERED: ServerState.SASL,
+            ServerStep.PING: ServerState.NEGOTIATE,
             **_ENDS,
         },
-        State.CONTEXT: {Step.CONTEXT_ACCEPTED: State.OPEN, Step.PING: State.CONTEXT, **_ENDS},
-        State.OPEN: {Step.CALL: State.OPEN, Step.PING: State.OPEN, **_ENDS},
-        State.CLOSED: {},
+        ServerState.SASL: {
+            ServerStep.SIMPLE_CHOSEN: ServerState.CONTEXT,
+            ServerStep.CHALLENGED: ServerState.SASL,
+            ServerStep.TOKEN_PROVED: ServerState.CONTEXT,
+            ServerStep.PING: ServerState.SASL,
+            **_ENDS,
+        },
+        ServerState.CONTEXT: {
+            ServerStep.CONTEXT_ACCEPTED: ServerState.OPEN,
+            ServerStep.PING: ServerState.CONTEXT,
+            **_ENDS,
+        },
+        ServerState.OPEN: {ServerStep.CALL: ServerState.OPEN, ServerStep.PING: ServerState.OPEN, **_ENDS},
+        ServerState.CLOSED: {},
     }
 )

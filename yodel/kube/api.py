@@ -20,7 +20,7 @@ MESSAGE_LENGTH_MAX = 2_000  # a webhook may answer with a page of HTML; logs and
 RETRY_AFTER_MAX_S = 60.0  # a longer wish is taken as this one: the server may be back long before
 
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-"""``Request.accept`` of calls whose answer is not read: half of an object's bytes are neither written nor sent."""
+"""``ApiRequest.accept`` of calls whose answer is not read: half of an object's bytes are neither written nor sent."""
 
 _RETRYABLE = frozenset({408, 425, 429})
 _UNAUTHORIZED = 401
@@ -28,7 +28,7 @@ _CONFLICT = 409
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApiRequest:
     """One HTTP request.  ``timeout_s`` covers the whole answer of a call, and of a stream only its opening."""
 
     method: str = "GET"
@@ -49,10 +49,10 @@ class KubeApi(Protocol):
     answer in time or the connection broke.
     """
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         """The body of a successful answer."""
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, request: ApiRequest) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """A long answer, chunk by chunk as it arrives; leaving the context closes the connection."""
 
 

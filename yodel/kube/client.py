@@ -26,7 +26,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.kube.api import MESSAGE_LENGTH_MAX, Request, status_of_answer
+from yodel.kube.api import MESSAGE_LENGTH_MAX, ApiRequest, status_of_answer
 from yodel.kube.retrying import RetryLimits, retried
 
 CONNECTIONS_MAX = 64  # requests in flight; two are the watches
@@ -71,7 +71,7 @@ async def check_reachable(client: KubeClient, limits: RetryLimits | None = None)
     Raises: Refused, Unavailable.
     """
     what = f"Getting the version of {client.host}"
-    body = await retried(lambda: client.call(Request(path="/version")), what, limits or RetryLimits())
+    body = await retried(lambda: client.call(ApiRequest(path="/version")), what, limits or RetryLimits())
     try:
         return msgspec.json.decode(body, type=_VersionBody).git_version
     except msgspec.DecodeError as malformed:
@@ -111,7 +111,7 @@ class KubeClient:
     async def close(self) -> None:
         await self._session.close()
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         """One attempt; see KubeApi.call for what it raises."""
         with self._unavailable_when_lost(request):
             async with asyncio.timeout(request.timeout_s):
@@ -123,7 +123,7 @@ class KubeClient:
         return body
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         """One attempt; see KubeApi.stream for what it raises."""
         with self._unavailable_when_lost(request):
             async with asyncio.timeout(request.timeout_s):
@@ -135,13 +135,13 @@ class KubeClient:
         finally:
             response.close()
 
-    async def _chunks(self, request: Request, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, request: ApiRequest, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         with self._unavailable_when_lost(request):
             async for chunk in response.content.iter_any():
                 yield chunk
 
     @contextmanager
-    def _unavailable_when_lost(self, request: Request) -> Iterator[None]:
+    def _unavailable_when_lost(self, request: ApiRequest) -> Iterator[None]:
         try:
             yield
         except (aiohttp.ClientError, OSError) as error:
@@ -151,14 +151,14 @@ class KubeClient:
                 raise
             raise _unavailable(self.host, request, error) from error
 
-    async def _send(self, request: Request) -> aiohttp.ClientResponse:
+    async def _send(self, request: ApiRequest) -> aiohttp.ClientResponse:
         response = await self._send_once(request)
         if response.status == 401 and await self._reauthenticated():
             response.release()
             response = await self._send_once(request)
         return response
 
-    async def _send_once(self, request: Request) -> aiohttp.ClientResponse:
+    async def _send_once(self, request: ApiRequest) -> aiohttp.ClientResponse:
         return await self._session.request(
             request.method,
             f"{self.host}{request.path}",
@@ -168,7 +168,7 @@ class KubeClient:
             **self._connection_options(),
         )
 
-    async def _headers(self, request: Request) -> dict[str, str]:
+    async def _headers(self, request: ApiRequest) -> dict[str, str]:
         # identity: unpacking a compressed list happens on the event loop, and the API server is near.
         headers = {"Accept": request.accept, "Accept-Encoding": "identity", "User-Agent": "yodel"}
         if request.body is not None:
@@ -272,7 +272,7 @@ async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
     raise status_of_answer(response.status, body, response.headers.get("Retry-After"))
 
 
-def _unavailable(host: str, request: Request, error: Exception) -> Unavailable:
+def _unavailable(host: str, request: ApiRequest, error: Exception) -> Unavailable:
     # Not its repr: that of a malformed answer quotes the request's headers, and with them who we are.
     detail = f"{type(error).__name__}: {error}"
     if isinstance(error, TimeoutError):

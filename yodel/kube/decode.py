@@ -27,7 +27,7 @@ class _Partial(msgspec.Struct, rename="camel", gc=False):
     """A view of a Kubernetes object; ``null`` and absent are the same, as in the API."""
 
 
-class _Metadata(_Partial):
+class _PartialMetadata(_Partial):
     name: str = ""
     uid: str | None = ""
     resource_version: str | None = ""
@@ -37,29 +37,29 @@ class _Metadata(_Partial):
     deletion_timestamp: datetime | None = None
 
 
-class _Terminated(_Partial):
+class _PartialTerminated(_Partial):
     exit_code: int = 0
     reason: str | None = ""
     message: str | None = ""
     finished_at: datetime | None = None
 
 
-class _Waiting(_Partial):
+class _PartialWaiting(_Partial):
     reason: str | None = ""
     message: str | None = ""
 
 
-class _ContainerState(_Partial):
-    waiting: _Waiting | None = None
-    terminated: _Terminated | None = None
+class _PartialContainerState(_Partial):
+    waiting: _PartialWaiting | None = None
+    terminated: _PartialTerminated | None = None
 
 
-class _ContainerStatus(_Partial):
+class _PartialContainerStatus(_Partial):
     name: str = ""
-    state: _ContainerState | None = None
+    state: _PartialContainerState | None = None
 
 
-class _Condition(_Partial):
+class _PartialCondition(_Partial):
     type: str = ""
     status: str = ""
     reason: str | None = ""
@@ -67,42 +67,42 @@ class _Condition(_Partial):
     last_transition_time: datetime | None = None
 
 
-class _PodStatus(_Partial):
+class _PartialPodStatus(_Partial):
     phase: str | None = None
     reason: str | None = ""
     message: str | None = ""
-    conditions: list[_Condition] | None = None
-    container_statuses: list[_ContainerStatus] | None = None
+    conditions: list[_PartialCondition] | None = None
+    container_statuses: list[_PartialContainerStatus] | None = None
 
 
-class _Container(_Partial):
+class _PartialContainer(_Partial):
     name: str = ""
 
 
-class _PodSpec(_Partial):
+class _PartialPodSpec(_Partial):
     node_name: str | None = None
-    containers: list[_Container] | None = None
+    containers: list[_PartialContainer] | None = None
 
 
-class _Pod(_Partial):
-    metadata: _Metadata
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
+class _PartialPod(_Partial):
+    metadata: _PartialMetadata
+    spec: _PartialPodSpec | None = None
+    status: _PartialPodStatus | None = None
 
 
-class _Address(_Partial):
+class _PartialAddress(_Partial):
     type: str = ""
     address: str = ""
 
 
-class _NodeSpec(_Partial):
+class _PartialNodeSpec(_Partial):
     unschedulable: bool | None = False
     taints: list[dict[str, Any]] | None = None
 
 
-class _NodeStatus(_Partial):
-    conditions: list[_Condition] | None = None
-    addresses: list[_Address] | None = None
+class _PartialNodeStatus(_Partial):
+    conditions: list[_PartialCondition] | None = None
+    addresses: list[_PartialAddress] | None = None
     allocatable: dict[str, str | int] | None = None
     capacity: dict[str, str | int] | None = None
 
@@ -120,14 +120,14 @@ class _ManagedFields(_Partial):
     fields: _Fields | None = msgspec.field(name="fieldsV1", default=None)
 
 
-class _NodeMetadata(_Metadata):
+class _NodeMetadata(_PartialMetadata):
     managed_fields: list[_ManagedFields] | None = None
 
 
-class _Node(_Partial):
+class _PartialNode(_Partial):
     metadata: _NodeMetadata
-    spec: _NodeSpec | None = None
-    status: _NodeStatus | None = None
+    spec: _PartialNodeSpec | None = None
+    status: _PartialNodeStatus | None = None
 
 
 class _HoldingMetadata(_Partial):
@@ -138,12 +138,12 @@ class _HoldingMetadata(_Partial):
     labels: dict[str, str] | None = None
 
 
-class _Resources(_Partial):
+class _PartialResources(_Partial):
     requests: dict[str, str | int] | None = None
 
 
 class _Sized(_Partial):
-    resources: _Resources | None = None
+    resources: _PartialResources | None = None
     restart_policy: str | None = None
 
 
@@ -152,7 +152,7 @@ class _HoldingSpec(_Partial):
     containers: list[_Sized] | None = None
     init_containers: list[_Sized] | None = None
     overhead: dict[str, str | int] | None = None
-    resources: _Resources | None = None
+    resources: _PartialResources | None = None
 
 
 class _Allocated(_Partial):
@@ -176,16 +176,16 @@ class _ListMetadata(_Partial):
 
 class _PodPage(_Partial):
     metadata: _ListMetadata
-    items: list[_Pod] | None = None
+    items: list[_PartialPod] | None = None
 
 
 class _NodePage(_Partial):
     metadata: _ListMetadata
-    items: list[_Node] | None = None
+    items: list[_PartialNode] | None = None
 
 
 class _VersionOnly(_Partial):
-    metadata: _Metadata
+    metadata: _PartialMetadata
 
 
 class _HoldingPage(_Partial):
@@ -193,7 +193,7 @@ class _HoldingPage(_Partial):
     items: list[_Holding] | None = None
 
 
-class Page(msgspec.Struct, Generic[_Observed], frozen=True):
+class ListPage(msgspec.Struct, Generic[_Observed], frozen=True):
     """One page of a listing; ``continuation`` is empty on the last."""
 
     items: Sequence[_Observed]
@@ -208,9 +208,9 @@ class WatchEvent(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-_pod_decoder = msgspec.json.Decoder(_Pod)
+_pod_decoder = msgspec.json.Decoder(_PartialPod)
 _pod_page_decoder = msgspec.json.Decoder(_PodPage)
-_node_decoder = msgspec.json.Decoder(_Node)
+_node_decoder = msgspec.json.Decoder(_PartialNode)
 _node_page_decoder = msgspec.json.Decoder(_NodePage)
 _holding_decoder = msgspec.json.Decoder(_Holding)
 _holding_page_decoder = msgspec.json.Decoder(_HoldingPage)
@@ -223,12 +223,12 @@ def decode_pod(body: bytes | msgspec.Raw) -> PodObservation:
     return _pod_observation(_pod_decoder.decode(body))
 
 
-def decode_pod_page(body: bytes) -> Page[PodObservation]:
+def decode_pod_page(body: bytes) -> ListPage[PodObservation]:
     """Raises msgspec.DecodeError."""
     page = _pod_page_decoder.decode(body)
     metadata = page.metadata
     pods = [_pod_observation(pod) for pod in page.items or ()]
-    return Page(pods, metadata.resource_version or "", metadata.continue_ or "")
+    return ListPage(pods, metadata.resource_version or "", metadata.continue_ or "")
 
 
 def decode_node(body: bytes | msgspec.Raw) -> NodeObservation:
@@ -236,12 +236,12 @@ def decode_node(body: bytes | msgspec.Raw) -> NodeObservation:
     return _node_observation(_node_decoder.decode(body))
 
 
-def decode_node_page(body: bytes) -> Page[NodeObservation]:
+def decode_node_page(body: bytes) -> ListPage[NodeObservation]:
     """Raises msgspec.DecodeError."""
     page = _node_page_decoder.decode(body)
     metadata = page.metadata
     nodes = [_node_observation(node) for node in page.items or ()]
-    return Page(nodes, metadata.resource_version or "", metadata.continue_ or "")
+    return ListPage(nodes, metadata.resource_version or "", metadata.continue_ or "")
 
 
 def decode_holding(body: bytes | msgspec.Raw) -> PodHolding:
@@ -249,12 +249,12 @@ def decode_holding(body: bytes | msgspec.Raw) -> PodHolding:
     return _pod_holding(_holding_decoder.decode(body))
 
 
-def decode_holding_page(body: bytes) -> Page[PodHolding]:
+def decode_holding_page(body: bytes) -> ListPage[PodHolding]:
     """Raises msgspec.DecodeError."""
     page = _holding_page_decoder.decode(body)
     metadata = page.metadata
     pods = [_pod_holding(pod) for pod in page.items or ()]
-    return Page(pods, metadata.resource_version or "", metadata.continue_ or "")
+    return ListPage(pods, metadata.resource_version or "", metadata.continue_ or "")
 
 
 def decode_event(line: bytes) -> WatchEvent:
@@ -267,15 +267,15 @@ def decode_version(body: bytes | msgspec.Raw) -> str:
     return _version_decoder.decode(body).metadata.resource_version or ""
 
 
-def _pod_observation(pod: _Pod) -> PodObservation:
-    metadata, spec, status = pod.metadata, pod.spec or _PodSpec(), pod.status or _PodStatus()
+def _pod_observation(pod: _PartialPod) -> PodObservation:
+    metadata, spec, status = pod.metadata, pod.spec or _PartialPodSpec(), pod.status or _PartialPodStatus()
     state = _main_container_state(metadata, spec, status)
-    waiting, terminated = state.waiting or _Waiting(), state.terminated
+    waiting, terminated = state.waiting or _PartialWaiting(), state.terminated
     conditions = {condition.type: condition for condition in status.conditions or ()}
     scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
     disruption = conditions.get("DisruptionTarget")
     if disruption is None or disruption.status != "True":
-        disruption = _Condition()
+        disruption = _PartialCondition()
     return PodObservation(
         name=metadata.name,
         uid=metadata.uid or "",
@@ -303,7 +303,9 @@ def _pod_observation(pod: _Pod) -> PodObservation:
     )
 
 
-def _main_container_state(metadata: _Metadata, spec: _PodSpec, status: _PodStatus) -> _ContainerState:
+def _main_container_state(
+    metadata: _PartialMetadata, spec: _PartialPodSpec, status: _PartialPodStatus
+) -> _PartialContainerState:
     """The state of the container the pod is about.
 
     The kubelet sorts statuses by name and admission webhooks add containers before ours, so position proves nothing:
@@ -313,19 +315,19 @@ def _main_container_state(metadata: _Metadata, spec: _PodSpec, status: _PodStatu
     named = _main_container_name(metadata.annotations or {}, spec.containers or ())
     for candidate in statuses:
         if candidate.name == named:
-            return candidate.state or _ContainerState()
-    return _ContainerState()
+            return candidate.state or _PartialContainerState()
+    return _PartialContainerState()
 
 
-def _main_container_name(annotations: Mapping[str, str], containers: Sequence[_Container]) -> str:
+def _main_container_name(annotations: Mapping[str, str], containers: Sequence[_PartialContainer]) -> str:
     annotated = annotations.get(DEFAULT_CONTAINER)
     if annotated is not None and any(container.name == annotated for container in containers):
         return annotated
     return containers[0].name if containers else ""
 
 
-def _node_observation(node: _Node) -> NodeObservation:
-    metadata, spec, status = node.metadata, node.spec or _NodeSpec(), node.status or _NodeStatus()
+def _node_observation(node: _PartialNode) -> NodeObservation:
+    metadata, spec, status = node.metadata, node.spec or _PartialNodeSpec(), node.status or _PartialNodeStatus()
     return NodeObservation(
         name=metadata.name,
         uid=metadata.uid or "",

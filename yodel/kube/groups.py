@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from yodel.errors import InvalidValue, Refused, Unavailable, YodelError
-from yodel.kube.api import ApiStatus, KubeApi, Request
+from yodel.kube.api import ApiRequest, ApiStatus, KubeApi
 from yodel.kube.retrying import RetryLimits, retried
 from yodel.ports.pods import Manifest, PodObservation, Pods
 from yodel.translator.dialects import GangKind
@@ -32,28 +32,28 @@ KindT = TypeVar("KindT")
 log = structlog.get_logger("yodel.groups")
 
 
-class _Resource(msgspec.Struct, frozen=True):
+class _GroupKind(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Resources(msgspec.Struct, frozen=True):
+class _GroupKinds(msgspec.Struct, frozen=True):
     """``metav1.APIResourceList``."""
 
-    resources: list[_Resource] = []
+    resources: list[_GroupKind] = []
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _GroupMetadata(msgspec.Struct, frozen=True):
     name: str = ""
     continuation: str = msgspec.field(default="", name="continue")
 
 
-class _Item(msgspec.Struct, frozen=True):
-    metadata: _Metadata
+class _GroupItem(msgspec.Struct, frozen=True):
+    metadata: _GroupMetadata
 
 
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
-    items: list[_Item] = []
+class _GroupPage(msgspec.Struct, frozen=True):
+    metadata: _GroupMetadata = _GroupMetadata()
+    items: list[_GroupItem] = []
 
 
 async def require_kinds(api: KubeApi, kinds: Iterable[GangKind], limits: RetryLimits) -> None:
@@ -64,9 +64,9 @@ async def require_kinds(api: KubeApi, kinds: Iterable[GangKind], limits: RetryLi
         Refused, Unavailable: it does not say.
     """
     for kind in kinds:
-        request = Request(path=f"/apis/{kind.api_version}")
+        request = ApiRequest(path=f"/apis/{kind.api_version}")
         body = await retried(partial(_call_or_none, api, request), f"Getting {kind.crd_name}", limits)
-        served = _decoded(body, _Resources).resources if body is not None else []
+        served = _decoded(body, _GroupKinds).resources if body is not None else []
         if kind.plural not in [resource.name for resource in served]:
             expected = f"a cluster with the CustomResourceDefinition {kind.crd_name} in version {kind.api_version}"
             raise InvalidValue("gang", True, expected)
@@ -147,7 +147,7 @@ class GroupedPods:
         found = await self._names(kind, selector)
         for name in sorted(found - {*live()}):
             path = f"{self._path(kind)}/{quote(name, safe='')}"
-            request = Request(method="DELETE", path=path)
+            request = ApiRequest(method="DELETE", path=path)
             await retried(partial(_call_or_none, self._api, request), f"Deleting group {name}", self._limits)
             log.info("group deleted", group=name)
 
@@ -155,13 +155,13 @@ class GroupedPods:
         key = (group.kind, group.name)
         if key in self._created:
             return
-        request = Request(method="POST", path=self._path(group.kind), body=msgspec.json.encode(group.manifest))
+        request = ApiRequest(method="POST", path=self._path(group.kind), body=msgspec.json.encode(group.manifest))
         await retried(partial(self._create_once, request, group), f"Creating group {group.name}", self._limits)
         if len(self._created) >= CREATED_MAX:
             self._created.clear()
         self._created.add(key)
 
-    async def _create_once(self, request: Request, group: Group) -> None:
+    async def _create_once(self, request: ApiRequest, group: Group) -> None:
         try:
             await self._api.call(request)
         except ApiStatus as status:
@@ -175,12 +175,12 @@ class GroupedPods:
         names: set[str] = set()
         query = {"labelSelector": selector, "limit": str(PAGE_SIZE)}
         for _ in range(PAGES_MAX):
-            request = Request(path=self._path(kind), query=query)
+            request = ApiRequest(path=self._path(kind), query=query)
             what = f"Listing {kind.crd_name}"
             body = await retried(partial(_call_or_none, self._api, request), what, self._limits)
             if body is None:
                 return names  # without its definition there are none
-            page = _decoded(body, _Page)
+            page = _decoded(body, _GroupPage)
             names |= {item.metadata.name for item in page.items}
             if not page.metadata.continuation:
                 return names
@@ -191,7 +191,7 @@ class GroupedPods:
         return f"/apis/{kind.api_version}/namespaces/{quote(self._namespace, safe='')}/{kind.plural}"
 
 
-async def _call_or_none(api: KubeApi, request: Request) -> bytes | None:
+async def _call_or_none(api: KubeApi, request: ApiRequest) -> bytes | None:
     try:
         return await api.call(request)
     except ApiStatus as status:

@@ -15,7 +15,7 @@ import msgspec
 
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, Unavailable
-from yodel.kube.api import ApiStatus, KubeApi, Request, as_project_error
+from yodel.kube.api import ApiRequest, ApiStatus, KubeApi, as_project_error
 from yodel.ports.inspection import ListedApplication, PodEvent
 from yodel.translator import names
 
@@ -37,7 +37,7 @@ class KubePodEvents:
         """Raises: Refused, Unavailable."""
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/events"
         body = msgspec.json.encode(_event(event, self._namespace))
-        await _call(self._api, Request(method="POST", path=path, body=body), "Writing an event", ok=409)
+        await _call(self._api, ApiRequest(method="POST", path=path, body=body), "Writing an event", ok=409)
 
 
 class KubeApplicationBoard:
@@ -49,7 +49,7 @@ class KubeApplicationBoard:
 
     async def show(self, summary: ListedApplication) -> None:
         """Raises: Refused (also when the resource is not installed), Unavailable."""
-        request = Request(
+        request = ApiRequest(
             method="PATCH",
             path=f"{self._path}/{_name(summary.id)}",
             query={"fieldManager": COMPONENT, "force": "true"},
@@ -60,7 +60,7 @@ class KubeApplicationBoard:
 
     async def hide(self, application_id: ApplicationId) -> None:
         """Raises: Refused, Unavailable."""
-        request = Request(method="DELETE", path=f"{self._path}/{_name(application_id)}")
+        request = ApiRequest(method="DELETE", path=f"{self._path}/{_name(application_id)}")
         await _call(self._api, request, f"Hiding {application_id}", ok=404)
 
     async def shown(self) -> Collection[ApplicationId]:
@@ -71,9 +71,9 @@ class KubeApplicationBoard:
             query = {"labelSelector": names.selector(self._cluster), "limit": str(PAGE_SIZE)}
             if continuation:
                 query["continue"] = continuation
-            body = await _call(self._api, Request(path=self._path, query=query), "Listing applications")
+            body = await _call(self._api, ApiRequest(path=self._path, query=query), "Listing applications")
             try:
-                page = msgspec.json.decode(body, type=_Page)
+                page = msgspec.json.decode(body, type=_ApplicationPage)
             except msgspec.DecodeError as malformed:
                 raise Unavailable(f"Listing applications: the answer is no list: {malformed}") from malformed
             found += [known for item in page.items if (known := _id(item.metadata.name)) is not None]
@@ -83,21 +83,21 @@ class KubeApplicationBoard:
         raise Unavailable(f"Listing applications: more than {PAGES_MAX} pages")
 
 
-class _Metadata(msgspec.Struct):
+class _ApplicationMetadata(msgspec.Struct):
     name: str = ""
     continuation: str | None = msgspec.field(name="continue", default=None)
 
 
-class _Item(msgspec.Struct):
-    metadata: _Metadata
+class _ApplicationItem(msgspec.Struct):
+    metadata: _ApplicationMetadata
 
 
-class _Page(msgspec.Struct):
-    metadata: _Metadata
-    items: list[_Item]
+class _ApplicationPage(msgspec.Struct):
+    metadata: _ApplicationMetadata
+    items: list[_ApplicationItem]
 
 
-async def _call(api: KubeApi, request: Request, what: str, *, ok: int = 0) -> bytes:
+async def _call(api: KubeApi, request: ApiRequest, what: str, *, ok: int = 0) -> bytes:
     """One attempt: what is best effort is not repeated.  An answer with status ``ok`` is a success."""
     try:
         return await api.call(request)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from yodel.errors import Unavailable
-from yodel.kube.api import KubeApi, Request
+from yodel.kube.api import ApiRequest, KubeApi
 
 
 class LateKube:
@@ -25,12 +25,12 @@ class LateKube:
         self._api = api
         self._opened.set()
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         api = await self._wait(request.timeout_s)
         return await api.call(request)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         api = await self._wait(request.timeout_s)
         async with api.stream(request) as chunks:
             yield chunks

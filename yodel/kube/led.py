@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from yodel.kube.api import KubeApi, Request
+from yodel.kube.api import ApiRequest, KubeApi
 
 
 class LedKube:
@@ -17,9 +17,9 @@ class LedKube:
     def __init__(self, api: KubeApi, require: Callable[[], None]) -> None:
         self._api, self._require = api, require
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         self._require()
         return await self._api.call(request)
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, request: ApiRequest) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._api.stream(request)

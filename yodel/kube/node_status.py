@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from yodel.errors import Refused, Unavailable
-from yodel.kube.api import METADATA_ONLY, ApiStatus, KubeApi, Request
+from yodel.kube.api import METADATA_ONLY, ApiRequest, ApiStatus, KubeApi
 from yodel.kube.decode import decode_version
 from yodel.kube.nodes import NODES_PATH
 from yodel.kube.retrying import RetryLimits, retried
@@ -67,7 +67,7 @@ class KubeNodeStatuses:
 
     async def publish(self, node: str, amounts: Mapping[str, int | None]) -> str:
         """See NodeStatuses.publish."""
-        request = Request(
+        request = ApiRequest(
             method="PATCH",
             path=f"{NODES_PATH}/{quote(node, safe='')}/status",
             query={"fieldManager": PUBLISHER},
@@ -98,7 +98,7 @@ class KubeNodeStatuses:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": {name: text for name, text in attributes.items() if text}},
         }
-        request = Request(method="POST", path=REVIEWS_PATH, body=msgspec.json.encode(review))
+        request = ApiRequest(method="POST", path=REVIEWS_PATH, body=msgspec.json.encode(review))
         what = f"Checking the right to {right.verb} {right.resource}"
         try:
             body = await retried(partial(self._call_or_none, request), what, self._limits)
@@ -108,7 +108,7 @@ class KubeNodeStatuses:
         except msgspec.DecodeError as malformed:
             raise Unavailable(f"{what}: the answer is no review: {malformed}") from malformed
 
-    async def _call_or_none(self, request: Request) -> bytes | None:
+    async def _call_or_none(self, request: ApiRequest) -> bytes | None:
         """The answer, or None for 404 NotFound."""
         try:
             return await self._api.call(request)

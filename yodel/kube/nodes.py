@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from yodel.errors import Unavailable
-from yodel.kube.api import KubeApi, Request
+from yodel.kube.api import ApiRequest, KubeApi
 from yodel.kube.decode import decode_node, decode_node_page
 from yodel.kube.retrying import RetryLimits, retried
 from yodel.kube.watch_loop import PAGES_MAX, Watched
@@ -55,10 +55,10 @@ def watched_nodes(selector: str, sink: NodeSink) -> Watched[NodeObservation]:
     )
 
 
-def _list_request(selector: str, continuation: str) -> Request:
+def _list_request(selector: str, continuation: str) -> ApiRequest:
     query = {"limit": str(PAGE_SIZE)}
     if selector:
         query["labelSelector"] = selector
     if continuation:
         query["continue"] = continuation
-    return Request(path=NODES_PATH, query=query)
+    return ApiRequest(path=NODES_PATH, query=query)

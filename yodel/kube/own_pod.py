@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from yodel.errors import Unavailable
-from yodel.kube.api import ApiStatus, KubeApi, Request
+from yodel.kube.api import ApiRequest, ApiStatus, KubeApi
 from yodel.ports.clock import Clock
 
 LOOK_EVERY_S = 5.0
@@ -27,12 +27,12 @@ LATE_S = 5.0
 log = structlog.get_logger("yodel.own_pod")
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _OwnMetadata(msgspec.Struct, rename="camel"):
     deletion_timestamp: datetime | None = None
 
 
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
+class _OwnPodObject(msgspec.Struct):
+    metadata: _OwnMetadata
 
 
 class OwnPod:
@@ -53,7 +53,7 @@ class OwnPod:
     async def look(self) -> str | None:
         """Why this process should not be any more; None when it should, or nobody says."""
         try:
-            pod = msgspec.json.decode(await self._api.call(Request(path=self._path)), type=_Pod)
+            pod = msgspec.json.decode(await self._api.call(ApiRequest(path=self._path)), type=_OwnPodObject)
         except ApiStatus as status:
             if status.code == HTTPStatus.NOT_FOUND:
                 return "it does not exist any more"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from yodel.domain.backoff import Random
 from yodel.errors import Unavailable
-from yodel.kube.api import ApiStatus, KubeApi, Request
+from yodel.kube.api import ApiRequest, ApiStatus, KubeApi
 from yodel.kube.limiter import Clock, TokenBucket
 
 TOO_MANY_REQUESTS = 429
@@ -44,7 +44,7 @@ class PacedKube:
         self.waited_s = 0.0
         """Seconds that calls have waited for their turn, in all."""
 
-    async def call(self, request: Request) -> bytes:
+    async def call(self, request: ApiRequest) -> bytes:
         """See KubeApi.call; Unavailable too when the turn would come too late."""
         await self._turn(request)
         try:
@@ -53,10 +53,10 @@ class PacedKube:
             self._heed(status)
             raise
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, request: ApiRequest) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         return self._api.stream(request)
 
-    async def _turn(self, request: Request) -> None:
+    async def _turn(self, request: ApiRequest) -> None:
         pause_s = max(0.0, self._not_before_s - self._clock())
         wait_s = self._bucket.reserve(request.timeout_s - pause_s)
         if wait_s is None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from yodel.errors import InvalidValue, Refused, Unavailable
-from yodel.kube.api import CALL_TIMEOUT_S, METADATA_ONLY, ApiStatus, KubeApi, Request
+from yodel.kube.api import CALL_TIMEOUT_S, METADATA_ONLY, ApiRequest, ApiStatus, KubeApi
 from yodel.kube.decode import decode_pod
 from yodel.kube.limiter import Clock, TokenBucket
 from yodel.kube.retrying import RetryLimits, retried
@@ -94,7 +94,7 @@ class PodDriver:
         """
         name, _ = _identity(manifest)
         containers = [{"name": c["name"], "resources": c["resources"]} for c in manifest["spec"]["containers"]]
-        request = Request(
+        request = ApiRequest(
             method="PATCH",
             path=f"{self._pods_path}/{quote(name, safe='')}/resize",
             body=msgspec.json.encode({"spec": {"containers": containers}}, enc_hook=_plain),
@@ -117,7 +117,7 @@ class PodDriver:
 
         Raises: Refused, also where a webhook would have side effects; Unavailable, also for an answer that is no pod.
         """
-        request = Request(
+        request = ApiRequest(
             method="POST",
             path=self._pods_path,
             query={"dryRun": "All"},
@@ -140,7 +140,7 @@ class PodDriver:
     async def _create_once(self, name: str, container_id: str | None, body: bytes) -> None:
         try:
             await self._api.call(
-                Request(
+                ApiRequest(
                     method="POST",
                     path=self._pods_path,
                     body=body,
@@ -170,7 +170,7 @@ class PodDriver:
         except msgspec.DecodeError as malformed:
             raise Unavailable(f"the answer is no pod: {malformed}") from malformed
 
-    async def _call_or_none(self, request: Request) -> bytes | None:
+    async def _call_or_none(self, request: ApiRequest) -> bytes | None:
         """The answer, or None for 404 NotFound."""
         try:
             return await self._api.call(request)
@@ -179,8 +179,8 @@ class PodDriver:
                 return None
             raise
 
-    def _request(self, method: str, path: str, body: bytes | None = None) -> Request:
-        return Request(method=method, path=path, body=body, timeout_s=self._limits.call_timeout_s)
+    def _request(self, method: str, path: str, body: bytes | None = None) -> ApiRequest:
+        return ApiRequest(method=method, path=path, body=body, timeout_s=self._limits.call_timeout_s)
 
 
 def pods_path(namespace: str) -> str:

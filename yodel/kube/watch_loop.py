@@ -22,8 +22,8 @@ import structlog
 
 from yodel.domain.backoff import Backoff, Random
 from yodel.errors import Unavailable
-from yodel.kube.api import ApiStatus, KubeApi, Request, status_of_event
-from yodel.kube.decode import Page, decode_event, decode_pod, decode_pod_page, decode_version
+from yodel.kube.api import ApiRequest, ApiStatus, KubeApi, status_of_event
+from yodel.kube.decode import ListPage, decode_event, decode_pod, decode_pod_page, decode_version
 from yodel.kube.limiter import Clock
 from yodel.kube.pod_driver import pods_path
 from yodel.ports.kube_nodes import NodeObservation
@@ -80,7 +80,7 @@ class Watched(Generic[_Observed]):
     path: str
     selector: str
     field_selector: str = ""
-    decode_page: Callable[[bytes], Page[_Observed]]
+    decode_page: Callable[[bytes], ListPage[_Observed]]
     decode_object: Callable[[msgspec.Raw], _Observed]
     listed: Callable[[Sequence[_Observed]], None]
     seen: Callable[[_Observed], None]
@@ -225,14 +225,14 @@ class ListWatch(Generic[_Observed]):
         else:
             raise msgspec.DecodeError(f"a watch event of type {event_type[:40]!r}")
 
-    def _list_request(self, continuation: str) -> Request:
+    def _list_request(self, continuation: str) -> ApiRequest:
         # No resourceVersion: a consistent read.  "0" would be answered from a cache that may be older than what we saw.
         query = {**self._selectors(), "limit": str(self._limits.page_size)}
         if continuation:
             query["continue"] = continuation
-        return Request(path=self._watched.path, query=query, timeout_s=self._limits.list_timeout_s)
+        return ApiRequest(path=self._watched.path, query=query, timeout_s=self._limits.list_timeout_s)
 
-    def _watch_request(self, version: str) -> Request:
+    def _watch_request(self, version: str) -> ApiRequest:
         query = {
             "watch": "1",
             **self._selectors(),
@@ -240,7 +240,7 @@ class ListWatch(Generic[_Observed]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(round(self._limits.connection_s * (1 + self._random()))),
         }
-        return Request(path=self._watched.path, query=query, timeout_s=self._limits.open_timeout_s)
+        return ApiRequest(path=self._watched.path, query=query, timeout_s=self._limits.open_timeout_s)
 
     def _selectors(self) -> dict[str, str]:
         by_field = self._watched.field_selector

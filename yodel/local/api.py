@@ -20,7 +20,7 @@ import msgspec
 
 from yodel.errors import Unavailable
 from yodel.local import discovery, tables
-from yodel.local.objects import ObjectStore, Record
+from yodel.local.objects import ObjectStore, StoredObject
 from yodel.local.reading import Watch, is_true, list_body, parse_read_request, wants_table
 from yodel.local.registry import Registry, is_dry_run, parse_delete_options
 from yodel.local.statuses import (
@@ -46,7 +46,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class LogSource(Protocol):
     """Where container logs come from."""
 
-    def read(self, pod: Record, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+    def read(self, pod: StoredObject, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Chunks of text.  Raises ApiError at once, before the first chunk, when there is nothing to read."""
 
 
@@ -61,7 +61,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PathTarget:
     """What a path under /api/v1 names.  ``namespace`` None means all, "" a cluster-wide resource."""
 
     resource: str
@@ -128,7 +128,7 @@ class KubernetesApi:
     def _is_authorized(self, request: Request) -> bool:
         return hmac.compare_digest(request.authorization.encode(), self._authorization)
 
-    async def _resource(self, request: Request, target: Target) -> Answer:
+    async def _resource(self, request: Request, target: PathTarget) -> Answer:
         if target.subresource not in ("", "status", "resize"):
             return await self._subresource(request, target)
         if request.method == "GET":
@@ -151,7 +151,7 @@ class KubernetesApi:
         """Raises ApiError (422): a dry run is asked for in words that are none."""
         return self._registry.dry() if is_dry_run(options, request.query.get("dryRun")) else self._registry
 
-    def _get(self, request: Request, target: Target) -> Answer:
+    def _get(self, request: Request, target: PathTarget) -> Answer:
         if target.name and not is_true(request.query, "watch"):
             return self._one(request, self._store.get(target.resource, target.home, target.name))
         read = parse_read_request(target.resource, target.namespace, target.name, request.query, request.accept)
@@ -159,14 +159,14 @@ class KubernetesApi:
             return Answer(chunks=Watch(self._store, read, self._now).lines())
         return Answer(body=list_body(self._store, read, self._now()))
 
-    async def _patch(self, request: Request, target: Target) -> Answer:
+    async def _patch(self, request: Request, target: PathTarget) -> Answer:
         registry = self._registry_for(request, "PatchOptions")
         media_type = request.content_type.partition(";")[0].strip()
         patch = _decode(await _bytes(request))
         where = (target.resource, target.home, target.name, target.subresource)
         return self._one(request, registry.patch(*where, media_type, patch))
 
-    async def _delete(self, request: Request, target: Target) -> Answer:
+    async def _delete(self, request: Request, target: PathTarget) -> Answer:
         raw = await _bytes(request)
         body = _decode(raw) if raw else {}
         options = parse_delete_options(body if isinstance(body, dict) else {}, request.query)
@@ -179,7 +179,7 @@ class KubernetesApi:
                 self._registry.delete(*record.key, options)
         return Answer(body=whole)
 
-    async def _subresource(self, request: Request, target: Target) -> Answer:
+    async def _subresource(self, request: Request, target: PathTarget) -> Answer:
         what = (target.resource, target.subresource, request.method)
         if what == ("pods", "log", "GET"):
             record = self._store.get("pods", target.home, target.name)
@@ -192,7 +192,7 @@ class KubernetesApi:
             return _json(registry.evict(target.home, target.name, await _body(request)), 201)
         raise path_not_found()
 
-    def _one(self, request: Request, record: Record, status: int = 200) -> Answer:
+    def _one(self, request: Request, record: StoredObject, status: int = 200) -> Answer:
         if not wants_table(request.accept):
             return Answer(status=status, body=record.encoded)
         metadata = {"resourceVersion": str(record.version)}
@@ -246,7 +246,7 @@ def _request(scope: Scope, receive: Receive) -> Request:
     )
 
 
-def _target(path: str) -> Target:
+def _target(path: str) -> PathTarget:
     """Raises ApiError (404)."""
     parts = [unquote(part) for part in path.removeprefix("/api/v1/").strip("/").split("/")]
     if parts[0] == "namespaces" and len(parts) > 2 and parts[2] in discovery.RESOURCES:
@@ -260,7 +260,7 @@ def _target(path: str) -> Target:
     return _named(parts, None if entry.namespaced else "")
 
 
-def _named(parts: list[str], namespace: str | None) -> Target:
+def _named(parts: list[str], namespace: str | None) -> PathTarget:
     if len(parts) > 3:
         raise path_not_found()
     resource, name, subresource = (*parts, "", "")[:3]
@@ -268,7 +268,7 @@ def _named(parts: list[str], namespace: str | None) -> Target:
         raise path_not_found()
     if subresource == "status" and not discovery.RESOURCES[resource].has_status:
         raise path_not_found()
-    return Target(resource=resource, namespace=namespace, name=name, subresource=subresource)
+    return PathTarget(resource=resource, namespace=namespace, name=name, subresource=subresource)
 
 
 def _document(path: str) -> Json:

@@ -27,7 +27,7 @@ BACKDATED = timedelta(hours=1)  # clocks of clients may be a little behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class ApiCredentials:
     """Paths of PEM files, and the token of the one user (``system:masters`` in a real cluster's words)."""
 
     ca_certificate: Path
@@ -36,7 +36,7 @@ class Credentials:
     token: str = field(repr=False)
 
 
-def prepare_credentials(data_dir: Path, *, hosts: tuple[str, ...] = ("127.0.0.1", "localhost")) -> Credentials:
+def prepare_credentials(data_dir: Path, *, hosts: tuple[str, ...] = ("127.0.0.1", "localhost")) -> ApiCredentials:
     """Make what is missing in ``data_dir/credentials`` and return all of it."""
     directory = data_dir / "credentials"
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def prepare_credentials(data_dir: Path, *, hosts: tuple[str, ...] = ("127.0.0.1"
         _write_private(paths["hosts"], wanted.encode())
     if not paths["token"].exists():
         _write_private(paths["token"], secrets.token_urlsafe(32).encode())
-    return Credentials(
+    return ApiCredentials(
         ca_certificate=paths["ca.crt"],
         tls_certificate=paths["server.crt"],
         tls_key=paths["server.key"],

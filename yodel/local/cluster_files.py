@@ -20,7 +20,7 @@ from yodel.local.atomic_file import write_atomically
 from yodel.local.auth import prepare_credentials, write_kubeconfig
 from yodel.local.client_config import write_hadoop_conf
 from yodel.local.options import LocalOptions
-from yodel.local.port_choice import HOST, NodePorts, Ports
+from yodel.local.port_choice import HOST, ClusterPorts, NodePorts
 from yodel.translator.client_config import ClientConfig, client_files
 from yodel.translator.dialects import DIALECTS
 
@@ -49,7 +49,7 @@ def make_directories(directory: Path) -> None:
         raise InvalidValue("--dir", str(directory), expected) from error
 
 
-def write_configuration(options: LocalOptions, ports: Ports) -> None:
+def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
     """Every program's file, the kubeconfig, and Hadoop's client configuration; all written anew at each start."""
     directory = options.directory
     credentials = prepare_credentials(directory / "kube")
@@ -96,7 +96,7 @@ def agent_file(directory: Path, node: str) -> Path:
     return directory / "nodes" / node / "nm.toml"
 
 
-def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
+def rm_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
     """Fields of yodel.settings.rm.Settings, by their names in TOML."""
     directory = options.directory
     classes = {f"queue_defaults.priority_class_{role}": f"yodel-{role}" for role in OWN_CLASSES}
@@ -131,7 +131,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
     }
 
 
-def kube_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
+def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
     """What ``yodel local-kubernetes`` reads.  Batch amounts are fixed only where none are measured."""
     cpu_milli, memory_bytes = options.cpu_milli, options.memory_mib * 1024 * 1024
     size = {"cpu_milli": cpu_milli, "memory_bytes": memory_bytes}
@@ -155,7 +155,7 @@ def _priority_classes(options: LocalOptions) -> dict[str, int]:
     return {name: ENGINES_PRIORITY} if name else {}
 
 
-def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict[str, Any]:
+def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) -> dict[str, Any]:
     """Fields of nm_plugin.settings.Settings."""
     base = options.directory / "nodes" / node.name
     return {

@@ -28,7 +28,7 @@ class CannotRun(YodelError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ProcessIdentity:
     """Numeric user and groups; None means those of this process."""
 
     user: int | None = None
@@ -37,14 +37,14 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class ContainerLaunch:
     """Everything needed to execute one container."""
 
     container: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     directory: str
-    identity: Identity
+    identity: ProcessIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class HostPath:
     kind: str
 
 
-def launch_of(pod: Json, container: Json, *, address: str) -> Launch:
+def launch_of(pod: Json, container: Json, *, address: str) -> ContainerLaunch:
     """``address`` is the node's, which is also the pod's.  Raises CannotRun."""
     environment = _environment(pod, container, address)
     command = [*(container.get("command") or [])]
@@ -67,7 +67,7 @@ def launch_of(pod: Json, container: Json, *, address: str) -> Launch:
     directory = container.get("workingDir") or "/"
     if not directory.startswith("/") or any("\0" in text for text in (*argv, *environment.values(), directory)):
         raise CannotRun("CreateContainerConfigError", "workingDir must be absolute and no text may hold a NUL")
-    return Launch(
+    return ContainerLaunch(
         container=container["name"],
         argv=argv,
         environment={
@@ -156,7 +156,7 @@ def _field(pod: Json, container: Json, entry: Json, address: str) -> str:
     raise CannotRun("CreateContainerConfigError", text)
 
 
-def _identity(pod: Json, container: Json) -> Identity:
+def _identity(pod: Json, container: Json) -> ProcessIdentity:
     whole: Json = pod["spec"].get("securityContext") or {}
     own: Json = {**whole, **(container.get("securityContext") or {})}
     user, group = own.get("runAsUser"), own.get("runAsGroup")
@@ -168,4 +168,4 @@ def _identity(pod: Json, container: Json) -> Identity:
     for number in (user, group, *extra):
         if number is not None and (not isinstance(number, int) or number < 0):
             raise CannotRun("CreateContainerConfigError", f"{number!r} is not a user or group number")
-    return Identity(user=user, group=group, extra_groups=tuple(extra))
+    return ProcessIdentity(user=user, group=group, extra_groups=tuple(extra))

@@ -144,7 +144,7 @@ def older(path: Path) -> Path:
 
 async def read_log(path: Path, options: LogOptions, writer: LogWriter | None) -> AsyncIterator[bytes]:
     """The log so far, and with ``follow`` what comes until the writer closes."""
-    budget = _Budget(options.limit_bytes)
+    budget = _LogBudget(options.limit_bytes)
     current = _open(path)
     try:
         for piece in _history(path, current, options):
@@ -173,7 +173,7 @@ async def read_log(path: Path, options: LogOptions, writer: LogWriter | None) ->
             current.close()
 
 
-class _Budget:
+class _LogBudget:
     def __init__(self, limit_bytes: int | None) -> None:
         self._left = limit_bytes
 

@@ -17,7 +17,7 @@ _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "updat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceType:
+class ApiResource:
     """One kind of object that this server stores."""
 
     plural: str
@@ -43,8 +43,8 @@ class ResourceType:
 RESOURCES = {
     entry.plural: entry
     for entry in (
-        ResourceType(plural="events", singular="event", kind="Event", namespaced=True, short_names=("ev",)),
-        ResourceType(
+        ApiResource(plural="events", singular="event", kind="Event", namespaced=True, short_names=("ev",)),
+        ApiResource(
             plural="namespaces",
             singular="namespace",
             kind="Namespace",
@@ -52,10 +52,10 @@ RESOURCES = {
             short_names=("ns",),
             has_status=True,
         ),
-        ResourceType(
+        ApiResource(
             plural="nodes", singular="node", kind="Node", namespaced=False, short_names=("no",), has_status=True
         ),
-        ResourceType(
+        ApiResource(
             plural="pods",
             singular="pod",
             kind="Pod",
@@ -108,7 +108,7 @@ def core_resources() -> Json:
     return {"kind": "APIResourceList", "groupVersion": "v1", "resources": resources}
 
 
-def _subresource(entry: ResourceType, name: str, kind: str, verbs: list[str]) -> Json:
+def _subresource(entry: ApiResource, name: str, kind: str, verbs: list[str]) -> Json:
     return {
         "name": f"{entry.plural}/{name}",
         "singularName": "",
@@ -132,7 +132,7 @@ def openapi_v3_core() -> Json:
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": {}}}
 
 
-def _path(entry: ResourceType) -> str:
+def _path(entry: ApiResource) -> str:
     return (
         f"/api/v1/namespaces/{{namespace}}/{entry.plural}/{{name}}"
         if entry.namespaced
@@ -140,7 +140,7 @@ def _path(entry: ResourceType) -> str:
     )
 
 
-def _patch_operation(entry: ResourceType) -> Json:
+def _patch_operation(entry: ApiResource) -> Json:
     return {
         "operationId": f"patchCoreV1{entry.kind}",
         "parameters": [{"name": "fieldValidation", "in": "query", "schema": {"type": "string", "uniqueItems": True}}],

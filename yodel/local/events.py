@@ -22,7 +22,7 @@ NORMAL, WARNING = "Normal", "Warning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class EventSource:
     """Who speaks: a component, and the node it is on (empty for the scheduler)."""
 
     component: str
@@ -38,7 +38,7 @@ class EventRecorder:
         self._names: deque[tuple[str, str]] = deque(name for _, name in sorted(names))
 
     def record(
-        self, item: Json, reason: str, message: str, *, source: Source, kind: str = NORMAL, field_path: str = ""
+        self, item: Json, reason: str, message: str, *, source: EventSource, kind: str = NORMAL, field_path: str = ""
     ) -> None:
         """Say ``reason`` and ``message`` about ``item``; ``kind`` is Normal or Warning."""
         at = self._now()

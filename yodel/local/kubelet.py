@@ -17,9 +17,9 @@ from pathlib import Path
 from yodel.local import processes
 from yodel.local.admission import Rejection, rejection
 from yodel.local.container_logs import parse_log_options, read_log
-from yodel.local.events import WARNING, EventRecorder, Source
+from yodel.local.events import WARNING, EventRecorder, EventSource
 from yodel.local.nodes import LocalNode
-from yodel.local.objects import Change, ObjectStore, Record
+from yodel.local.objects import ObjectChange, ObjectStore, StoredObject
 from yodel.local.pod_worker import PodWorker, PodWorkerServices
 from yodel.local.processes import ContainerFiles
 from yodel.local.statuses import Json, bad_request
@@ -70,7 +70,7 @@ class Kubelet:
         if self._tasks:
             await asyncio.wait(tuple(self._tasks.values()), timeout=grace_s + STOP_MARGIN_S)
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: ObjectChange) -> None:
         if change.resource != "pods":
             return
         if change.kind == "DELETED":
@@ -78,7 +78,7 @@ class Kubelet:
         else:
             self._take_up(change.record)
 
-    def _take_up(self, record: Record) -> None:
+    def _take_up(self, record: StoredObject) -> None:
         worker = self._workers.get(record.uid)
         if worker is not None:
             worker.pod_changed(record)
@@ -115,21 +115,21 @@ class Kubelet:
         message = f"Pod was rejected: {refused.message}"
         status = {**pod["status"], "phase": "Failed", "reason": refused.reason, "message": message}
         self._store.replace("pods", {**pod, "status": status})
-        source = Source(component="kubelet", host=pod["spec"]["nodeName"])
+        source = EventSource(component="kubelet", host=pod["spec"]["nodeName"])
         self._events.record(pod, refused.reason, refused.message, source=source, kind=WARNING)
 
     def _others_on(self, node_name: str) -> list[Json]:
         found = [self._store.find("pods", *key) for key in self._admitted.values()]
         return [record.item for record in found if record is not None and record.item["spec"]["nodeName"] == node_name]
 
-    def _forget(self, record: Record) -> None:
+    def _forget(self, record: StoredObject) -> None:
         worker = self._workers.get(record.uid)
         if worker is not None:
             worker.pod_gone()
         elif self._group is not None and (self._pods_dir / record.uid).exists():
             self._group.create_task(_remove(self._pods_dir / record.uid), name=f"remove files of {record.key[2]}")
 
-    def _is_ours(self, record: Record) -> bool:
+    def _is_ours(self, record: StoredObject) -> bool:
         is_over = record.item["status"].get("phase") in ("Succeeded", "Failed")
         return record.item["spec"].get("nodeName") in self._around.addresses and not is_over
 
@@ -149,7 +149,7 @@ class Kubelet:
         for entry in orphans:
             await _remove(entry)
 
-    def read(self, pod: Record, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+    def read(self, pod: StoredObject, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """``pods/log``.  Raises ApiError (400) when the container is unknown or has not started."""
         container = self._chosen_container(pod, query.get("container", ""))
         options = parse_log_options(query, self._now())
@@ -162,7 +162,7 @@ class Kubelet:
             raise bad_request(f'container "{container}" in pod "{pod.key[2]}" is waiting to start: {reason}')
         return read_log(files.log, options, writer)
 
-    def _chosen_container(self, pod: Record, wanted: str) -> str:
+    def _chosen_container(self, pod: StoredObject, wanted: str) -> str:
         names = [str(container["name"]) for container in pod.item["spec"]["containers"]]
         if not wanted and len(names) == 1:
             return names[0]

@@ -21,11 +21,11 @@ from yodel.local.statuses import Json, already_exists, conflict, expired, not_fo
 HISTORY_MAX = 20_000
 SUBSCRIPTION_MAX = 20_000
 
-Listener = Callable[["Change"], None]
+Listener = Callable[["ObjectChange"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StoredObject:
     """One object at one version, with its JSON made once for journal, lists and watches."""
 
     key: Key
@@ -39,12 +39,12 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """``kind`` is ADDED, MODIFIED or DELETED; ``previous`` the record before, if there was one."""
 
     kind: str
-    record: Record
-    previous: Record | None
+    record: StoredObject
+    previous: StoredObject | None
 
     @property
     def resource(self) -> str:
@@ -56,18 +56,18 @@ class Subscription:
 
     def __init__(self, store: ObjectStore, resource: str) -> None:
         self._store, self.resource = store, resource
-        self._waiting: deque[Change] = deque()
+        self._waiting: deque[ObjectChange] = deque()
         self._ready = asyncio.Event()
         self._overflowed = False
 
-    def offer(self, change: Change) -> None:
+    def offer(self, change: ObjectChange) -> None:
         if len(self._waiting) >= SUBSCRIPTION_MAX:
             self._overflowed = True
         else:
             self._waiting.append(change)
         self._ready.set()
 
-    async def next(self) -> list[Change]:
+    async def next(self) -> list[ObjectChange]:
         """Wait for at least one change and take all.  Raises ApiError (410) after an overflow."""
         await self._ready.wait()
         self._ready.clear()
@@ -86,8 +86,8 @@ class ObjectStore:
 
     def __init__(self, journal: Journal, *, history_max: int = HISTORY_MAX) -> None:
         self._journal = journal
-        self._records: dict[str, dict[tuple[str, str], Record]] = {}
-        self._history: deque[Change] = deque(maxlen=history_max)
+        self._records: dict[str, dict[tuple[str, str], StoredObject]] = {}
+        self._history: deque[ObjectChange] = deque(maxlen=history_max)
         self._subscriptions: dict[str, set[Subscription]] = {}
         self._listeners: list[Listener] = []
         recovered = journal.recover()
@@ -97,39 +97,39 @@ class ObjectStore:
         self._history_floor = max(0, recovered.version - VERSION_GAP)
         for key, item in recovered.objects.items():
             version = int(item["metadata"]["resourceVersion"])
-            self._table(key[0])[key[1:]] = Record(key, version, item, msgspec.json.encode(item))
+            self._table(key[0])[key[1:]] = StoredObject(key, version, item, msgspec.json.encode(item))
 
     def listen(self, listener: Listener) -> None:
         """Have every change told at once.  The listener only records; it may not raise or change the store."""
         self._listeners.append(listener)
 
-    def get(self, resource: str, namespace: str, name: str) -> Record:
+    def get(self, resource: str, namespace: str, name: str) -> StoredObject:
         """Raises ApiError (404)."""
         record = self.find(resource, namespace, name)
         if record is None:
             raise not_found(resource, name)
         return record
 
-    def find(self, resource: str, namespace: str, name: str) -> Record | None:
+    def find(self, resource: str, namespace: str, name: str) -> StoredObject | None:
         return self._table(resource).get((namespace, name))
 
-    def list(self, resource: str, namespace: str | None = None) -> list[Record]:
+    def list(self, resource: str, namespace: str | None = None) -> list[StoredObject]:
         """In the order of etcd: by namespace and name.  ``None`` means all namespaces."""
         table = self._table(resource)
         return [table[key] for key in sorted(table) if namespace is None or key[0] == namespace]
 
-    def records(self, resource: str) -> Iterator[Record]:
+    def records(self, resource: str) -> Iterator[StoredObject]:
         """In order of creation; cheaper than ``list``."""
         return iter(tuple(self._table(resource).values()))
 
-    def create(self, resource: str, item: Json) -> Record:
+    def create(self, resource: str, item: Json) -> StoredObject:
         """``item`` is kept.  Raises ApiError (409)."""
         key = _key(resource, item)
         if key[1:] in self._table(resource):
             raise already_exists(resource, key[2])
         return self._store("ADDED", key, item, None)
 
-    def replace(self, resource: str, item: Json, *, expected_version: str = "") -> Record:
+    def replace(self, resource: str, item: Json, *, expected_version: str = "") -> StoredObject:
         """An equal object keeps its version.  Raises ApiError: 404, or 409 when ``expected_version`` is not current."""
         key = _key(resource, item)
         previous = self.get(resource, key[1], key[2])
@@ -140,11 +140,11 @@ class ObjectStore:
             return previous
         return self._store("MODIFIED", key, item, previous)
 
-    def update(self, resource: str, namespace: str, name: str, change: Callable[[Json], Json]) -> Record:
+    def update(self, resource: str, namespace: str, name: str, change: Callable[[Json], Json]) -> StoredObject:
         """Replace by ``change(current)``.  Raises ApiError (404)."""
         return self.replace(resource, change(self.get(resource, namespace, name).item))
 
-    def remove(self, resource: str, namespace: str, name: str) -> Record:
+    def remove(self, resource: str, namespace: str, name: str) -> StoredObject:
         """The last state, at the version of its removal.  Raises ApiError (404)."""
         previous = self.get(resource, namespace, name)
         version = self.version + 1
@@ -152,7 +152,7 @@ class ObjectStore:
         self.version = version
         del self._table(resource)[namespace, name]
         record = _record(previous.key, version, previous.item)
-        self._tell(Change("DELETED", record, previous))
+        self._tell(ObjectChange("DELETED", record, previous))
         return record
 
     def subscribe(self, resource: str, since: int) -> Subscription:
@@ -175,18 +175,18 @@ class ObjectStore:
     def close(self) -> None:
         self._journal.close()
 
-    def _table(self, resource: str) -> dict[tuple[str, str], Record]:
+    def _table(self, resource: str) -> dict[tuple[str, str], StoredObject]:
         return self._records.setdefault(resource, {})
 
-    def _store(self, kind: str, key: Key, item: Json, previous: Record | None) -> Record:
+    def _store(self, kind: str, key: Key, item: Json, previous: StoredObject | None) -> StoredObject:
         record = _record(key, self.version + 1, item)
         self._journal.put(record.version, key, record.encoded)
         self.version = record.version
         self._table(key[0])[key[1:]] = record
-        self._tell(Change(kind, record, previous))
+        self._tell(ObjectChange(kind, record, previous))
         return record
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: ObjectChange) -> None:
         if len(self._history) == self._history.maxlen:
             self._history_floor = self._history[0].record.version
         self._history.append(change)
@@ -205,16 +205,16 @@ class DryRun(ObjectStore):
     def __init__(self, store: ObjectStore) -> None:
         self._records = store._records
 
-    def remove(self, resource: str, namespace: str, name: str) -> Record:
+    def remove(self, resource: str, namespace: str, name: str) -> StoredObject:
         """The last state.  Raises ApiError (404)."""
         return self.get(resource, namespace, name)
 
-    def _store(self, kind: str, key: Key, item: Json, previous: Record | None) -> Record:
+    def _store(self, kind: str, key: Key, item: Json, previous: StoredObject | None) -> StoredObject:
         if previous is not None:
             return _record(key, previous.version, item)
         metadata = {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}
         unversioned = {**item, "metadata": metadata}
-        return Record(key, 0, unversioned, msgspec.json.encode(unversioned))
+        return StoredObject(key, 0, unversioned, msgspec.json.encode(unversioned))
 
 
 def _key(resource: str, item: Json) -> Key:
@@ -222,6 +222,6 @@ def _key(resource: str, item: Json) -> Key:
     return resource, metadata.get("namespace", ""), metadata["name"]
 
 
-def _record(key: Key, version: int, item: Json) -> Record:
+def _record(key: Key, version: int, item: Json) -> StoredObject:
     stamped = {**item, "metadata": {**item["metadata"], "resourceVersion": str(version)}}
-    return Record(key, version, stamped, msgspec.json.encode(stamped))
+    return StoredObject(key, version, stamped, msgspec.json.encode(stamped))

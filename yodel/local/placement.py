@@ -26,7 +26,7 @@ AFFINITY_SCORE_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacementResult:
     """``node`` is None when no node fits; ``message`` then says why."""
 
     node: str | None
@@ -34,7 +34,7 @@ class Placement:
 
 
 @dataclass(slots=True)
-class NodeView:
+class SchedulerNode:
     """One node as the scheduler sees it; ``used`` is kept up to date by its owner."""
 
     name: str
@@ -45,9 +45,9 @@ class NodeView:
     used: Amounts = field(default_factory=dict)
 
 
-def node_view(node: Json) -> NodeView:
+def node_view(node: Json) -> SchedulerNode:
     spec = node.get("spec") or {}
-    return NodeView(
+    return SchedulerNode(
         name=node["metadata"]["name"],
         labels=node["metadata"].get("labels") or {},
         taints=spec.get("taints") or [],
@@ -61,11 +61,13 @@ def pod_requests(pod: Json) -> Amounts:
     return requests_of(pod["spec"])
 
 
-def place(pod: Json, requests: Amounts, nodes: Iterable[NodeView], neighbours: Collection[Neighbour] = ()) -> Placement:
+def place(
+    pod: Json, requests: Amounts, nodes: Iterable[SchedulerNode], neighbours: Collection[Neighbour] = ()
+) -> PlacementResult:
     """The best node of those that fit; ties go to the first name.  ``neighbours`` are the pods that are placed."""
     views = sorted(nodes, key=lambda node: node.name)
     refusals: Counter[str] = Counter()
-    best: tuple[float, NodeView] | None = None
+    best: tuple[float, SchedulerNode] | None = None
     company = filter_for(pod, neighbours, {node.name: node.labels for node in views})
     for node in views:
         reason = refusal(pod["spec"], node)
@@ -77,10 +79,10 @@ def place(pod: Json, requests: Amounts, nodes: Iterable[NodeView], neighbours: C
             score = _score(pod, requests, node)
             if best is None or score > best[0]:
                 best = (score, node)
-    return Placement(None, nowhere(len(views), refusals)) if best is None else Placement(best[1].name)
+    return PlacementResult(None, nowhere(len(views), refusals)) if best is None else PlacementResult(best[1].name)
 
 
-def _score(pod: Json, requests: Amounts, node: NodeView) -> float:
+def _score(pod: Json, requests: Amounts, node: SchedulerNode) -> float:
     """Preferred affinity first, then the share that stays free of the requested resources."""
     preferred = preferred_terms(pod["spec"])
     weight = sum(int(p.get("weight", 1)) for p in preferred if term_matches(p.get("preference") or {}, node))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yodel.errors import InvalidValue
-from yodel.local.statuses import Cause, Json, forbidden, invalid
+from yodel.local.statuses import Json, StatusCause, forbidden, invalid
 from yodel.translator.quantities import parse_milli
 
 NAME_LENGTH_MAX = 253
@@ -56,7 +56,7 @@ def check_pod_update(old: Json, new: Json) -> None:
             "`spec.tolerations` (only additions to existing tolerations),"
             "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
         )
-        cause = Cause(field="spec", reason="FieldValueForbidden", message=text)
+        cause = StatusCause(field="spec", reason="FieldValueForbidden", message=text)
         raise invalid("Pod", old["metadata"]["name"], [cause])
 
 
@@ -65,7 +65,7 @@ def resized_spec(old: Json, new: Json) -> Json:
 
     Raises ApiError (422).  The process kubelet enforces no limits, so a resize is done once it is stored.
     """
-    causes: list[Cause] = []
+    causes: list[StatusCause] = []
     containers: list[Json] = []
     given = {c.get("name"): c.get("resources") or {} for c in (new.get("spec") or {}).get("containers") or []}
     for n, container in enumerate(old["spec"]["containers"]):
@@ -74,7 +74,7 @@ def resized_spec(old: Json, new: Json) -> Json:
         causes += _resource_causes(resources, field)
         if _others(resources) != _others(container["resources"]):
             causes.append(
-                Cause(
+                StatusCause(
                     field="spec",
                     reason="FieldValueForbidden",
                     message="Forbidden: only cpu and memory resources are mutable",
@@ -162,11 +162,11 @@ def _qos_class(containers: list[Json]) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-def metadata_causes(metadata: Mapping[str, Any], *, field: str = "metadata") -> Iterator[Cause]:
+def metadata_causes(metadata: Mapping[str, Any], *, field: str = "metadata") -> Iterator[StatusCause]:
     """Name, labels and annotations of any object."""
     name = metadata.get("name")
     if not name:
-        yield Cause(
+        yield StatusCause(
             field=f"{field}.name",
             reason="FieldValueRequired",
             message="Required value: name or generateName is required (generateName is not supported here)",
@@ -184,7 +184,7 @@ def metadata_causes(metadata: Mapping[str, Any], *, field: str = "metadata") -> 
             yield _wrong(f"{field}.annotations", key, "name part must consist of alphanumeric characters")
     if sum(len(str(key)) + len(str(value)) for key, value in annotations.items()) > ANNOTATIONS_BYTES_MAX:
         text = f"Too long: may not be more than {ANNOTATIONS_BYTES_MAX} bytes"
-        yield Cause(field=f"{field}.annotations", reason="FieldValueTooLong", message=text)
+        yield StatusCause(field=f"{field}.annotations", reason="FieldValueTooLong", message=text)
 
 
 def _is_qualified(key: object) -> bool:
@@ -196,7 +196,7 @@ def _is_qualified(key: object) -> bool:
     return len(name) <= LABEL_LENGTH_MAX and _QUALIFIED.fullmatch(name) is not None
 
 
-def _spec_causes(spec: Any) -> Iterator[Cause]:
+def _spec_causes(spec: Any) -> Iterator[StatusCause]:
     if not isinstance(spec, dict):
         yield _required("spec")
         return
@@ -206,15 +206,15 @@ def _spec_causes(spec: Any) -> Iterator[Cause]:
         containers = []
     if len(containers) > CONTAINERS_MAX:
         text = f"Too many: {len(containers)}: must have at most {CONTAINERS_MAX} items"
-        yield Cause(field="spec.containers", reason="FieldValueTooMany", message=text)
+        yield StatusCause(field="spec.containers", reason="FieldValueTooMany", message=text)
     seen: set[str] = set()
     for index, container in enumerate(containers):
         yield from _container_causes(container, f"spec.containers[{index}]", seen)
     if spec.get("initContainers"):
         text = "Forbidden: init containers are not supported by the local cluster"
-        yield Cause(field="spec.initContainers", reason="FieldValueForbidden", message=text)
+        yield StatusCause(field="spec.initContainers", reason="FieldValueForbidden", message=text)
     if spec.get("restartPolicy", "Always") != "Never":
-        yield Cause(
+        yield StatusCause(
             field="spec.restartPolicy",
             reason="FieldValueNotSupported",
             message=f'Unsupported value: "{spec.get("restartPolicy", "Always")}": supported values: "Never" '
@@ -227,7 +227,7 @@ def _spec_causes(spec: Any) -> Iterator[Cause]:
     yield from _volume_causes(spec, containers)
 
 
-def _volume_causes(spec: Json, containers: list[Any]) -> Iterator[Cause]:
+def _volume_causes(spec: Json, containers: list[Any]) -> Iterator[StatusCause]:
     names = [volume.get("name") for volume in spec.get("volumes") or []]
     for index, name in enumerate(names):
         if not isinstance(name, str) or len(name) > LABEL_LENGTH_MAX or not _LABEL.fullmatch(name):
@@ -239,10 +239,10 @@ def _volume_causes(spec: Json, containers: list[Any]) -> Iterator[Cause]:
             if mount.get("name") not in names:
                 field = f"spec.containers[{index}].volumeMounts[{at}].name"
                 text = f'Not found: "{mount.get("name")}"'
-                yield Cause(field=field, reason="FieldValueNotFound", message=text)
+                yield StatusCause(field=field, reason="FieldValueNotFound", message=text)
 
 
-def _container_causes(container: Any, field: str, seen: set[str]) -> Iterator[Cause]:
+def _container_causes(container: Any, field: str, seen: set[str]) -> Iterator[StatusCause]:
     if not isinstance(container, dict):
         yield _required(field)
         return
@@ -266,7 +266,7 @@ def _container_causes(container: Any, field: str, seen: set[str]) -> Iterator[Ca
     yield from _resource_causes(container.get("resources") or {}, f"{field}.resources")
 
 
-def _resource_causes(resources: Json, field: str) -> Iterator[Cause]:
+def _resource_causes(resources: Json, field: str) -> Iterator[StatusCause]:
     parsed: dict[str, dict[str, int]] = {"limits": {}, "requests": {}}
     for side, amounts in parsed.items():
         for name, value in (resources.get(side) or {}).items():
@@ -297,14 +297,14 @@ def _text(milli: int) -> str:
     return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
 
 
-def _required(field: str) -> Cause:
-    return Cause(field=field, reason="FieldValueRequired", message="Required value")
+def _required(field: str) -> StatusCause:
+    return StatusCause(field=field, reason="FieldValueRequired", message="Required value")
 
 
-def _wrong(field: str, value: object, expected: str) -> Cause:
+def _wrong(field: str, value: object, expected: str) -> StatusCause:
     shown = f'"{value}"' if isinstance(value, str) else str(value)
-    return Cause(field=field, reason="FieldValueInvalid", message=f"Invalid value: {shown}: {expected}")
+    return StatusCause(field=field, reason="FieldValueInvalid", message=f"Invalid value: {shown}: {expected}")
 
 
-def _duplicate(field: str, value: str) -> Cause:
-    return Cause(field=field, reason="FieldValueDuplicate", message=f'Duplicate value: "{value}"')
+def _duplicate(field: str, value: str) -> StatusCause:
+    return StatusCause(field=field, reason="FieldValueDuplicate", message=f'Duplicate value: "{value}"')

@@ -21,8 +21,8 @@ from yodel.errors import YodelError
 from yodel.local import processes
 from yodel.local.container_launch import CannotRun, host_paths, launch_of
 from yodel.local.container_logs import LogWriter
-from yodel.local.events import WARNING, EventRecorder, Source
-from yodel.local.objects import ObjectStore, Record
+from yodel.local.events import WARNING, EventRecorder, EventSource
+from yodel.local.objects import ObjectStore, StoredObject
 from yodel.local.pod_status import ContainerView, PodFacts, status_of
 from yodel.local.processes import ContainerFiles, ShimProcess
 from yodel.local.statuses import Json
@@ -53,7 +53,7 @@ class PodWorkerServices:
 class PodWorker:
     """``run`` once; tell it of changes with ``pod_changed`` and ``pod_gone``."""
 
-    def __init__(self, around: PodWorkerServices, record: Record) -> None:
+    def __init__(self, around: PodWorkerServices, record: StoredObject) -> None:
         self._around = around
         self.key, self.uid = record.key[1:], record.uid
         self._pod: Json = record.item
@@ -67,7 +67,7 @@ class PodWorker:
         self._shims: dict[str, ShimProcess] = {}
         self._started_at = self._first_seen()
 
-    def pod_changed(self, record: Record) -> None:
+    def pod_changed(self, record: StoredObject) -> None:
         self._pod = record.item
         self._changed.set()
 
@@ -305,7 +305,7 @@ class PodWorker:
 
     def _say(self, reason: str, message: str, view: ContainerView | None, kind: str = "Normal") -> None:
         field_path = f"spec.containers{{{view.name}}}" if view is not None else ""
-        source = Source(component="kubelet", host=self._node)
+        source = EventSource(component="kubelet", host=self._node)
         self._around.events.record(self._pod, reason, message, source=source, kind=kind, field_path=field_path)
 
     def _grace_left_s(self) -> float:

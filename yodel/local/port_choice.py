@@ -48,7 +48,7 @@ class NodePorts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class ClusterPorts:
     """Of the whole cluster."""
 
     client: int
@@ -60,14 +60,14 @@ class Ports:
     nodes: tuple[NodePorts, ...]
 
 
-def choose_ports(choice: Literal["standard", "auto"], nodes: int, memory: Path) -> Ports:
+def choose_ports(choice: Literal["standard", "auto"], nodes: int, memory: Path) -> ClusterPorts:
     """``memory`` is the file that keeps automatic ports, so that running jobs find a restarted cluster again.
 
     Raises:
         Unavailable: a standard port is taken; the message names it.
     """
     chooser = _Chooser(choice == "standard", _remembered(memory))
-    chosen = Ports(
+    chosen = ClusterPorts(
         client=chooser.port("client"),
         scheduler=chooser.port("scheduler"),
         tracker=chooser.port("tracker"),

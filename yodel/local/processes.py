@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from yodel.local.container_launch import POD_UID_VARIABLE, CannotRun, HostPath, Identity, Launch
+from yodel.local.container_launch import POD_UID_VARIABLE, CannotRun, ContainerLaunch, HostPath, ProcessIdentity
 
 KILLED = 128 + signal.SIGKILL
 STATUS_BYTES_MAX = 4096
@@ -141,7 +141,7 @@ class ShimProcess:
         self._tell()
 
 
-def start(launch: Launch, files: ContainerFiles) -> tuple[int, int, int]:
+def start(launch: ContainerLaunch, files: ContainerFiles) -> tuple[int, int, int]:
     """Start a container: the shim's process id, its pidfd, and the reading end of its output.
 
     The reading end is open before the process starts: what a short-lived one says would be lost with its last writer.
@@ -356,7 +356,7 @@ def _status_lines(files: ContainerFiles) -> list[str]:
     return [line.decode("utf-8", "replace") for line in text.split(b"\n")[:-1]]
 
 
-def _executable(launch: Launch) -> str:
+def _executable(launch: ContainerLaunch) -> str:
     """The command as an absolute path, so that the shim's builtins never stand in for programs.  Raises CannotRun."""
     name = launch.argv[0]
     if "/" in name:
@@ -370,7 +370,7 @@ def _executable(launch: Launch) -> str:
     return found
 
 
-def _numbers(identity: Identity) -> tuple[int | None, int | None, list[int] | None]:
+def _numbers(identity: ProcessIdentity) -> tuple[int | None, int | None, list[int] | None]:
     """What Popen gets.  Only root may become somebody else.  Raises CannotRun."""
     if os.geteuid() != 0:
         _check_is_ourselves(identity)
@@ -385,7 +385,7 @@ def _numbers(identity: Identity) -> tuple[int | None, int | None, list[int] | No
     return user, group, extra if user is not None or group is not None or extra else None
 
 
-def _check_is_ourselves(identity: Identity) -> None:
+def _check_is_ourselves(identity: ProcessIdentity) -> None:
     ours = {os.getegid(), *os.getgroups()}
     if identity.user not in (None, os.geteuid()):
         text = f"runAsUser {identity.user} needs a kubelet that runs as root; it runs as user {os.geteuid()}"

@@ -38,7 +38,7 @@ from yodel.local.cluster_files import (
 from yodel.local.colocation import switch_colocation
 from yodel.local.left_over import end_left_over
 from yodel.local.options import LocalOptions
-from yodel.local.port_choice import HOST, NodePorts, Ports, choose_ports
+from yodel.local.port_choice import HOST, ClusterPorts, NodePorts, choose_ports
 from yodel.local.supervisor import Child, Supervised
 
 POLL_INTERVAL_S = 0.05
@@ -86,7 +86,7 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
 class _Cluster:
     """The processes of one local cluster."""
 
-    def __init__(self, options: LocalOptions, ports: Ports, say: Say) -> None:
+    def __init__(self, options: LocalOptions, ports: ClusterPorts, say: Say) -> None:
         self._directory, self._wait_s = options.directory, options.wait_s
         self._ports, self._say = ports, say
         self._kube = Supervised(self._kube_child())
@@ -271,7 +271,7 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _what_to_type(options: LocalOptions, ports: Ports) -> str:
+def _what_to_type(options: LocalOptions, ports: ClusterPorts) -> str:
     web, directory = f"http://{HOST}:{ports.webapp}", options.directory
     lines = [
         "",

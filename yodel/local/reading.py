@@ -17,7 +17,7 @@ import msgspec
 
 from yodel.local import tables
 from yodel.local.discovery import RESOURCES
-from yodel.local.objects import Change, ObjectStore, Record
+from yodel.local.objects import ObjectChange, ObjectStore, StoredObject
 from yodel.local.selectors import Selector, parse_selector
 from yodel.local.statuses import ApiError, Json, bad_request, expired
 
@@ -132,7 +132,7 @@ def _list_version(store: ObjectStore, request: ReadRequest) -> int:
     return store.version
 
 
-def _encode_list(request: ReadRequest, records: list[Record], metadata: Json, at: datetime) -> bytes:
+def _encode_list(request: ReadRequest, records: list[StoredObject], metadata: Json, at: datetime) -> bytes:
     if request.as_table:
         items = (record.item for record in records)
         body = tables.table(request.resource, items, at, metadata=metadata, include=request.include)
@@ -185,7 +185,7 @@ class Watch:
             lines += self._bookmark(self._initial_version, {"k8s.io/initial-events-end": "true"})
         return lines
 
-    def _line(self, change: Change) -> bytes:
+    def _line(self, change: ObjectChange) -> bytes:
         """A change as this watch sees it: leaving the selector is a deletion, entering it an addition."""
         if self._request.namespace is not None and change.record.key[1] != self._request.namespace:
             return b""
@@ -197,7 +197,7 @@ class Watch:
         kind = ("MODIFIED" if before else "ADDED") if after else "DELETED"
         return self._encode(kind, change.record)
 
-    def _encode(self, kind: str, record: Record) -> bytes:
+    def _encode(self, kind: str, record: StoredObject) -> bytes:
         if not self._request.as_table:
             return b'{"type":"%s","object":' % kind.encode() + record.encoded + b"}\n"
         body = tables.table(

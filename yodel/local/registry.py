@@ -15,10 +15,10 @@ from typing import Any
 
 from yodel.local import admission, pod_rules
 from yodel.local.discovery import RESOURCES
-from yodel.local.objects import DryRun, ObjectStore, Record
+from yodel.local.objects import DryRun, ObjectStore, StoredObject
 from yodel.local.patches import apply_patch
 from yodel.local.shapes import check_shape
-from yodel.local.statuses import Cause, Json, bad_request, conflict, forbidden, invalid, not_found, success
+from yodel.local.statuses import Json, StatusCause, bad_request, conflict, forbidden, invalid, not_found, success
 from yodel.local.times import to_text
 
 _SERVER_METADATA = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -51,7 +51,7 @@ class Registry:
         """One of the same rules for ``dryRun=All``: it writes nothing."""
         return Registry(DryRun(self._store), self._now, self._priority_classes)
 
-    def create(self, resource: str, namespace: str, body: Json) -> Record:
+    def create(self, resource: str, namespace: str, body: Json) -> StoredObject:
         item = self._identified(resource, namespace, body)
         if resource == "pods":
             self._require_namespace(namespace)
@@ -67,13 +67,15 @@ class Registry:
             item = {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
         return self._store.create(resource, item)
 
-    def replace(self, resource: str, namespace: str, name: str, subresource: str, body: Json) -> Record:
+    def replace(self, resource: str, namespace: str, name: str, subresource: str, body: Json) -> StoredObject:
         self._check_type(resource, namespace, body)
         if (body.get("metadata") or {}).get("name", name) != name:
             raise bad_request("the name of the object does not match the name on the URL")
         return self._updated(resource, self._store.get(resource, namespace, name), subresource, body)
 
-    def patch(self, resource: str, namespace: str, name: str, subresource: str, media_type: str, patch: Any) -> Record:
+    def patch(
+        self, resource: str, namespace: str, name: str, subresource: str, media_type: str, patch: Any
+    ) -> StoredObject:
         old = self._store.get(resource, namespace, name)
         item = apply_patch(old.item, media_type, patch)
         if not isinstance(item.get("metadata"), dict) or item["metadata"].get("name") != name:
@@ -112,7 +114,7 @@ class Registry:
         self.assign(record, node)
         return {**success(), "code": 201}
 
-    def assign(self, record: Record, node: str) -> Record:
+    def assign(self, record: StoredObject, node: str) -> StoredObject:
         """Give a pod its node.  Raises ApiError (409) when it has one or is being deleted."""
         pod = record.item
         if pod["spec"].get("nodeName"):
@@ -151,7 +153,7 @@ class Registry:
         if self._store.find("namespaces", "", namespace) is None:
             raise not_found("namespaces", namespace)
 
-    def _updated(self, resource: str, old: Record, subresource: str, new: Json) -> Record:
+    def _updated(self, resource: str, old: StoredObject, subresource: str, new: Json) -> StoredObject:
         given: Json = new.get("metadata") or {}
         if given.get("uid") and given["uid"] != old.uid:
             name = old.key[2]
@@ -185,7 +187,7 @@ class Registry:
             name = pod["metadata"]["name"]
             raise forbidden("pods", name, f"node didn't have enough allocatable resources: {lacks}")
 
-    def _delete_pod(self, record: Record, options: DeleteOptions) -> Record:
+    def _delete_pod(self, record: StoredObject, options: DeleteOptions) -> StoredObject:
         """Marked first, even where it is removed at once: a watch tells both (rest.Store.Delete)."""
         pod = record.item
         own_grace_s = pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
@@ -198,7 +200,7 @@ class Registry:
             return record  # a repeated deletion may only shorten the time
         return self._mark(pod, grace_s)
 
-    def _mark(self, pod: Json, grace_s: int) -> Record:
+    def _mark(self, pod: Json, grace_s: int) -> StoredObject:
         deadline = to_text(self._now() + timedelta(seconds=grace_s))
         marks = {"deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace_s}
         return self._store.replace("pods", {**pod, "metadata": {**pod["metadata"], **marks}})
@@ -241,12 +243,12 @@ def is_dry_run(options: str, asked: object) -> bool:
     if unknown:
         shown = ",".join(f'"{value}"' for value in values)
         text = f'Unsupported value: [{shown}]: supported values: "All"'
-        cause = Cause(field="dryRun", reason="FieldValueNotSupported", message=text)
+        cause = StatusCause(field="dryRun", reason="FieldValueNotSupported", message=text)
         raise invalid(f"{options}.meta.k8s.io", "", [cause])
     return bool(values)
 
 
-def _check_preconditions(resource: str, record: Record, options: DeleteOptions) -> None:
+def _check_preconditions(resource: str, record: StoredObject, options: DeleteOptions) -> None:
     name = record.key[2]
     if options.uid and options.uid != record.uid:
         text = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {record.uid}"

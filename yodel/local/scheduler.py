@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime
 
-from yodel.local.events import WARNING, EventRecorder, Source
+from yodel.local.events import WARNING, EventRecorder, EventSource
 from yodel.local.neighbours import Neighbour, neighbour, terms_of
-from yodel.local.objects import Change, ObjectStore, Record
-from yodel.local.placement import NodeView, node_view, place, pod_requests
+from yodel.local.objects import ObjectChange, ObjectStore, StoredObject
+from yodel.local.placement import SchedulerNode, node_view, place, pod_requests
 from yodel.local.registry import Registry
 from yodel.local.statuses import Json
 from yodel.local.times import to_text
@@ -24,14 +24,14 @@ YIELD_EVERY = 20  # pods decided before the loop gets a turn for heartbeats and 
 _Key = tuple[str, str]
 
 
-class Scheduler:
+class PodScheduler:
     """Construct it before the first change is made; ``run`` until cancelled."""
 
     def __init__(
         self, store: ObjectStore, registry: Registry, events: EventRecorder, now: Callable[[], datetime]
     ) -> None:
         self._store, self._registry, self._events, self._now = store, registry, events, now
-        self._nodes: dict[str, NodeView] = {}
+        self._nodes: dict[str, SchedulerNode] = {}
         self._bound: dict[_Key, tuple[str, Amounts]] = {}
         self._waiting: dict[_Key, None] = {}  # an ordered set: first come, first served
         self._unfit: dict[_Key, None] = {}
@@ -65,7 +65,7 @@ class Scheduler:
             return
         pod = record.item
         placement = place(pod, pod_requests(pod), self._nodes.values(), self._neighbours_of(pod))
-        source = Source(component=pod["spec"]["schedulerName"])
+        source = EventSource(component=pod["spec"]["schedulerName"])
         if placement.node is None:
             self._unfit[key] = None
             self._refuse(record, placement.message, source)
@@ -80,7 +80,7 @@ class Scheduler:
             return self._neighbours.values()
         return [self._neighbours[key] for key in self._keep_others_away]
 
-    def _refuse(self, record: Record, message: str, source: Source) -> None:
+    def _refuse(self, record: StoredObject, message: str, source: EventSource) -> None:
         status = record.item["status"]
         old = next((c for c in status.get("conditions") or [] if c["type"] == "PodScheduled"), None)
         if old is not None and old.get("message") == message:
@@ -97,7 +97,7 @@ class Scheduler:
         self._store.replace("pods", {**record.item, "status": {**status, "conditions": [*others, condition]}})
         self._events.record(record.item, "FailedScheduling", message, source=source, kind=WARNING)
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: ObjectChange) -> None:
         if change.resource == "pods":
             if change.kind == "DELETED":
                 self._pod_gone(change.record.key[1:])
@@ -109,7 +109,7 @@ class Scheduler:
             elif change.previous is None or _matters(change.previous.item) != _matters(change.record.item):
                 self._node_seen(change.record.item)
 
-    def _pod_seen(self, record: Record) -> None:
+    def _pod_seen(self, record: StoredObject) -> None:
         key, pod = record.key[1:], record.item
         if _is_pending(pod):
             if key not in self._unfit:

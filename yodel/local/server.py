@@ -22,7 +22,7 @@ from yodel.local.kubelet import Kubelet
 from yodel.local.nodes import LocalNode, NodeKeeper
 from yodel.local.objects import ObjectStore
 from yodel.local.registry import Registry
-from yodel.local.scheduler import Scheduler
+from yodel.local.scheduler import PodScheduler
 
 CONNECTIONS_MAX = 4096
 BACKLOG = 1024
@@ -62,7 +62,7 @@ async def run_local_kubernetes(
     registry = Registry(store, now, config.priority_classes)
     events = EventRecorder(store, now)
     keeper = NodeKeeper(store, registry, config.nodes, now)
-    scheduler = Scheduler(store, registry, events, now)
+    scheduler = PodScheduler(store, registry, events, now)
     kubelet = Kubelet(store, events, config.nodes, config.data_dir / "pods", now)
     api = KubernetesApi(store, registry, kubelet, token=config.token, now=now)
     try:

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class StatusCause:
     """One wrong field: ``reason`` is FieldValueInvalid, FieldValueRequired, FieldValueForbidden, …"""
 
     field: str
@@ -73,7 +73,7 @@ def conflict(resource: str, name: str, why: str | None = None) -> ApiError:
     return ApiError(409, "Conflict", text, {"name": name, "kind": resource})
 
 
-def invalid(kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
+def invalid(kind: str, name: str, causes: Sequence[StatusCause]) -> ApiError:
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: Json = {"name": name, "kind": kind, "causes": [cause.to_json() for cause in causes]}

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from google.protobuf.message import Message
 
 from yodel.errors import Unavailable
-from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Failed, Opened
+from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady, Failed
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import MIB, MalformedFrame, parse
 from yodel.hadoop_rpc.writable import WireToken
@@ -144,7 +144,7 @@ class _Link(asyncio.Protocol):
             match event:
                 case Answered():
                     self._answered(event)
-                case Opened():
+                case ConnectionReady():
                     self._transport.write(self._machine.data_to_send())
                     if not self.opened.done():
                         self.opened.set_result(None)

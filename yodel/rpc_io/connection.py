@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MIB, fault_frame
-from yodel.hadoop_rpc.server_connection import CallReceived, Opened, Refused, ServerConnection
+from yodel.hadoop_rpc.server_connection import CallReceived, Opened, PeerRefused, ServerConnection
 from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.dispatch import Peer
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
                     self._peer = Peer(identity=event.identity, remote_host=self._remote[0], remote_port=self._remote[1])
                     self._server.figures.authorized += 1
                     self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
-                elif isinstance(event, Refused):
+                elif isinstance(event, PeerRefused):
                     self._refused(event)
                 if not machine.buffered_bytes:
                     break
@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
         text = f"a frame is not complete after {took_s:.0f} s, at most {timeout_s:g} s (setting {limit.setting})"
         self.refuse(_come_again(text))
 
-    def _refused(self, event: Refused) -> None:
+    def _refused(self, event: PeerRefused) -> None:
         fault, error = event.fault, event.too_large
         self._server.figures.count_refusal(fault)
         limit = self._server.limits.frame_limit if event.was_open else RPC_FRAME_BEFORE_OPEN

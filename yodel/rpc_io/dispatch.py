@@ -24,7 +24,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
 from yodel.hadoop_rpc.server_connection import CallReceived
-from yodel.hadoop_rpc.server_policy import AuthMethod, Identity
+from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
 from yodel.rpc_io.serialized import serialized
@@ -93,7 +93,7 @@ class RpcProtocol:
 class Peer:
     """The other end of an open connection."""
 
-    identity: Identity
+    identity: CallerIdentity
     remote_host: str
     remote_port: int
 

@@ -24,8 +24,8 @@ from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX, MIB
 from yodel.hadoop_rpc.server_policy import (
     FRAME_BYTES_BEFORE_OPEN_MAX,
     AuthMethod,
+    CallerIdentity,
     ConnectionPolicy,
-    Identity,
     TokenGrant,
     TokenPasswords,
 )
@@ -214,7 +214,7 @@ class RpcServer:
     def policy(self, remote_host: str) -> ConnectionPolicy:
         """What this port asks of a client at an address."""
 
-        def authorize(identity: Identity) -> None:
+        def authorize(identity: CallerIdentity) -> None:
             # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
             if identity.real_user is not None and identity.auth_method is not AuthMethod.TOKEN:
                 self.security.proxy_users.authorize(

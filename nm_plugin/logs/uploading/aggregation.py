@@ -30,7 +30,7 @@ from nm_plugin.host.directories import remove_tree
 from nm_plugin.host.users import OsUser
 from nm_plugin.logs.uploading import journal
 from nm_plugin.logs.uploading.journal import AppLogs, LogContext
-from nm_plugin.logs.uploading.retention import Kept, check_interval_s
+from nm_plugin.logs.uploading.retention import RetainedApplication, check_interval_s
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts, Uploads
 from nm_plugin.logs.worker_pool import JobRefused
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
@@ -220,7 +220,7 @@ class LogAggregator:
         if await self._upload_rest(logs):
             await self._remove_local(logs)
             if self._settings.retain_s >= 0 and logs.uploads:
-                kept = Kept(
+                kept = RetainedApplication(
                     application_id=logs.application_id, user=logs.origin.user, published_ms=self._parts.now_ms()
                 )
                 await self._write(self._parts.ledger.add, kept)

@@ -21,7 +21,7 @@ CHECK_S_MIN, CHECK_S_MAX = 60.0, 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RetainedApplication:
     """An application whose logs lie in the remote directory since then."""
 
     application_id: ApplicationId
@@ -29,20 +29,20 @@ class Kept:
     published_ms: int
 
 
-class Ledger:
+class RetentionLog:
     """``state_dir/logs/kept.jsonl``.  Methods block."""
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / "logs" / "kept.jsonl"
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: RetainedApplication) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(_line(kept))
 
-    def due(self, before_ms: int) -> list[Kept]:
+    def due(self, before_ms: int) -> list[RetainedApplication]:
         """What was published before then, oldest first, one for each application."""
-        newest: dict[ApplicationId, Kept] = {}
+        newest: dict[ApplicationId, RetainedApplication] = {}
         for kept in self._read():
             newest[kept.application_id] = kept
         return sorted((k for k in newest.values() if k.published_ms < before_ms), key=lambda k: k.published_ms)
@@ -54,15 +54,17 @@ class Ledger:
         temporary.write_text("".join(_line(kept) for kept in rest), encoding="utf-8")
         os.replace(temporary, self._path)
 
-    def _read(self) -> list[Kept]:
-        entries: list[Kept] = []
+    def _read(self) -> list[RetainedApplication]:
+        entries: list[RetainedApplication] = []
         with contextlib.suppress(FileNotFoundError), open(self._path, encoding="utf-8") as file:
             for text in file:
                 with contextlib.suppress(ValueError, KeyError, TypeError):
                     line = json.loads(text)
                     application_id = ApplicationId.parse(line["application"])
                     entries.append(
-                        Kept(application_id=application_id, user=str(line["user"]), published_ms=int(line["ms"]))
+                        RetainedApplication(
+                            application_id=application_id, user=str(line["user"]), published_ms=int(line["ms"])
+                        )
                     )
         return entries[-LEDGER_ENTRIES_MAX:]
 
@@ -72,6 +74,6 @@ def check_interval_s(retain_s: float) -> float:
     return min(max(retain_s / CHECKS_PER_PERIOD, CHECK_S_MIN), CHECK_S_MAX)
 
 
-def _line(kept: Kept) -> str:
+def _line(kept: RetainedApplication) -> str:
     content = {"application": str(kept.application_id), "user": kept.user, "ms": kept.published_ms}
     return json.dumps(content) + "\n"

@@ -21,7 +21,7 @@ from nm_plugin.logs.formats.indexed_file import (
     read_index,
 )
 from nm_plugin.logs.formats.random_file import CorruptLogFile
-from nm_plugin.logs.jobs import Expire, LogKey, MakePrivate, MakeRoot, Publish, Published, Settle
+from nm_plugin.logs.jobs import Expire, LogKey, MakePrivate, MakeRoot, Publish, Settle, UploadedLogs
 from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
 from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.remote_files import RemoteFiles, RemoteWriter
@@ -63,24 +63,24 @@ def make_private(remote: RemoteFiles, path: str, job: MakePrivate) -> None:
         remote.set_mode(path, PRIVATE_MODE)
 
 
-def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> Published:
+def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> UploadedLogs:
     """Upload what is there, is chosen and was not uploaded before.  Raises NothingChosen and what the file system
     raises."""
     found, warning = _found(job)
     if not any(found.values()):
-        return Published()
+        return UploadedLogs()
     return replace(_publish(remote, root, job, found, progress), warning=warning)
 
 
 def _publish(
     remote: RemoteFiles, root: str, job: Publish, found: dict[str, list[LocalLog]], progress: Progress
-) -> Published:
+) -> UploadedLogs:
     directory = _make_directories(remote, root, job.directories)
     if job.format == "ifile":
         return _publish_indexed(remote, directory, job, found, progress)
     target = f"{directory}/{job.file_name}"
     if not job.may_replace and remote.status(target) is not None:
-        return Published(exists_already=True)
+        return UploadedLogs(exists_already=True)
     temporary = f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
     uploaded: list[LogKey] = []
     writer = remote.create(temporary, FILE_MODE)
@@ -93,7 +93,7 @@ def _publish(
     file.close()
     writer.close()
     remote.rename(temporary, target)
-    return Published(uploaded=tuple(uploaded))
+    return UploadedLogs(uploaded=tuple(uploaded))
 
 
 def settle(remote: RemoteFiles, root: str, job: Settle) -> None:
@@ -165,7 +165,7 @@ def _timed_parts(logs: list[LocalLog], uploaded: list[LogKey]) -> Iterator[Timed
 
 def _publish_indexed(
     remote: RemoteFiles, directory: str, job: Publish, found: dict[str, list[LocalLog]], progress: Progress
-) -> Published:
+) -> UploadedLogs:
     target, temporary = f"{directory}/{job.file_name}", f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
     is_there = remote.status(target) is not None  # then by this very job, before a crash: it is not appended to
     base = _appendable(remote, directory, job) if job.may_append and not is_there else None
@@ -178,14 +178,14 @@ def _publish_indexed(
         assert status is not None
         writer = remote.append(f"{directory}/{name}")
         _write_segment(writer, job, index, status.size_bytes, found, uploaded, progress)
-        return Published(uploaded=tuple(uploaded))
+        return UploadedLogs(uploaded=tuple(uploaded))
     if is_there and not job.may_replace:
-        return Published(exists_already=True)
+        return UploadedLogs(exists_already=True)
     writer = remote.create(temporary, FILE_MODE)
     index = Index(user=job.owner, node=job.node, compression=job.compression, acls=job.acls)
     _write_segment(writer, job, index, 0, found, uploaded, progress)
     remote.rename(temporary, target)
-    return Published(uploaded=tuple(uploaded))
+    return UploadedLogs(uploaded=tuple(uploaded))
 
 
 def _write_segment(

@@ -16,11 +16,11 @@ from google.protobuf.message import DecodeError
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
-from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, Show, log_keys
+from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Settle, Show, UploadedLogs, log_keys
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.uploading import journal, policies
 from nm_plugin.logs.uploading.journal import AppLogs, Intent, Journals
-from nm_plugin.logs.uploading.retention import Kept, Ledger
+from nm_plugin.logs.uploading.retention import RetainedApplication, RetentionLog
 from nm_plugin.logs.worker_pool import JobFailed, Workers
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import YodelError
@@ -54,7 +54,7 @@ class AggregatorParts:
     records: FileThreads
     workers: Workers
     journals: Journals
-    ledger: Ledger
+    ledger: RetentionLog
     tasks: TaskOwner
     now_ms: Callable[[], int]
 
@@ -103,11 +103,11 @@ class Uploads:
             return self.rolls(logs)
         return self._settings.roll_interval_s > 0
 
-    async def _upload(self, logs: AppLogs, user: OsUser, may_replace: bool) -> Published:
+    async def _upload(self, logs: AppLogs, user: OsUser, may_replace: bool) -> UploadedLogs:
         assert logs.intent is not None
         containers = self._containers(logs, logs.intent.is_final)
         if not containers:
-            return Published()
+            return UploadedLogs()
         await self._make_root()
         context, layout = _context(logs), self._settings.layout
         is_final = logs.intent.is_final
@@ -133,7 +133,7 @@ class Uploads:
         )
         answer = await self.run(job, user, logs.origin.credentials)
         logs.warning = str(answer["warning"])
-        return Published(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
+        return UploadedLogs(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
 
     def _containers(self, logs: AppLogs, is_final: bool) -> list[ContainerId]:
         """Those that the application's policy keeps; ended ones, and in a cycle while it runs the running ones too."""
@@ -203,7 +203,7 @@ class Uploads:
         """Only for those that name the logs which are complete before their container is."""
         return self._settings.roll_interval_s > 0 and bool(_pattern(_context(logs), "include_pattern", is_final=False))
 
-    async def is_expired(self, kept: Kept, before_ms: int) -> bool:
+    async def is_expired(self, kept: RetainedApplication, before_ms: int) -> bool:
         layout = self._settings.layout
         parts = layout.application_parts(kept.user, kept.application_id)
         try:

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from yodel.client.api import RmClient
-from yodel.client.logs import LogsNotFound, Wanted, print_logs
+from yodel.client.logs import LogSelection, LogsNotFound, print_logs
 
 APP = "application_1_0001"
 AM, TASK = "container_1_0001_01_000001", "container_1_0001_01_000002"
@@ -60,10 +60,10 @@ class Net:
             raise httpx2.ConnectError("refused", request=request)
         return self.routes.get(url, httpx2.Response(404))
 
-    async def printed(self, wanted: Wanted | None = None) -> tuple[str, dict[str, str]]:
+    async def printed(self, wanted: LogSelection | None = None) -> tuple[str, dict[str, str]]:
         found: list[bytes] = []
         async with RmClient("http://rm", "alice", httpx2.MockTransport(self)) as client:
-            missing = await print_logs(client, APP, wanted or Wanted(), found.append)
+            missing = await print_logs(client, APP, wanted or LogSelection(), found.append)
         return b"".join(found).decode(), dict(missing)
 
 
@@ -84,24 +84,24 @@ def both() -> Net:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), "am out\nam err\ntask out\n"),
-        (Wanted(is_am_only=True), "am out\nam err\n"),
-        (Wanted(container=TASK), "task out\n"),
-        (Wanted(is_am_only=True, file="stderr"), "am err\n"),
+        (LogSelection(), "am out\nam err\ntask out\n"),
+        (LogSelection(is_am_only=True), "am out\nam err\n"),
+        (LogSelection(container=TASK), "task out\n"),
+        (LogSelection(is_am_only=True, file="stderr"), "am err\n"),
     ],
 )
-async def test_lines_of_what_is_wanted_come_from_the_node_agents(wanted: Wanted, expected: str) -> None:
+async def test_lines_of_what_is_wanted_come_from_the_node_agents(wanted: LogSelection, expected: str) -> None:
     assert await both().printed(wanted) == (expected, {})
 
 
 async def test_size_and_caller_are_passed_on() -> None:
     net = both()
-    await net.printed(Wanted(container=TASK, size_bytes=-100))
+    await net.printed(LogSelection(container=TASK, size_bytes=-100))
     assert net.asked[-1].endswith("/logs/stdout?user.name=alice&size=-100")
 
 
 async def test_containers_without_what_is_wanted_are_named() -> None:
-    assert await both().printed(Wanted(file="stderr")) == ("am err\n", {TASK: "no file stderr"})
+    assert await both().printed(LogSelection(file="stderr")) == ("am err\n", {TASK: "no file stderr"})
 
 
 async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
@@ -112,7 +112,7 @@ async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
         },
         entry(TASK),
     )
-    assert await net.printed(Wanted(size_bytes=5)) == ("aggregated\n", {})
+    assert await net.printed(LogSelection(size_bytes=5)) == ("aggregated\n", {})
     asked = httpx2.URL(net.asked[-1]).params
     assert dict(asked) == {"user": "alice", "nm.id": "node:8041", "user.name": "alice", "size": "5"}
     net.entries[0]["logs"] |= {"files_url": "http://down/", "page_url": "http://down/"}

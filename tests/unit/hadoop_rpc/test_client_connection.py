@@ -4,11 +4,18 @@ import pytest
 
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcSaslProto
 from yodel.hadoop_rpc import faults
-from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Event, Failed, Opened
+from yodel.hadoop_rpc.client_connection import (
+    Answered,
+    ClientConnection,
+    ClientIdentity,
+    ConnectionReady,
+    Event,
+    Failed,
+)
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import CALL_ID_PING, CALL_ID_SASL, fault_frame, out_of_band_frame, success_frame
 from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection
-from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 from yodel.hadoop_rpc.writable import WireToken
 
 NONCE = "n" * 40
@@ -17,7 +24,7 @@ PROTOCOL = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 TOKEN = WireToken(identifier=b"id", password=b"pw", kind="NMToken", service="")
 
 
-def anyone(_identity: Identity) -> None:
+def anyone(_identity: CallerIdentity) -> None:
     return
 
 
@@ -59,12 +66,12 @@ def test_simple_client_is_open_at_once() -> None:
     near, far = client(None, "proxy"), server(tokens=True, simple=True)
     assert converse(near, far) == []
     assert near.open
-    assert far.identity == Identity(user="bob", real_user="proxy")
+    assert far.identity == CallerIdentity(user="bob", real_user="proxy")
 
 
 def test_token_client_proves_and_checks_the_servers_proof() -> None:
     near, far = client(TOKEN), server(tokens=True, simple=True)
-    assert converse(near, far) == [Opened()]
+    assert converse(near, far) == [ConnectionReady()]
     assert far.identity.token_identifier == b"id"
 
 

@@ -41,18 +41,18 @@ from yodel.hadoop_rpc.server_connection import (
     HTTP_REPLY,
     CallReceived,
     Opened,
+    PeerRefused,
     Pinged,
-    Refused,
 )
-from yodel.hadoop_rpc.server_policy import AuthMethod, ConnectionPolicy, Identity, TokenGrant
-from yodel.hadoop_rpc.server_states import TRANSITIONS, State, Step
+from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity, ConnectionPolicy, TokenGrant
+from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 
 
 def test_simple_client_says_everything_at_once_and_is_served() -> None:
     machine = connection(SIMPLE_ONLY)
     events = feed(machine, SIMPLE_PREFACE, context(), call(5, "getNewApplication", b"xy"))
     assert events == [
-        Opened(Identity(user="bob"), PROTOCOL),
+        Opened(CallerIdentity(user="bob"), PROTOCOL),
         CallReceived(5, CLIENT_ID, 0, PROTOCOL, 1, "getNewApplication", b"xy"),
     ]
     assert machine.data_to_send() == b""
@@ -60,14 +60,14 @@ def test_simple_client_says_everything_at_once_and_is_served() -> None:
 
 
 def test_real_user_is_kept_and_authorized() -> None:
-    seen: list[Identity] = []
+    seen: list[CallerIdentity] = []
     policy = ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=seen.append)
     feed(connection(policy), SIMPLE_PREFACE, context("bob", "oozie"))
-    assert seen == [Identity(user="bob", real_user="oozie")]
+    assert seen == [CallerIdentity(user="bob", real_user="oozie")]
 
 
 def test_unauthorized_identity_is_refused() -> None:
-    def refuse(_identity: Identity) -> None:
+    def refuse(_identity: CallerIdentity) -> None:
         raise RemoteFault(faults.AUTHORIZATION, "no")
 
     machine = connection(ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=refuse))
@@ -110,7 +110,7 @@ def test_token_exchange(policy: ConnectionPolicy, methods: list[str]) -> None:
     assert (final.state, final.token[:8]) == (RpcSaslProto.SUCCESS, b"rspauth=")
     events = feed(machine, context(""), call())
     assert events[0] == Opened(
-        Identity(
+        CallerIdentity(
             user="appattempt_1_0001_000001",
             auth_method=AuthMethod.TOKEN,
             token_kind="YARN_AM_RM_TOKEN",
@@ -151,7 +151,7 @@ def test_token_exchange_with_a_separate_challenge() -> None:
     assert (challenge.state, challenge.token) == (RpcSaslProto.CHALLENGE, sasl.server_challenge(NONCE))
     feed(machine, sasl_frame(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=proof())))
     assert said_sasl(machine).state == RpcSaslProto.SUCCESS
-    assert machine.state is State.CONTEXT
+    assert machine.state is ServerState.CONTEXT
 
 
 def test_client_may_choose_simple_where_both_are_offered() -> None:
@@ -160,7 +160,7 @@ def test_client_may_choose_simple_where_both_are_offered() -> None:
     machine.data_to_send()
     events = feed(machine, initiate("SIMPLE", ""), context(), call())
     assert machine.data_to_send() == b""
-    assert events[0] == Opened(Identity(user="bob"), PROTOCOL)
+    assert events[0] == Opened(CallerIdentity(user="bob"), PROTOCOL)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_call_before_the_context_is_never_answered(before: tuple[bytes, ...]) ->
     machine = connection(TOKEN_ONLY if before[0] == SASL_PREFACE else SIMPLE_ONLY)
     machine.receive_data(b"".join(before))
     event = machine.next_event()
-    assert isinstance(event, Refused)
+    assert isinstance(event, PeerRefused)
     assert event.fault is not None
     assert event.fault.code is RpcErrorCode.FATAL_INVALID_RPC_HEADER
     assert machine.closed
@@ -275,7 +275,7 @@ def test_ping_is_not_answered() -> None:
 
 def test_http_on_the_rpc_port_gets_hadoops_text() -> None:
     machine = connection(SIMPLE_ONLY)
-    assert feed(machine, b"GET / HTTP/1.1\r\n\r\n") == [Refused(None)]
+    assert feed(machine, b"GET / HTTP/1.1\r\n\r\n") == [PeerRefused(None)]
     assert machine.data_to_send() == HTTP_REPLY
     assert machine.closed
 
@@ -283,7 +283,7 @@ def test_http_on_the_rpc_port_gets_hadoops_text() -> None:
 @pytest.mark.parametrize("magic", [b"x", b"hrpd", b"GETX", b"\x16\x03\x01"])
 def test_other_magic_closes_silently(magic: bytes) -> None:
     machine = connection(SIMPLE_ONLY)
-    assert feed(machine, magic) == [Refused(None)]
+    assert feed(machine, magic) == [PeerRefused(None)]
     assert machine.data_to_send() == b""
     assert machine.closed
 
@@ -329,12 +329,12 @@ def test_policy_that_admits_nobody_is_refused() -> None:
 
 
 def test_every_state_can_end_and_closed_is_the_end() -> None:
-    assert set(TRANSITIONS) == set(State)
+    assert set(TRANSITIONS) == set(ServerState)
     for state, steps in TRANSITIONS.items():
-        if state is not State.CLOSED:
-            assert steps[Step.REFUSED] is steps[Step.END_OF_FILE] is State.CLOSED
-    assert not TRANSITIONS[State.CLOSED]
-    assert [state for state, steps in TRANSITIONS.items() if Step.CALL in steps] == [State.OPEN]
+        if state is not ServerState.CLOSED:
+            assert steps[ServerStep.REFUSED] is steps[ServerStep.END_OF_FILE] is ServerState.CLOSED
+    assert not TRANSITIONS[ServerState.CLOSED]
+    assert [state for state, steps in TRANSITIONS.items() if ServerStep.CALL in steps] == [ServerState.OPEN]
 
 
 def test_reprs_hold_no_secrets_and_no_payload() -> None:
@@ -352,7 +352,7 @@ def test_frame_before_a_connection_is_open_has_the_smaller_limit(preface: bytes,
     if is_refused:
         message = assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
         (refused,) = events
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, PeerRefused)
         assert (refused.too_large is not None, refused.was_open) == (length > 0, False)
         assert ("(before the connection is open)" in message) is (length > 0)
 
@@ -369,7 +369,7 @@ def test_open_connection_has_the_ports_limit_and_its_refusal_names_the_setting(l
             "Requested data length 5001 is longer than maximum configured RPC length 5000 (setting rpc.x_mib_max)"
         )
         refused = events[-1]
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, PeerRefused)
         assert refused.was_open
 
 
@@ -381,7 +381,7 @@ def test_names_of_both_users_are_short_and_printable(who: str, name: str, is_tak
     machine = connection(BOTH)
     events = feed(machine, SIMPLE_PREFACE, context(**{"user": "bob", "real_user": "hue"} | {who: name}))
     if is_taken:
-        assert events == [Opened(Identity(**{"user": "bob", "real_user": "hue"} | {who: name}), PROTOCOL)]
+        assert events == [Opened(CallerIdentity(**{"user": "bob", "real_user": "hue"} | {who: name}), PROTOCOL)]
     else:
         message = assert_refused(machine, events, faults.AUTHORIZATION, RpcErrorCode.FATAL_UNAUTHORIZED)
         assert message == "User name is too long or not printable"

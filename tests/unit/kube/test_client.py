@@ -12,7 +12,7 @@ from kubernetes.aio.config import incluster_config
 
 from yodel.errors import InvalidValue, Unavailable
 from yodel.kube import client as client_module
-from yodel.kube.api import Request
+from yodel.kube.api import ApiRequest
 from yodel.kube.client import open_kube
 
 KUBECONFIG = """
@@ -137,7 +137,7 @@ async def test_a_malformed_answer_does_not_tell_who_we_are(tmp_path: Path) -> No
         path.write_text(KUBECONFIG.replace("127.0.0.1:2", "{}:{}".format(*server.sockets[0].getsockname())))
         async with await open_kube(path, "two") as client:
             with pytest.raises(Unavailable, match=r"GET .*/version: ClientResponseError") as caught:
-                await client.call(Request(path="/version"))
+                await client.call(ApiRequest(path="/version"))
     assert "very-secret" not in str(caught.value)
 
 
@@ -161,7 +161,7 @@ async def test_the_environments_proxy_is_taken(proxied: list[str], tmp_path: Pat
     path = tmp_path / "kubeconfig"
     path.write_text(KUBECONFIG.replace("http://127.0.0.1:2", "http://api.example:6443"))
     async with await open_kube(path, "two") as client:
-        await client.call(Request(path="/version"))
+        await client.call(ApiRequest(path="/version"))
     assert proxied == ["GET http://api.example:6443/version HTTP/1.1"]
 
 
@@ -171,7 +171,7 @@ async def test_a_server_that_the_environment_excepts_is_called_directly(
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     async with await open_kube(kubeconfig, "one") as client:
         with pytest.raises(Unavailable):  # nobody listens there
-            await client.call(Request(path="/version"))
+            await client.call(ApiRequest(path="/version"))
     assert proxied == []
 
 
@@ -179,9 +179,9 @@ async def test_a_closed_client_is_unavailable(kubeconfig: Path) -> None:
     async with await open_kube(kubeconfig, None) as client:
         await client.close()
         with pytest.raises(Unavailable):
-            await client.call(Request(path="/version"))
+            await client.call(ApiRequest(path="/version"))
         with pytest.raises(Unavailable):
-            async with client.stream(Request(path="/watched")):
+            async with client.stream(ApiRequest(path="/watched")):
                 pass
 
 
@@ -200,7 +200,7 @@ async def test_a_stream_whose_client_was_closed_is_unavailable(tmp_path: Path) -
         path = tmp_path / "kubeconfig"
         path.write_text(KUBECONFIG.replace("127.0.0.1:1/", f"127.0.0.1:{port}/"))
         client = await open_kube(path, None)
-        async with client.stream(Request(method="GET", path="/watched", timeout_s=10)) as chunks:
+        async with client.stream(ApiRequest(method="GET", path="/watched", timeout_s=10)) as chunks:
             assert await anext(chunks) == b"one"
             await client.close()
             with pytest.raises(Unavailable):

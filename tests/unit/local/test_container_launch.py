@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from yodel.local.container_launch import CannotRun, Launch, expand, host_paths, launch_of
+from yodel.local.container_launch import CannotRun, ContainerLaunch, expand, host_paths, launch_of
 from yodel.local.statuses import Json
 
 
@@ -14,7 +14,7 @@ def a_pod(container: Json, **spec: Any) -> Json:
     return {"metadata": metadata, "spec": {"nodeName": "n1", "containers": [whole], **spec}}
 
 
-def launched(container: Json, **spec: Any) -> Launch:
+def launched(container: Json, **spec: Any) -> ContainerLaunch:
     pod = a_pod(container, **spec)
     return launch_of(pod, pod["spec"]["containers"][0], address="127.0.0.2")
 

@@ -16,7 +16,7 @@ from yodel.local.events import EventRecorder
 from yodel.local.journal import Journal
 from yodel.local.kubelet import Kubelet
 from yodel.local.nodes import LocalNode
-from yodel.local.objects import Change, ObjectStore
+from yodel.local.objects import ObjectChange, ObjectStore
 from yodel.local.processes import list_processes
 from yodel.local.registry import DeleteOptions, Registry
 from yodel.local.statuses import Json
@@ -32,7 +32,7 @@ class Machine:
         self.store, self.directory = store, directory
         self.registry = Registry(store, times.now)
         self.kubelet = Kubelet(store, EventRecorder(store, times.now), NODES, directory / "pods", times.now)
-        self.changes: list[Change] = []
+        self.changes: list[ObjectChange] = []
         self._changed = asyncio.Event()
         store.listen(self._on_change)
 
@@ -69,7 +69,7 @@ class Machine:
         assert record.uid == uid
         return b"".join([chunk async for chunk in self.kubelet.read(record, {})]).decode()
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: ObjectChange) -> None:
         if change.resource == "pods":
             self.changes.append(change)
         self._changed.set()

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from yodel.local.placement import NodeView, node_view, place, pod_requests
+from yodel.local.placement import SchedulerNode, node_view, place, pod_requests
 from yodel.local.statuses import Json
 
 
 def a_node(
     name: str, *, labels: dict[str, str] | None = None, spec: Json | None = None, **allocatable: str
-) -> NodeView:
+) -> SchedulerNode:
     amounts = {"pods": "10", "cpu": "4", "kubernetes.io/batch-memory": "8Gi", **allocatable}
     metadata = {"name": name, "labels": labels or {}}
     return node_view({"metadata": metadata, "spec": spec or {}, "status": {"allocatable": amounts}})
@@ -20,7 +20,7 @@ def a_pod(requests: dict[str, str] | None = None, **spec: Any) -> Json:
     return {"spec": {"containers": [{"name": "main", "resources": {"requests": requests or {}}}], **spec}}
 
 
-def placed(pod: Json, *nodes: NodeView) -> str | None:
+def placed(pod: Json, *nodes: SchedulerNode) -> str | None:
     return place(pod, pod_requests(pod), nodes).node
 
 

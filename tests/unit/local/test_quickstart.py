@@ -14,9 +14,9 @@ import pytest
 from yodel.errors import Refused, Unavailable
 from yodel.local import quickstart
 from yodel.local.options import LocalOptions
-from yodel.local.port_choice import NodePorts, Ports
+from yodel.local.port_choice import ClusterPorts, NodePorts
 
-PORTS = Ports(
+PORTS = ClusterPorts(
     client=1,
     scheduler=2,
     tracker=3,

@@ -8,15 +8,15 @@ from yodel.local.events import EventRecorder
 from yodel.local.nodes import LocalNode, NodeKeeper
 from yodel.local.objects import ObjectStore
 from yodel.local.registry import DeleteOptions, Registry
-from yodel.local.scheduler import Scheduler
+from yodel.local.scheduler import PodScheduler
 from yodel.local.statuses import Json
 
 NODE = LocalNode(name="n1", cpu_milli=1000, memory_bytes=2**30)
 
 
-def a_scheduler(store: ObjectStore, registry: Registry, clock: Callable[[], datetime]) -> Scheduler:
+def a_scheduler(store: ObjectStore, registry: Registry, clock: Callable[[], datetime]) -> PodScheduler:
     NodeKeeper(store, registry, (NODE,), clock).register()
-    return Scheduler(store, registry, EventRecorder(store, clock), clock)
+    return PodScheduler(store, registry, EventRecorder(store, clock), clock)
 
 
 def a_pod(name: str, cpu: str = "600m", **spec: Any) -> Json:

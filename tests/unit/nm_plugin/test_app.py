@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.app import NodeAgent
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.records import Records
 from nm_plugin.launch import parked
 from nm_plugin.rpc.tracker import ShutdownOrdered
@@ -284,11 +284,11 @@ async def test_record_does_not_come_back_when_its_end_is_acknowledged_while_it_i
     saving, saved, pause = threading.Event(), threading.Event(), threading.Event()
 
     def slow_save(store: Records, record: Container) -> None:
-        if record.state is State.DONE:
+        if record.state is LifeState.DONE:
             saving.set()
             pause.wait(0.5)  # two heartbeats; nobody sets it
         save(store, record)
-        if record.state is State.DONE:
+        if record.state is LifeState.DONE:
             saved.set()
 
     monkeypatch.setattr(Records, "save_container", slow_save)

@@ -166,7 +166,7 @@ async def test_slow_files_of_one_user_delay_no_other_s_start(
     """Nor do they outlive the container that wants them."""
     copy, end, begun, stopped = fetch._copy_local, threading.Event(), list[str](), list[str]()
 
-    def copy_slowly(request: fetch.FetchRequest, stop: threading.Event) -> int:
+    def copy_slowly(request: fetch.DownloadRequest, stop: threading.Event) -> int:
         if request.reader.name == "bob":
             return copy(request, stop)
         begun.append(request.url.path)

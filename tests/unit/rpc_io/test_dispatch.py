@@ -17,14 +17,14 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_connection import CallReceived
-from yodel.hadoop_rpc.server_policy import Identity
+from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, Handler, Peer, RetryCacheLimits, RpcMethod, RpcProtocol
 from yodel.store.errors import LeadLost
 
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 CLIENT_ID = bytes(range(16))
-PEER = Peer(identity=Identity(user="bob", real_user="proxy"), remote_host="10.0.0.1", remote_port=5)
+PEER = Peer(identity=CallerIdentity(user="bob", real_user="proxy"), remote_host="10.0.0.1", remote_port=5)
 
 
 def dispatcher(handler: Handler, *, once: bool = False, timeout_s: float = 5.0) -> Dispatcher:
@@ -253,7 +253,7 @@ async def test_repeat_waits_for_the_call_in_flight_even_if_the_first_waiter_is_g
 async def test_other_users_and_nameless_clients_get_no_stored_reply() -> None:
     counted = Counted()
     target = dispatcher(counted.plain, once=True)
-    other = Peer(identity=Identity(user="eve"), remote_host="10.0.0.2", remote_port=5)
+    other = Peer(identity=CallerIdentity(user="eve"), remote_host="10.0.0.2", remote_port=5)
     target.dispatch(PEER, call())
     target.dispatch(other, call())
     nameless = CallReceived(7, b"", 0, PROTOCOL, 1, "allocate", b"")

@@ -19,8 +19,7 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import Declared, Said
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import PoolCapacity as PoolLent
-from yodel.domain.queues.pools import PoolName
+from yodel.domain.queues.pools import PoolCapacity, PoolName
 from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.nodes.judgement import Judgement, Terms
@@ -64,7 +63,7 @@ class NodeFacts:
     """None: the node was not listed yet.  ``Facts``, and what is written ``Publisher``."""
     addresses: tuple[str, ...] = ()
     """Every name by which somebody may mean it.  ``Topology``."""
-    ever: Mapping[PoolName, PoolLent] = field(default_factory=dict)
+    ever: Mapping[PoolName, PoolCapacity] = field(default_factory=dict)
     """What it published for each pool, and the most that it ever did.  ``Lending``."""
     rival: tuple[NodeId, str] | None = None
     """The agent whose registration was refused last, as the node has another, and why."""

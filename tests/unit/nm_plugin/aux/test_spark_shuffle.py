@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from nm_plugin.aux import spark_shuffle
 from nm_plugin.aux.spark_shuffle import (
     MAIN_CLASS,
-    Places,
+    SparkShufflePaths,
     SparkShuffleService,
     command,
     java,
@@ -41,11 +41,13 @@ def settings(**changes: object) -> SparkShuffle:
 
 
 @pytest.fixture
-def places(open_path: Path) -> Places:
+def places(open_path: Path) -> SparkShufflePaths:
     (open_path / "java" / "bin").mkdir(parents=True)
     (open_path / "java" / "bin" / "java").write_text(STAND_IN.format(python=sys.executable))
     (open_path / "java" / "bin" / "java").chmod(0o755)
-    return Places(state_dir=open_path / "state", local_dirs=(open_path / "local",), java_home=str(open_path / "java"))
+    return SparkShufflePaths(
+        state_dir=open_path / "state", local_dirs=(open_path / "local",), java_home=str(open_path / "java")
+    )
 
 
 def test_command_is_sparks_own_main() -> None:
@@ -132,7 +134,7 @@ def test_only_root_can_give_it_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
         service_user("nobody")
 
 
-def test_folders_of_the_service(places: Places) -> None:
+def test_folders_of_the_service(places: SparkShufflePaths) -> None:
     program = prepared("spark_shuffle", settings(), places)
     assert program.directory == places.local_dirs[0] / "aux" / "spark_shuffle"
     status = program.directory.stat()
@@ -147,14 +149,14 @@ def test_missing_java_is_named(tmp_path: Path) -> None:
         java(str(tmp_path))
 
 
-def test_application_with_a_secret_is_refused(places: Places) -> None:
+def test_application_with_a_secret_is_refused(places: SparkShufflePaths) -> None:
     service = SparkShuffleService("spark_shuffle", settings(), places)
     service.check(b"")
     with pytest.raises(NotSupported, match=r"auxService:spark_shuffle does not support spark\.authenticate"):
         service.check(b"secret")
 
 
-async def test_service_is_up_when_it_was_started(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_service_is_up_when_it_was_started(places: SparkShufflePaths, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the agent's own user: others may not be able to run this Python."""
     monkeypatch.setattr(spark_shuffle, "service_user", lambda name: None)
     service = SparkShuffleService("spark_shuffle", settings(port=free_port()), places)

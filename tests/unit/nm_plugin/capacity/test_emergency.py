@@ -13,7 +13,7 @@ from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, BURSTABLE, PODS, V1, V2
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch import members
 from tests.support.cgroup_tree import CgroupTree
@@ -76,7 +76,7 @@ class World:
             local_dir=f"/l/a/{number}",
             resource=Resource(512, 1),
             creation_ms=number,
-            state=State.RUNNING,
+            state=LifeState.RUNNING,
         )
         self.containers.append(replace(container, **changes))  # type: ignore[arg-type]
         self.pod(number, mib, BEST_EFFORT if is_lent else BURSTABLE)
@@ -227,7 +227,7 @@ async def test_a_container_of_before_the_upgrade_goes_by_its_marks(
 async def test_the_last_one_is_waited_for_until_it_has_gone(world: World) -> None:
     world.add(11)
     going = world.add(12)
-    world.add(13, state=State.KILLING)
+    world.add(13, state=LifeState.KILLING)
     await world.seconds(2, FULL)
     world.containers.append(Container(container_id=going, user="alice", resource=Resource(512, 1)))
     await world.seconds(20, FULL)
@@ -271,7 +271,7 @@ async def test_what_cannot_be_ended_is_tried_again_and_the_end_of_lending_forget
 
 
 async def test_who_has_ended_does_not_go_and_who_is_not_known_only_by_his_rank(world: World) -> None:
-    world.add(11, state=State.DONE)
+    world.add(11, state=LifeState.DONE)
     unknown, known = world.add(12, user_uid=None, pod_uid=""), world.add(13)
     await world.seconds(9, FULL)
     assert world.order() == [known]

@@ -15,7 +15,7 @@ from nm_plugin.capacity.lender import Due, Lender
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Most
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from tests.support.node_agent import eventually
@@ -72,13 +72,13 @@ class HandSource:
     used_us: int = 0
     read_ms: int = 0
 
-    def read(self) -> Counters:
+    def read(self) -> ResourceCounters:
         self.reads += 1
         if self.problem:
             raise LostReading(self.problem)
         self.used_us += int(self.cores * (self.clock.now - self.read_ms) * 1000)
         used, self.read_ms = self.used_us, self.clock.now
-        return Counters(
+        return ResourceCounters(
             machine_milli=10_000,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,

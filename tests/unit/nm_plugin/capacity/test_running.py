@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nm_plugin.capacity.running import Batches
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 
 
-def _container(number: int, pod_uid: str, state: State = State.RUNNING) -> Container:
+def _container(number: int, pod_uid: str, state: LifeState = LifeState.RUNNING) -> Container:
     return Container(
         container_id=container_id(number), user="u", pod_uid=pod_uid, resource=Resource(64, 2), state=state
     )
 
 
 def test_containers_are_described_once_and_again_when_they_have_changed() -> None:
-    there = [replace(_container(1, "0a"), is_master=True), _container(2, ""), _container(4, "0c", State.LOCALIZING)]
+    there = [replace(_container(1, "0a"), is_master=True), _container(2, ""), _container(4, "0c", LifeState.LOCALIZING)]
     running = Batches(lambda: there)
     first = running()
     assert [(one.pod_uid, one.memory_mib, one.vcores, one.is_master, one.is_running) for one in first] == [

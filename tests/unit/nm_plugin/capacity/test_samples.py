@@ -4,14 +4,14 @@ from itertools import pairwise
 import pytest
 
 from nm_plugin.capacity.samples import Reading, kept, sample_of
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.report import MEMORY_MIB
 
 
 def _reading(at_ms: int, *, node: int, pods: int, best_effort: int) -> Reading:
-    counters = Counters(
+    counters = ResourceCounters(
         machine_milli=2000,
         cpu_milli_size=1500,
         memory_mib_size=8192,

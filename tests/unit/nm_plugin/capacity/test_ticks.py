@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
-from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
@@ -31,7 +31,7 @@ class Node:
     def second(self, cores: float, memory_mib: int = 0) -> tuple[Loan, ...] | None:
         self.now_ms += 1000
         self.cpu_us += int(cores * 1_000_000)
-        counters = Counters(
+        counters = ResourceCounters(
             machine_milli=10_000,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,

@@ -14,12 +14,12 @@ from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.life import (
     CleanedUp,
     Container,
-    Effect,
+    ContainerEffect,
     Exited,
     KillRequested,
+    LifeState,
     Localized,
     Started,
-    State,
 )
 from nm_plugin.container.records import Records
 from nm_plugin.host.users import FileThreads
@@ -38,7 +38,7 @@ class Slow:
     """Saves that do not end before they may; ``states`` are what was saved."""
 
     def __init__(self, records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.may_end, self.states = threading.Event(), list[State]()
+        self.may_end, self.states = threading.Event(), list[LifeState]()
         save = records.save_container
 
         def wait_and_save(container: Container) -> None:
@@ -68,7 +68,11 @@ async def test_record_is_there_when_the_effects_are_handed_out(book: ContainerBo
     applied = await book.apply(container_id(2), Started())
     assert applied is not None
     before, step = applied
-    assert (before.state, step.entity.state, step.effects) == (State.NEW, State.LOCALIZING, (Effect.LOCALIZE,))
+    assert (before.state, step.entity.state, step.effects) == (
+        LifeState.NEW,
+        LifeState.LOCALIZING,
+        (ContainerEffect.LOCALIZE,),
+    )
     assert records.containers() == [step.entity] == list(book.of(APPLICATION))
     await book.change(container_id(2), log_dir="/g")
     assert [one.log_dir for one in records.containers()] == ["/g"]
@@ -77,7 +81,7 @@ async def test_record_is_there_when_the_effects_are_handed_out(book: ContainerBo
 async def test_nobody_reads_of_a_step_that_an_agent_which_dies_now_would_forget(
     book: ContainerBook, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, seen = Records.save_container, list[tuple[State, str]]()
+    save, seen = Records.save_container, list[tuple[LifeState, str]]()
 
     def look_and_save(store: Records, container: Container) -> None:
         seen.extend((one.state, one.log_dir) for one in book.all())
@@ -87,7 +91,7 @@ async def test_nobody_reads_of_a_step_that_an_agent_which_dies_now_would_forget(
     book.take(new(2))
     await book.apply(container_id(2), Started())
     await book.change(container_id(2), log_dir="/g")
-    assert seen == [(State.NEW, ""), (State.LOCALIZING, "")]
+    assert seen == [(LifeState.NEW, ""), (LifeState.LOCALIZING, "")]
 
 
 async def test_next_agent_knows_them(book: ContainerBook, records: Records, threads: FileThreads) -> None:
@@ -107,7 +111,7 @@ async def test_whose_a_container_is_that_an_older_agent_started_is_asked_once_an
         asked.append(user)
         return 7
 
-    for number, changes in enumerate(({}, {"user_uid": 8}, {"state": State.DONE}), start=2):
+    for number, changes in enumerate(({}, {"user_uid": 8}, {"state": LifeState.DONE}), start=2):
         records.save_container(replace(new(number), **changes))  # type: ignore[arg-type]
     book = ContainerBook(records, threads, 9)
     await book.recover(uid_of)
@@ -151,7 +155,7 @@ async def test_full_disk_costs_the_record_only(
     book.take(new(2))
     applied = await book.apply(container_id(2), Started())
     assert applied is not None
-    assert applied[1].effects == (Effect.LOCALIZE,)
+    assert applied[1].effects == (ContainerEffect.LOCALIZE,)
 
 
 async def test_the_record_of_a_kill_is_there_when_the_kill_is_handed_out(book: ContainerBook, records: Records) -> None:
@@ -159,8 +163,8 @@ async def test_the_record_of_a_kill_is_there_when_the_kill_is_handed_out(book: C
     await book.apply(container_id(2), Started())
     applied = await book.apply(container_id(2), KILL)
     assert applied is not None
-    assert applied[1].effects == (Effect.TERMINATE,)
-    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.KILLING, -105)]
+    assert applied[1].effects == (ContainerEffect.TERMINATE,)
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(LifeState.KILLING, -105)]
 
 
 async def test_a_kill_waits_a_while_for_its_record_and_is_recorded_all_the_same(
@@ -172,14 +176,14 @@ async def test_a_kill_waits_a_while_for_its_record_and_is_recorded_all_the_same(
     slow = Slow(records, monkeypatch)
     applied = await book.apply(container_id(2), KILL)
     assert applied is not None
-    assert applied[1].effects == (Effect.TERMINATE,)
-    assert [one.state for one in book.all()] == [State.KILLING]
-    assert [one.state for one in records.containers()] == [State.LOCALIZING]
+    assert applied[1].effects == (ContainerEffect.TERMINATE,)
+    assert [one.state for one in book.all()] == [LifeState.KILLING]
+    assert [one.state for one in records.containers()] == [LifeState.LOCALIZING]
     ended = asyncio.create_task(book.apply(container_id(2), Exited(exit_status=137)))
     slow.may_end.set()
     assert await ended is not None
-    assert slow.states == [State.KILLING, State.DONE], "one after the other, or an older one would be the last"
-    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.DONE, -105)]
+    assert slow.states == [LifeState.KILLING, LifeState.DONE], "one after the other, or an older one would be the last"
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(LifeState.DONE, -105)]
 
 
 async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_followed(
@@ -197,7 +201,9 @@ async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_f
     applied = await book.apply(container_id(2), replace(KILL, diagnostics="killed, "))
     assert applied is not None
     before, step = applied
-    assert (before.state, step.effects) == (State.SCHEDULED, (Effect.TERMINATE,)), "it goes on from what was decided"
+    assert (before.state, step.effects) == (LifeState.SCHEDULED, (ContainerEffect.TERMINATE,)), (
+        "it goes on from what was decided"
+    )
     slow.may_end.set()
     overtaken = await localized
     assert overtaken is not None
@@ -206,7 +212,7 @@ async def test_a_kill_overtakes_a_step_that_is_being_saved_and_what_would_have_f
     await noted
     (told,) = book.all()
     assert told.diagnostics == "killed, noted"
-    assert (told.state, told.local_dir, told.log_dir, told.exit_status) == (State.KILLING, "/l", "/g", -105)
+    assert (told.state, told.local_dir, told.log_dir, told.exit_status) == (LifeState.KILLING, "/l", "/g", -105)
     assert records.containers() == [told]
     assert (book.counts.launched, book.counts.killed) == (1, 0)
 
@@ -227,8 +233,11 @@ async def test_who_ended_by_itself_before_the_kill_was_recorded_is_not_ended_aga
     slow.may_end.set()
     await changed
     steps = [await ended, await killed]
-    assert [step[1].effects for step in steps if step is not None] == [(Effect.REPORT, Effect.CLEAN_UP), ()]
-    assert [(one.state, one.exit_status) for one in records.containers()] == [(State.DONE, -105)]
+    assert [step[1].effects for step in steps if step is not None] == [
+        (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP),
+        (),
+    ]
+    assert [(one.state, one.exit_status) for one in records.containers()] == [(LifeState.DONE, -105)]
 
 
 async def test_a_kill_that_is_saved_late_does_not_bring_back_what_was_forgotten(
@@ -238,7 +247,7 @@ async def test_a_kill_that_is_saved_late_does_not_bring_back_what_was_forgotten(
     book.take(new(2))
     slow = Slow(records, monkeypatch)
     await book.apply(container_id(2), KILL)
-    assert [one.state for one in book.all()] == [State.DONE]
+    assert [one.state for one in book.all()] == [LifeState.DONE]
     gone = asyncio.create_task(book.acknowledge(container_id(2)))
     await asyncio.sleep(0)
     slow.may_end.set()

@@ -16,11 +16,11 @@ from nm_plugin.container.life import (
     Exited,
     KillRequested,
     Launched,
+    LifeState,
     LocalizationFailed,
     Localized,
     RestartRequested,
     Started,
-    State,
 )
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
@@ -29,7 +29,7 @@ KILLED = KillRequested(exit_status=-105, diagnostics="")
 RUNNING = (Started(), Localized(), Launched(pid=1))
 
 
-def counted(*events: Event, state: State = State.NEW, **changes: Any) -> dict[str, int]:
+def counted(*events: Event, state: LifeState = LifeState.NEW, **changes: Any) -> dict[str, int]:
     """What is not zero after these."""
     made = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state)
     container, counts = replace(made, **changes), ContainerCounts()
@@ -56,9 +56,9 @@ def test_each_end_is_counted_once(events: tuple[Event, ...], end: str) -> None:
 
 
 def test_what_an_earlier_agent_started_counts_at_its_end() -> None:
-    assert counted(Exited(exit_status=0), CleanedUp(), state=State.RUNNING) == {"completed": 1}
+    assert counted(Exited(exit_status=0), CleanedUp(), state=LifeState.RUNNING) == {"completed": 1}
 
 
 def test_upgrade_that_fails_is_counted_and_a_restart_is_not() -> None:
-    assert counted(Exited(exit_status=1), state=State.RUNNING, rollback=b"\x1a\x00") == {"rolled_back": 1}
-    assert counted(RestartRequested(), Exited(exit_status=143), state=State.RUNNING) == {}
+    assert counted(Exited(exit_status=1), state=LifeState.RUNNING, rollback=b"\x1a\x00") == {"rolled_back": 1}
+    assert counted(RestartRequested(), Exited(exit_status=143), state=LifeState.RUNNING) == {}

@@ -12,17 +12,17 @@ from nm_plugin.container.life import (
     DIAGNOSTICS_LENGTH_MAX,
     CleanedUp,
     Container,
-    Effect,
+    ContainerEffect,
     Event,
     Exited,
     KillRequested,
     Launched,
     LaunchFailed,
+    LifeState,
     LocalizationFailed,
     Localized,
     RestartRequested,
     Started,
-    State,
     with_diagnostics,
 )
 from nm_plugin.container.retry import Retry
@@ -44,13 +44,13 @@ EXAMPLES: dict[type[Event], Event] = {
 }
 
 
-def in_state(state: State) -> Container:
+def in_state(state: LifeState) -> Container:
     return Container(
         container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state, launch_context=b"secret"
     )
 
 
-def step(container: Container, event: Event) -> tuple[Container, tuple[Effect, ...]]:
+def step(container: Container, event: Event) -> tuple[Container, tuple[ContainerEffect, ...]]:
     after = CONTAINER_LIFE.apply(container, event)
     return after.entity, after.effects
 
@@ -60,9 +60,9 @@ def reasons() -> dict[tuple[Enum, type], str]:
     return {pair: cell.reason for pair, cell in CONTAINER_LIFE.table.items() if isinstance(cell, Ignore)}
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", LifeState)
 @pytest.mark.parametrize("event", EXAMPLES)
-def test_no_pair_is_impossible_and_what_is_ignored_has_a_reason(state: State, event: type[Event]) -> None:
+def test_no_pair_is_impossible_and_what_is_ignored_has_a_reason(state: LifeState, event: type[Event]) -> None:
     after, effects = step(in_state(state), EXAMPLES[event])
     if (state, event) in reasons():
         assert reasons()[state, event]
@@ -83,12 +83,12 @@ def test_only_these_pairs_move_a_container() -> None:
         *(("RUNNING", event) for event in ("Exited", "RestartRequested", "KillRequested")),
         *(("REINITIALIZING", event) for event in ("Localized", "LocalizationFailed", "Exited", "KillRequested")),
         *(("KILLING", event) for event in ("Launched", "Exited")),
-        *((state.name, "CleanedUp") for state in State if state.is_complete),
+        *((state.name, "CleanedUp") for state in LifeState if state.is_complete),
     }
 
 
-def run(*events: Event) -> tuple[Container, list[Effect]]:
-    container, performed = in_state(State.NEW), []
+def run(*events: Event) -> tuple[Container, list[ContainerEffect]]:
+    container, performed = in_state(LifeState.NEW), []
     for event in events:
         container, effects = step(container, event)
         performed += effects
@@ -97,14 +97,20 @@ def run(*events: Event) -> tuple[Container, list[Effect]]:
 
 def test_successful_life() -> None:
     container, effects = run(Started(), Localized(), Launched(pid=42), Exited(exit_status=0), CleanedUp())
-    assert (container.state, container.exit_status, container.pid) == (State.DONE, 0, 42)
-    assert effects == [Effect.LOCALIZE, Effect.LAUNCH, Effect.REPORT, Effect.REPORT, Effect.CLEAN_UP]
+    assert (container.state, container.exit_status, container.pid) == (LifeState.DONE, 0, 42)
+    assert effects == [
+        ContainerEffect.LOCALIZE,
+        ContainerEffect.LAUNCH,
+        ContainerEffect.REPORT,
+        ContainerEffect.REPORT,
+        ContainerEffect.CLEAN_UP,
+    ]
     assert container.launch_context == b""
 
 
 def test_kill_status_wins_over_the_processes_own() -> None:
     killed, _ = run(Started(), Localized(), Launched(pid=42), EXAMPLES[KillRequested], Exited(exit_status=143))
-    assert (killed.state, killed.exit_status) == (State.DONE, -105)
+    assert (killed.state, killed.exit_status) == (LifeState.DONE, -105)
 
 
 def test_second_kill_changes_nothing() -> None:
@@ -115,17 +121,17 @@ def test_second_kill_changes_nothing() -> None:
 
 def test_launch_that_overtakes_a_kill_is_terminated() -> None:
     _, effects = run(Started(), Localized(), EXAMPLES[KillRequested], Launched(pid=42))
-    assert effects[-2:] == [Effect.TERMINATE, Effect.TERMINATE]
+    assert effects[-2:] == [ContainerEffect.TERMINATE, ContainerEffect.TERMINATE]
 
 
 def test_failed_localization_ends_invalid() -> None:
     container, effects = run(Started(), LocalizationFailed(diagnostics="no file"), CleanedUp())
-    assert (container.state, container.exit_status, container.diagnostics) == (State.DONE, -1000, "no file")
-    assert effects[1:] == [Effect.REPORT, Effect.CLEAN_UP]
+    assert (container.state, container.exit_status, container.diagnostics) == (LifeState.DONE, -1000, "no file")
+    assert effects[1:] == [ContainerEffect.REPORT, ContainerEffect.CLEAN_UP]
 
 
 def test_diagnostics_keep_the_newest_text() -> None:
-    container = with_diagnostics(in_state(State.RUNNING), "x" * 20_000 + "end")
+    container = with_diagnostics(in_state(LifeState.RUNNING), "x" * 20_000 + "end")
     assert len(container.diagnostics) == DIAGNOSTICS_LENGTH_MAX
     assert container.diagnostics.endswith("end")
 
@@ -134,37 +140,37 @@ ONE_RETRY = Retry(error_codes=None, max_retries=1, interval_ms=1000, validity_ms
 
 
 def test_failure_with_a_retry_left_is_a_relaunch_and_the_next_an_end() -> None:
-    running = replace(in_state(State.RUNNING), retry=ONE_RETRY, pid=42)
+    running = replace(in_state(LifeState.RUNNING), retry=ONE_RETRY, pid=42)
     again, effects = step(running, Exited(exit_status=3, diagnostics="three"))
-    assert (again.state, again.run, again.pid, effects) == (State.RELAUNCHING, 1, None, (Effect.RELAUNCH,))
+    assert (again.state, again.run, again.pid, effects) == (LifeState.RELAUNCHING, 1, None, (ContainerEffect.RELAUNCH,))
     running, _ = step(again, Launched(pid=43))
     ended, effects = step(running, Exited(exit_status=4))
-    assert (ended.state, ended.exit_status) == (State.EXITED_WITH_FAILURE, 4)
-    assert effects == (Effect.REPORT, Effect.CLEAN_UP)
+    assert (ended.state, ended.exit_status) == (LifeState.EXITED_WITH_FAILURE, 4)
+    assert effects == (ContainerEffect.REPORT, ContainerEffect.CLEAN_UP)
 
 
 def test_kill_wins_over_a_retry() -> None:
-    killing, _ = step(replace(in_state(State.RUNNING), retry=ONE_RETRY), EXAMPLES[KillRequested])
-    assert step(killing, Exited(exit_status=3))[0].state is State.DONE
+    killing, _ = step(replace(in_state(LifeState.RUNNING), retry=ONE_RETRY), EXAMPLES[KillRequested])
+    assert step(killing, Exited(exit_status=3))[0].state is LifeState.DONE
 
 
 def test_restart_ends_the_run_and_launches_again() -> None:
-    stopping, effects = step(in_state(State.RUNNING), RestartRequested())
-    assert (stopping.state, effects) == (State.REINITIALIZING, (Effect.STOP_RUN,))
+    stopping, effects = step(in_state(LifeState.RUNNING), RestartRequested())
+    assert (stopping.state, effects) == (LifeState.REINITIALIZING, (ContainerEffect.STOP_RUN,))
     again, effects = step(stopping, Exited(exit_status=143))
-    assert (again.state, again.run, effects) == (State.RELAUNCHING, 1, (Effect.RESTART,))
+    assert (again.state, again.run, effects) == (LifeState.RELAUNCHING, 1, (ContainerEffect.RESTART,))
 
 
 def upgraded(*, keeps_previous: bool) -> Container:
     """Running with the context ``new`` instead of ``old``."""
-    running = replace(in_state(State.RUNNING), launch_context=OLD, retry=ONE_RETRY)
+    running = replace(in_state(LifeState.RUNNING), launch_context=OLD, retry=ONE_RETRY)
     request = RestartRequested(context=NEW, keeps_previous=keeps_previous, diagnostics="upgrade")
     localizing, effects = step(running, request)
-    assert (localizing.launch_context, effects) == (OLD, (Effect.PREPARE_UPGRADE,))
+    assert (localizing.launch_context, effects) == (OLD, (ContainerEffect.PREPARE_UPGRADE,))
     stopping, effects = step(localizing, Localized())
-    assert effects == (Effect.STOP_RUN,)
+    assert effects == (ContainerEffect.STOP_RUN,)
     again, effects = step(stopping, Exited(exit_status=143))
-    assert (again.launch_context, again.upgrade, again.retry, effects) == (NEW, b"", None, (Effect.RESTART,))
+    assert (again.launch_context, again.upgrade, again.retry, effects) == (NEW, b"", None, (ContainerEffect.RESTART,))
     return step(again, Launched(pid=43))[0]
 
 
@@ -173,8 +179,8 @@ OLD, NEW = (pb.ContainerLaunchContextProto(command=[text]).SerializeToString() f
 
 def test_upgrade_is_committed_with_its_launch() -> None:
     container = upgraded(keeps_previous=False)
-    assert (container.state, container.rollback, container.diagnostics) == (State.RUNNING, b"", "upgrade")
-    assert step(container, Exited(exit_status=3))[0].state is State.EXITED_WITH_FAILURE
+    assert (container.state, container.rollback, container.diagnostics) == (LifeState.RUNNING, b"", "upgrade")
+    assert step(container, Exited(exit_status=3))[0].state is LifeState.EXITED_WITH_FAILURE
 
 
 def test_failed_upgrade_is_rolled_back_unless_committed_or_asked_to_end() -> None:
@@ -182,18 +188,18 @@ def test_failed_upgrade_is_rolled_back_unless_committed_or_asked_to_end() -> Non
     assert container.rollback == OLD
     back, effects = step(container, Exited(exit_status=3, diagnostics="three, ", last_words="the end"))
     assert (back.state, back.launch_context, back.rollback, effects) == (
-        State.RELAUNCHING,
+        LifeState.RELAUNCHING,
         OLD,
         b"",
-        (Effect.RESTART,),
+        (ContainerEffect.RESTART,),
     )
     assert back.diagnostics == "upgradethree, Container Re-init Auto Rolled-Back.\n"
-    assert step(container, Exited(exit_status=0))[0].state is State.EXITED_WITH_SUCCESS
-    assert step(container, Exited(exit_status=143))[0].state is State.EXITED_WITH_FAILURE
+    assert step(container, Exited(exit_status=0))[0].state is LifeState.EXITED_WITH_SUCCESS
+    assert step(container, Exited(exit_status=143))[0].state is LifeState.EXITED_WITH_FAILURE
 
 
 def test_upgrade_whose_files_cannot_be_had_changes_nothing() -> None:
-    running = replace(in_state(State.RUNNING), launch_context=OLD)
+    running = replace(in_state(LifeState.RUNNING), launch_context=OLD)
     localizing, _ = step(running, RestartRequested(context=NEW, keeps_previous=True))
     undone, effects = step(localizing, LocalizationFailed(diagnostics="no file"))
     assert (undone, effects) == (replace(running, diagnostics="no file"), ())
@@ -206,15 +212,15 @@ def test_no_context_is_kept_after_the_end() -> None:
 
 
 def test_end_of_an_earlier_run_is_no_end() -> None:
-    second = replace(in_state(State.RELAUNCHING), run=1)
+    second = replace(in_state(LifeState.RELAUNCHING), run=1)
     assert step(second, Exited(exit_status=143, run=0)) == (second, ())
-    assert step(second, Exited(exit_status=3, run=1))[0].state is State.EXITED_WITH_FAILURE
+    assert step(second, Exited(exit_status=3, run=1))[0].state is LifeState.EXITED_WITH_FAILURE
 
 
 def test_launch_on_a_node_without_disks_says_so() -> None:
-    failed, _ = step(in_state(State.SCHEDULED), LaunchFailed(diagnostics="no disk", exit_status=-101))
-    assert (failed.state, failed.exit_status) == (State.EXITED_WITH_FAILURE, -101)
+    failed, _ = step(in_state(LifeState.SCHEDULED), LaunchFailed(diagnostics="no disk", exit_status=-101))
+    assert (failed.state, failed.exit_status) == (LifeState.EXITED_WITH_FAILURE, -101)
 
 
 def test_secrets_are_in_no_repr() -> None:
-    assert "secret" not in repr(in_state(State.NEW))
+    assert "secret" not in repr(in_state(LifeState.NEW))

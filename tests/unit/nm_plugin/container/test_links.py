@@ -9,24 +9,27 @@ import pytest
 
 from nm_plugin.container import links
 from nm_plugin.container.links import counters_of, links_of, outcome_of
-from nm_plugin.launch.command import Link
-from nm_plugin.localization.cache import Localized
-from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted
+from nm_plugin.launch.command import ResourceLink
+from nm_plugin.localization.cache import LocalizedResource
+from nm_plugin.localization.plan import LocalResource, ResourceKey, ResourceType, SourceUrl, Visibility
 from yodel.errors import InvalidValue
 
 
-def want(link: str) -> Wanted:
+def want(link: str) -> LocalResource:
     key = ResourceKey(url=SourceUrl(scheme="file", authority="", path="/x"), timestamp_ms=1, type=ResourceType.FILE)
-    return Wanted(link=link, key=key, visibility=Visibility.PUBLIC)
+    return LocalResource(link=link, key=key, visibility=Visibility.PUBLIC)
 
 
-def place(path: Path, size_bytes: int = 0, was_cached: bool = False) -> Localized:
-    return Localized(path=path, size_bytes=size_bytes, was_cached=was_cached)
+def place(path: Path, size_bytes: int = 0, was_cached: bool = False) -> LocalizedResource:
+    return LocalizedResource(path=path, size_bytes=size_bytes, was_cached=was_cached)
 
 
 def test_each_resource_has_its_link(tmp_path: Path) -> None:
     found = links_of((want("a/"), want("lib//b.jar")), [place(tmp_path / "1"), place(tmp_path / "2")])
-    assert found == (Link(link="a", target=tmp_path / "1"), Link(link="lib/b.jar", target=tmp_path / "2"))
+    assert found == (
+        ResourceLink(link="a", target=tmp_path / "1"),
+        ResourceLink(link="lib/b.jar", target=tmp_path / "2"),
+    )
 
 
 @pytest.mark.parametrize("link", ["*", "lib/*", "a/b/*", "./*", "lib/*/", "lib//./*"])
@@ -36,19 +39,19 @@ def test_wildcard_stands_for_what_is_in_a_directory_by_its_own_names(tmp_path: P
         (tmp_path / name).touch()
     (tmp_path / "folder").mkdir()
     found = links_of((want(link),), [place(tmp_path)])
-    assert found == tuple(Link(link=name, target=tmp_path / name) for name in ("*", "a.jar", "b.jar", "folder"))
+    assert found == tuple(ResourceLink(link=name, target=tmp_path / name) for name in ("*", "a.jar", "b.jar", "folder"))
 
 
 @pytest.mark.parametrize("link", ["lib*", "*.jar", "lib/**", "*/lib"])
 def test_other_stars_are_names(tmp_path: Path, link: str) -> None:
-    assert links_of((want(link),), [place(tmp_path)]) == (Link(link=link, target=tmp_path),)
+    assert links_of((want(link),), [place(tmp_path)]) == (ResourceLink(link=link, target=tmp_path),)
 
 
 def test_a_link_in_the_directory_is_linked_and_not_read(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc/shadow")
     (tmp_path / "nowhere").symlink_to("/no/such")
     found = links_of((want("lib/*"),), [place(tmp_path)])
-    assert found == tuple(Link(link=name, target=tmp_path / name) for name in ("nowhere", "out"))
+    assert found == tuple(ResourceLink(link=name, target=tmp_path / name) for name in ("nowhere", "out"))
 
 
 @pytest.mark.parametrize("linked", ["directory", "above"])
@@ -67,7 +70,7 @@ def test_an_operators_link_above_is_passed(tmp_path: Path) -> None:
     (tmp_path / "disk/12/one.jar").touch()
     (tmp_path / "local").symlink_to("disk")
     found = links_of((want("*"),), [replace(place(tmp_path / "local/12"), root=tmp_path / "local")])
-    assert found == (Link(link="one.jar", target=tmp_path / "local/12/one.jar"),)
+    assert found == (ResourceLink(link="one.jar", target=tmp_path / "local/12/one.jar"),)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +106,10 @@ def test_counters_tell_the_cache_from_the_net(tmp_path: Path) -> None:
 
 
 async def test_error_is_a_value(tmp_path: Path) -> None:
-    async def refused() -> Localized:
+    async def refused() -> LocalizedResource:
         raise InvalidValue("a", "b", "c")
 
-    async def found() -> Localized:
+    async def found() -> LocalizedResource:
         return place(tmp_path)
 
     assert isinstance(await outcome_of(refused()), InvalidValue)

@@ -7,7 +7,7 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.container.records import Application, Records
 from nm_plugin.container.retry import Retry
 from tests.support.node_agent import APPLICATION, container_id
@@ -23,7 +23,7 @@ CONTAINER = Container(
     version=1,
     creation_ms=5,
     allocation_request_id=7,
-    state=State.RUNNING,
+    state=LifeState.RUNNING,
     diagnostics="text\nwith ünïcode",
     pid=42,
     local_dir="/l",
@@ -42,8 +42,8 @@ def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
     Records(tmp_path / "s").save_container(CONTAINER)
     store = Records(tmp_path / "s")
     assert store.containers() == [CONTAINER]
-    store.save_container(replace(CONTAINER, state=State.DONE))
-    assert [c.state for c in store.containers()] == [State.DONE]
+    store.save_container(replace(CONTAINER, state=LifeState.DONE))
+    assert [c.state for c in store.containers()] == [LifeState.DONE]
     store.remove_container(CONTAINER.container_id)
     store.remove_container(CONTAINER.container_id)
     assert store.containers() == []
@@ -93,7 +93,7 @@ def test_retry_policy_and_its_past_come_back(tmp_path: Path) -> None:
         remaining=-1,
         restarts_ms=(5, 9),
     )
-    again = replace(CONTAINER, state=State.RELAUNCHING, run=2, retry=retry)
+    again = replace(CONTAINER, state=LifeState.RELAUNCHING, run=2, retry=retry)
     store.save_container(again)
     assert store.containers() == [again]
     every_error = replace(again, retry=replace(retry, error_codes=None))

@@ -21,9 +21,9 @@ from nm_plugin.container.life import (
     Exited,
     Launched,
     LaunchFailed,
+    LifeState,
     LocalizationFailed,
     Localized,
-    State,
     with_diagnostics,
 )
 from nm_plugin.container.resources import Localization, Resources
@@ -38,7 +38,7 @@ from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch import command
 from nm_plugin.launch.members import ProcessWatch
 from nm_plugin.launch.parked import ParkedPods
-from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.archive import ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import LocalFiles
 from nm_plugin.localization.plan import wanted
@@ -101,7 +101,9 @@ class World:
 
     def give(self, context: pb.ContainerLaunchContextProto, **changes: Any) -> None:
         self.notes.container = replace(
-            self.notes.container, launch_context=context.SerializeToString(), **{"state": State.LOCALIZING, **changes}
+            self.notes.container,
+            launch_context=context.SerializeToString(),
+            **{"state": LifeState.LOCALIZING, **changes},
         )
 
     async def pod(self) -> Any:
@@ -132,7 +134,7 @@ async def world(
         state_dir=open_path / "state",
         target_bytes=1 << 30,
         resource_bytes_max=1 << 20,
-        archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+        archive_limits=ArchiveLimits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
         unpack_user=OsUser(name="", uid=65533, gid=65533),
         concurrency=2,
         fetch_timeout_s=5,
@@ -150,7 +152,7 @@ async def world(
             tasks, Container(container_id=CONTAINER, user="alice", user_uid=alice.uid, resource=Resource(1, 1))
         )
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
-        node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
+        node = command.NodeEnvironment(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
         resources, looks = Resources(cache, accounts), ProcessWatch(threads, ProcessTable())
         work = ContainerWork(
             notes,
@@ -217,7 +219,7 @@ async def test_deaf_script_is_killed_and_leaves_nothing(world: World) -> None:
     await world.work.launch(CONTAINER)
     assert isinstance(await world.notes.next(), Launched)
     await eventually(lambda: (world.work_dir / "deaf").exists())
-    world.notes.container = replace(world.notes.container, state=State.KILLING)
+    world.notes.container = replace(world.notes.container, state=LifeState.KILLING)
     await world.work.terminate(CONTAINER, None)
     killed = await world.notes.next()
     assert isinstance(killed, Exited)
@@ -248,7 +250,7 @@ async def test_master_has_time_to_clean_up_where_its_queue_says_how_shuffle_is_d
     await world.work.launch(CONTAINER)
     assert isinstance(await world.notes.next(), Launched)
     await eventually(lambda: (world.work_dir / "here").exists())
-    world.notes.container = replace(world.notes.container, state=State.KILLING)
+    world.notes.container = replace(world.notes.container, state=LifeState.KILLING)
     await world.work.terminate(world.notes.container.container_id, None)
     assert isinstance(await world.notes.next(), Exited)
     assert (Path(world.notes.container.log_dir) / "cleaned").exists() == bool(shuffle)
@@ -264,7 +266,7 @@ async def test_more_files_for_a_running_container(world: World) -> None:
     gone = world.source("gone", "gone")
     add_resource(more, "gone", gone)
     gone.unlink()
-    world.notes.container = replace(world.notes.container, state=State.RUNNING)
+    world.notes.container = replace(world.notes.container, state=LifeState.RUNNING)
     here, missing = (
         tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub//more/", "gone")
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nm_plugin.host.directories import Directories
-from nm_plugin.host.disks import DirState, DiskLimits, Disks, Verdict, judge, report_of
+from nm_plugin.host.disks import DirState, DiskLimits, Disks, DiskVerdict, judge, report_of
 
 LIMITS = DiskLimits(max_utilization_percent=90, low_watermark_percent=80)
 A, B = Path("/a"), Path("/b")
@@ -17,34 +17,34 @@ class Space(NamedTuple):
     free: int
 
 
-def judged(free_percent: int, before: Verdict = Verdict.GOOD) -> Verdict:
+def judged(free_percent: int, before: DiskVerdict = DiskVerdict.GOOD) -> DiskVerdict:
     return judge(A, Space(100, free_percent), DirState(path=A, verdict=before), LIMITS).verdict
 
 
 def test_full_above_the_threshold_and_good_again_below_the_watermark() -> None:
-    assert [judged(10), judged(9)] == [Verdict.GOOD, Verdict.FULL]
-    assert [judged(15, Verdict.FULL), judged(20, Verdict.FULL)] == [Verdict.FULL, Verdict.GOOD]
+    assert [judged(10), judged(9)] == [DiskVerdict.GOOD, DiskVerdict.FULL]
+    assert [judged(15, DiskVerdict.FULL), judged(20, DiskVerdict.FULL)] == [DiskVerdict.FULL, DiskVerdict.GOOD]
 
 
 def test_disk_without_any_space_is_full_whatever_is_allowed() -> None:
     limits = DiskLimits(max_utilization_percent=100, low_watermark_percent=100)
-    assert judge(A, Space(100, 0), DirState(path=A), limits).verdict is Verdict.FULL
-    assert judge(A, Space(100, 1), DirState(path=A), limits).verdict is Verdict.GOOD
+    assert judge(A, Space(100, 0), DirState(path=A), limits).verdict is DiskVerdict.FULL
+    assert judge(A, Space(100, 1), DirState(path=A), limits).verdict is DiskVerdict.GOOD
 
 
 def test_free_space_has_a_minimum() -> None:
     state = judge(A, Space(100 << 20, 50 << 20), DirState(path=A), DiskLimits(min_free_mib=51))
-    assert (state.verdict, state.message) == (Verdict.FULL, "free space below limit of 51MB")
+    assert (state.verdict, state.message) == (DiskVerdict.FULL, "free space below limit of 51MB")
 
 
 def test_report_is_hadoops() -> None:
-    full = DirState(path=A, verdict=Verdict.FULL, message="used space above threshold of 90.0%")
+    full = DirState(path=A, verdict=DiskVerdict.FULL, message="used space above threshold of 90.0%")
     words = "usable space is below configured utilization percentage/no more usable space"
     assert report_of([full], [full]) == (
         f"1/1 local-dirs {words} [ /a : used space above threshold of 90.0% ] ;"
         f" 1/1 log-dirs {words} [ /a : used space above threshold of 90.0% ] "
     ).replace("; 1/1", ";1/1")
-    broken = DirState(path=B, verdict=Verdict.ERRORED, message="Can not read /b")
+    broken = DirState(path=B, verdict=DiskVerdict.ERRORED, message="Can not read /b")
     assert report_of([DirState(path=A), broken], [DirState(path=A)]) == (
         "1/2 local-dirs have errors:  [ /b : Can not read /b ] "
     )

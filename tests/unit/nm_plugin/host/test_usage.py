@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.host.usage import NodeUsage, Usage
+from nm_plugin.host.usage import MeasuredUse, NodeUsage
 
 
 def write(proc: Path, idle: int) -> None:
@@ -18,7 +18,7 @@ def test_memory_swap_and_processors(tmp_path: Path) -> None:
     usage = NodeUsage(tmp_path)
     (tmp_path / "meminfo").write_text("")
     write(tmp_path, 400)
-    assert usage.look() == Usage(pmem_mib=4, vmem_mib=5, cpu_vcores=0.0)
+    assert usage.look() == MeasuredUse(pmem_mib=4, vmem_mib=5, cpu_vcores=0.0)
     (tmp_path / "stat").write_text("cpu  150 0 0 450 0 0 0 0 0 0\ncpu0 1\ncpu1 1\n")
     assert usage.look().cpu_vcores == 1.5
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from nm_plugin.keys.token_secrets import InvalidToken, TokenSecrets, nm_identity
+from nm_plugin.keys.token_secrets import TokenSecrets, nm_identity
 from tests.support.node_agent import ATTEMPT
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType
 from yodel.domain.tokens import NM_TOKEN_KIND, MasterKey, Token
+from yodel.errors import InvalidToken
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.pb_convert import tokens
 

@@ -10,13 +10,22 @@ from typing import Any
 import pytest
 
 from nm_plugin.container.launcher import EMPTY_CREDENTIALS
-from nm_plugin.launch.command import Counters, Launch, Link, Node, as_one_process, by_dependency, expand, script
+from nm_plugin.launch.command import (
+    Launch,
+    LocalizationCounters,
+    NodeEnvironment,
+    ResourceLink,
+    as_one_process,
+    by_dependency,
+    expand,
+    script,
+)
 from tests.support.node_agent import Rig, add_resource, container_id, context_of
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
-NODE = Node(
+NODE = NodeEnvironment(
     node_id=NodeId("node-1", 8041),
     http_port=8042,
     admin_env={"MALLOC_ARENA_MAX": "4"},
@@ -43,13 +52,13 @@ def launch(tmp_path: Path, **changes: Any) -> Launch:
 
 def test_whole_script(tmp_path: Path) -> None:
     root = Path("/r")
-    links = [Link(link="lib/a.jar", target=Path('/c/10/a"$.jar'))]
+    links = [ResourceLink(link="lib/a.jar", target=Path('/c/10/a"$.jar'))]
     one = launch(
         root,
         environment={"B": "$A/x", "A": "{{PWD}}<CPS>y", "USER": "mallory", "JAVA_HOME": "/mine"},
         command=["{{JAVA_HOME}}/bin/java", "<ADD_OPENS>", "1><LOG_DIR>/stdout"],
         links=links,
-        counters=Counters(missed_bytes=5, missed_files=1),
+        counters=LocalizationCounters(missed_bytes=5, missed_files=1),
     )
     assert script(NODE, one) == "\n".join(
         [
@@ -100,7 +109,7 @@ def test_name_of_a_user_says_nothing_to_the_shell(tmp_path: Path) -> None:
     )
 
 
-def run(tmp_path: Path, one: Launch, node: Node = NODE) -> str:
+def run(tmp_path: Path, one: Launch, node: NodeEnvironment = NODE) -> str:
     (tmp_path / "work").mkdir()
     (tmp_path / "logs").mkdir()
     path = tmp_path / "work/launch_container.sh"
@@ -151,13 +160,13 @@ def test_agents_own_names_are_quoted(tmp_path: Path) -> None:
     target = tmp_path / 'we$ird "na`me'
     target.write_text("content")
     link = "li$nk `x"
-    one = launch(tmp_path, command=["cat li* 1><LOG_DIR>/stdout"], links=[Link(link=link, target=target)])
+    one = launch(tmp_path, command=["cat li* 1><LOG_DIR>/stdout"], links=[ResourceLink(link=link, target=target)])
     assert run(tmp_path, one) == "content"
     assert (tmp_path / "work" / link).is_symlink()
 
 
 def test_debug_copies_only_when_asked(tmp_path: Path) -> None:
-    node = Node(node_id=NODE.node_id, http_port=1, debug_info=True)
+    node = NodeEnvironment(node_id=NODE.node_id, http_port=1, debug_info=True)
     one = launch(tmp_path, command=["echo x 1><LOG_DIR>/stdout"])
     run(tmp_path, one, node)
     assert (tmp_path / "logs/launch_container.sh").read_text() == script(node, one)

@@ -14,7 +14,7 @@ import pytest
 
 from nm_plugin.host.processes import ENVIRON_BYTES_MAX, Process, ProcessTable
 from nm_plugin.host.users import FileThreads
-from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Listing, Members, Owner, ProcessWatch
+from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Members, Owner, ProcessListing, ProcessWatch
 from tests.support.made_proc import make_process
 from tests.support.node_agent import container_id, eventually
 
@@ -26,7 +26,7 @@ SHELLS = f"A=1\0YODEL_CONTAINER_ID={container_id(2)}\0".encode()
 
 
 def look(proc: Path, owner: Owner = ONE, seen: frozenset[tuple[int, int]] = frozenset()) -> Members:
-    return Listing(ProcessTable(proc), [owner]).of(owner, seen)
+    return ProcessListing(ProcessTable(proc), [owner]).of(owner, seen)
 
 
 def pids(members: Members) -> list[int]:
@@ -105,13 +105,13 @@ def test_a_look_for_marks_reads_so_many_processes_and_so_many_bytes_and_doubts(
         return environ(table, process)
 
     monkeypatch.setattr(ProcessTable, "environ", reads)
-    still = Listing(ProcessTable(tmp_path), [ONE], clock_s=lambda: 0.0)
+    still = ProcessListing(ProcessTable(tmp_path), [ONE], clock_s=lambda: 0.0)
     assert (pids(still.of(ONE)), still.of(ONE).is_whole) == ([9], False)
     assert (len(read), max(read)) == (LOOKED_AT_MAX, ENVIRON_BYTES_MAX + 2)
 
     ticks: Iterator[float] = iter([0.0, *[LOOK_S / 2] * 9, *[LOOK_S] * 9])
     read.clear()
-    late = Listing(ProcessTable(tmp_path), [ONE], clock_s=lambda: next(ticks))
+    late = ProcessListing(ProcessTable(tmp_path), [ONE], clock_s=lambda: next(ticks))
     assert (pids(late.of(ONE)), late.of(ONE).is_whole) == ([9], False)
     assert len(read) == 9
 
@@ -121,7 +121,7 @@ def test_the_crowd_of_another_user_costs_nobody_else_a_look(tmp_path: Path) -> N
     for pid in range(10, 12 + LOOKED_AT_MAX):
         make_process(tmp_path, pid, uid=23002)
     other = Owner(container_id=container_id(3), user_uid=23002, application_dir=Path(LOCAL))
-    listing = Listing(ProcessTable(tmp_path), [NAMELESS, other])
+    listing = ProcessListing(ProcessTable(tmp_path), [NAMELESS, other])
     assert (pids(listing.of(NAMELESS)), listing.of(NAMELESS).is_whole) == ([5000], True)
     assert not listing.of(other).is_whole
 
@@ -129,8 +129,8 @@ def test_the_crowd_of_another_user_costs_nobody_else_a_look(tmp_path: Path) -> N
 def test_a_container_without_a_name_is_in_the_pod_of_its_processes(tmp_path: Path) -> None:
     make_process(tmp_path, 10, environ=MARKS)
     make_process(tmp_path, 20, pod="0b-2", environ=MARKS)
-    assert Listing(ProcessTable(tmp_path), [NAMELESS]).pod_uid(NAMELESS) == "0b-2"
-    assert Listing(ProcessTable(tmp_path), [ONE]).pod_uid(ONE) == "0a-1"
+    assert ProcessListing(ProcessTable(tmp_path), [NAMELESS]).pod_uid(NAMELESS) == "0b-2"
+    assert ProcessListing(ProcessTable(tmp_path), [ONE]).pod_uid(ONE) == "0a-1"
 
 
 @pytest.mark.parametrize(("program", "left"), [("pause", [11]), ("sh", [10, 11])])
@@ -168,7 +168,7 @@ def test_a_chain_of_forks_is_walked_once() -> None:
             return ONE.user_uid
 
     chain = Chain(Path("/nowhere"))
-    assert len(Listing(chain, [ONE]).of(ONE).processes) == 5000
+    assert len(ProcessListing(chain, [ONE]).of(ONE).processes) == 5000
     assert asked <= 5 * 5000
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.localization import archive
-from nm_plugin.localization.archive import Limits, is_archive_name
+from nm_plugin.localization.archive import ArchiveLimits, is_archive_name
 from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import InvalidValue
 
-LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
+LIMITS = ArchiveLimits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
 
 
-def unpack(source: Path, name: str, target: Path, limits: Limits, pattern: str = "") -> int:
+def unpack(source: Path, name: str, target: Path, limits: ArchiveLimits, pattern: str = "") -> int:
     target.mkdir(mode=0o700)
     descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -205,7 +205,7 @@ def test_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
 def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {"f": b"12345678901"})
     with pytest.raises(UnsafeArchive, match="content exceeds 10 bytes"):
-        unpack(source, "a.zip", tmp_path / "out", Limits(entries_max=9, bytes_max=10, ratio_max=100))
+        unpack(source, "a.zip", tmp_path / "out", ArchiveLimits(entries_max=9, bytes_max=10, ratio_max=100))
 
 
 def test_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:

@@ -20,27 +20,33 @@ from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization import fetch
-from nm_plugin.localization.archive import Limits
-from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, Localized, ResourceCache
+from nm_plugin.localization.archive import ArchiveLimits
+from nm_plugin.localization.cache import (
+    CacheSettings,
+    LocalizationFailure,
+    LocalizedResource,
+    ResourceCache,
+    ResourceClaim,
+)
 from nm_plugin.localization.fetch import (
+    DownloadRequest,
     FetchFailed,
-    FetchRequest,
     HttpFiles,
     LocalFiles,
     NotFetchable,
-    Source,
+    UrlReader,
     create_file,
     write_all,
 )
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import (
     LOCAL_FILES,
+    CacheScope,
+    LocalResource,
     ResourceKey,
     ResourceType,
-    Scope,
     SourceUrl,
     Visibility,
-    Wanted,
     scope_of,
 )
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
@@ -63,7 +69,7 @@ class FakeSource:
     on_refusal: Callable[[], None] = lambda: None
     content: bytes = b"12345"
 
-    async def fetch(self, request: FetchRequest) -> int:
+    async def fetch(self, request: DownloadRequest) -> int:
         self.fetched.append(request.url.path)
         self.asked.append((request.reader.name, request.credentials))
         await self.gate.wait()
@@ -87,7 +93,7 @@ class Bench:
     agent: OsUser
     tasks: TaskOwner
     target_bytes: int = 1 << 30
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, UrlReader] = field(default_factory=dict)
     default_fs: SourceUrl = LOCAL_FILES
 
     def make(self, fetch_timeout_s: float = 60) -> ResourceCache:
@@ -96,7 +102,7 @@ class Bench:
             state_dir=self.root / "state",
             target_bytes=self.target_bytes,
             resource_bytes_max=1 << 20,
-            archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+            archive_limits=ArchiveLimits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
             unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
             fetch_timeout_s=fetch_timeout_s,
@@ -105,11 +111,11 @@ class Bench:
         return ResourceCache(settings, {"fake": self.source, **self.sources}, self.threads, self.agent, self.tasks)
 
 
-def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> Wanted:
+def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> LocalResource:
     key = ResourceKey(
         url=SourceUrl(scheme="fake", authority="", path=path), timestamp_ms=changes.get("timestamp", 1), type=kind
     )
-    return Wanted(link="x", key=key, visibility=Visibility.PUBLIC)
+    return LocalResource(link="x", key=key, visibility=Visibility.PUBLIC)
 
 
 @pytest.fixture
@@ -133,11 +139,11 @@ async def bench(open_path: Path, agent_user: OsUser) -> AsyncIterator[Bench]:
     threads.close()
 
 
-def claim(user: OsUser, number: int = 2) -> Claim:
-    return Claim(container_id=container_id(number), user=user)
+def claim(user: OsUser, number: int = 2) -> ResourceClaim:
+    return ResourceClaim(container_id=container_id(number), user=user)
 
 
-PUBLIC = Scope(visibility=Visibility.PUBLIC)
+PUBLIC = CacheScope(visibility=Visibility.PUBLIC)
 
 
 async def test_concurrent_requests_download_once(bench: Bench, alice: OsUser, bob: OsUser) -> None:
@@ -186,13 +192,13 @@ class SlowCopies:
         monkeypatch.setattr(fetch, "_copy_range", wait_and_copy)
 
 
-def _local(path: Path) -> Wanted:
+def _local(path: Path) -> LocalResource:
     path.parent.mkdir(exist_ok=True)
     path.write_text(path.name)
     path.chmod(0o644)
     url = SourceUrl(scheme="file", authority="", path=str(path))
     key = ResourceKey(url=url, timestamp_ms=path.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
-    return Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+    return LocalResource(link="x", key=key, visibility=Visibility.PRIVATE)
 
 
 async def test_slow_files_of_one_user_leave_another_his_turn(
@@ -239,7 +245,7 @@ async def test_copies_for_who_is_gone_stop_and_keep_their_turn_until_they_have(
     folder.chmod(0o755)
     url = SourceUrl(scheme="file", authority="", path=str(folder))
     key = ResourceKey(url=url, timestamp_ms=folder.stat().st_mtime_ns // 1_000_000, type=ResourceType.FILE)
-    wanted = Wanted(link="x", key=key, visibility=Visibility.PRIVATE)
+    wanted = LocalResource(link="x", key=key, visibility=Visibility.PRIVATE)
     gone = asyncio.create_task(cache.localize(wanted, scope, claim(alice)))
     await eventually(lambda: slow.begun == 1)
     cache.release(container_id(2))
@@ -308,7 +314,7 @@ async def test_whatever_goes_wrong_costs_no_more_than_the_resource(bench: Bench,
     assert (await cache.localize(want("/f"), PUBLIC, claim(alice))).size_bytes == 5
 
 
-async def together(bench: Bench, *claims: Claim, cache: ResourceCache | None = None) -> list[str]:
+async def together(bench: Bench, *claims: ResourceClaim, cache: ResourceCache | None = None) -> list[str]:
     """What became of the claims, all made before anything is fetched: ``had`` or why not."""
     made = cache or bench.make()
     bench.source.gate.clear()
@@ -319,7 +325,7 @@ async def together(bench: Bench, *claims: Claim, cache: ResourceCache | None = N
     return [one.result() for one in waiting]
 
 
-async def outcome(localized: Awaitable[Localized]) -> str:
+async def outcome(localized: Awaitable[LocalizedResource]) -> str:
     try:
         return "had" if (await localized).path.read_bytes() == b"12345" else "something else"
     except LocalizationFailure as error:
@@ -369,7 +375,7 @@ async def test_what_nobody_may_have_is_tried_once(bench: Bench, alice: OsUser, b
 
 async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> None:
     url = SourceUrl(scheme="s4", authority="", path="/f")
-    wanted = Wanted(
+    wanted = LocalResource(
         link="x",
         key=ResourceKey(url=url, timestamp_ms=1, type=ResourceType.FILE),
         visibility=Visibility.PUBLIC,
@@ -445,7 +451,7 @@ class Meanwhile:
 
 
 @pytest.fixture
-async def two_idle(bench: Bench, alice: OsUser) -> tuple[ResourceCache, Scope]:
+async def two_idle(bench: Bench, alice: OsUser) -> tuple[ResourceCache, CacheScope]:
     """A full cache with two entries that nobody uses, /old and /new."""
     bench.target_bytes = 0
     cache, scope = bench.make(), scope_of(Visibility.PRIVATE, alice.name, APP)
@@ -456,7 +462,7 @@ async def two_idle(bench: Bench, alice: OsUser) -> tuple[ResourceCache, Scope]:
 
 
 async def test_what_is_wanted_again_during_an_eviction_stays(
-    two_idle: tuple[ResourceCache, Scope], bench: Bench, alice: OsUser
+    two_idle: tuple[ResourceCache, CacheScope], bench: Bench, alice: OsUser
 ) -> None:
     cache, scope = two_idle
     comes = Meanwhile(user=alice, happens=lambda: cache.adopt(container_id(3), want("/new"), scope))
@@ -466,7 +472,7 @@ async def test_what_is_wanted_again_during_an_eviction_stays(
 
 
 async def test_what_is_dropped_during_an_eviction_is_no_trouble(
-    two_idle: tuple[ResourceCache, Scope], bench: Bench, alice: OsUser
+    two_idle: tuple[ResourceCache, CacheScope], bench: Bench, alice: OsUser
 ) -> None:
     """It would end housekeeping, and the agent with it."""
     cache, _ = two_idle
@@ -593,7 +599,9 @@ PACKED = {
 
 
 @pytest.fixture
-async def places(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[dict[str, Wanted]]:
+async def places(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[dict[str, LocalResource]]:
     """One resource from each place that any comes from, none of them executable there."""
     (tmp_path / "hdfs_native.py").write_text(HDFS_CLIENT)
     monkeypatch.syspath_prepend(tmp_path)
@@ -609,11 +617,11 @@ async def places(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         await writer.drain()
         writer.close()
 
-    def place(scheme: str, authority: str, path: str, kind: ResourceType) -> Wanted:
+    def place(scheme: str, authority: str, path: str, kind: ResourceType) -> LocalResource:
         at_ms = (folder / path).stat().st_mtime_ns // 1_000_000 if scheme == "file" else 1
         url = SourceUrl(scheme=scheme, authority=authority, path=str(folder / path) if scheme == "file" else path)
         key = ResourceKey(url=url, timestamp_ms=at_ms, type=kind, pattern=".*" if kind is ResourceType.PATTERN else "")
-        return Wanted(link="x", key=key, visibility=Visibility.PUBLIC)
+        return LocalResource(link="x", key=key, visibility=Visibility.PUBLIC)
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -630,7 +638,7 @@ async def places(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture(params=[0o022, 0o077], ids=["umask 022", "umask 077"])
-def umask(request: pytest.FixtureRequest, places: dict[str, Wanted]) -> Iterator[None]:
+def umask(request: pytest.FixtureRequest, places: dict[str, LocalResource]) -> Iterator[None]:
     """The agent's; what ``places`` are made of is older."""
     before = os.umask(request.param)
     yield
@@ -648,7 +656,7 @@ def appended(path: Path, user: OsUser) -> bool:
 @pytest.mark.usefixtures("needs_root", "umask")
 @pytest.mark.parametrize("visibility", list(Visibility))
 async def test_every_localized_file_may_be_run_and_not_written(
-    bench: Bench, places: dict[str, Wanted], alice: OsUser, bob: OsUser, visibility: Visibility
+    bench: Bench, places: dict[str, LocalResource], alice: OsUser, bob: OsUser, visibility: Visibility
 ) -> None:
     """FSDownload's modes, whatever they were and wherever it comes from."""
     is_public = visibility is Visibility.PUBLIC

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nm_plugin.localization.client_terms import (
-    Terms,
+    TokenTerms,
     conflict,
     hindrance,
     jar_resource,
@@ -28,7 +28,7 @@ POLICY = b"spark.celeborn.client.spark.shuffle.fallback.policy"
 FORCED = b"spark.celeborn.client.spark.shuffle.forceFallback.enabled"
 
 
-def terms(service: str, when_away: str = "spark", jar: str = "local:/x.jar") -> Terms:
+def terms(service: str, when_away: str = "spark", jar: str = "local:/x.jar") -> TokenTerms:
     found = terms_of({"service": service, "when-away": when_away, "jar": jar, "jar-sha256": "0f"})
     assert found is not None
     return found

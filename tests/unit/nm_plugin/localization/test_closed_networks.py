@@ -11,7 +11,7 @@ from ipaddress import ip_network
 import httpx2
 import pytest
 
-from nm_plugin.localization.closed_networks import Closed, Network, OpenNetworks, is_closed
+from nm_plugin.localization.closed_networks import ClosedNetwork, Network, OpenNetworks, is_closed
 from nm_plugin.settings import DEFAULT_CLOSED_NETWORKS
 from yodel.errors import Unavailable
 from yodel.hadoop_http.addresses import resolved
@@ -101,7 +101,7 @@ async def site() -> AsyncIterator[Site]:
     ],
 )
 async def test_every_spelling_of_loopback_is_closed(site: Site, url: str) -> None:
-    with pytest.raises((Closed, Unavailable, httpx2.InvalidURL)):
+    with pytest.raises((ClosedNetwork, Unavailable, httpx2.InvalidURL)):
         await site.fetched(url, DEFAULT_CLOSED_NETWORKS)
     assert site.heads == []
 
@@ -121,7 +121,7 @@ async def test_what_is_open_is_asked_by_its_name(site: Site) -> None:
 async def test_a_redirect_is_judged_too(site: Site, location: str) -> None:
     site.names["inner"] = [["127.0.0.1"]]
     site.location = location.format(port=site.port)
-    with pytest.raises(Closed, match=r"is in a network from which nothing is fetched \(fetch_closed_networks\)"):
+    with pytest.raises(ClosedNetwork, match=r"is in a network from which nothing is fetched \(fetch_closed_networks\)"):
         await site.fetched(f"http://{OPEN_LATER}:{{port}}/")
     assert [address for address, _ in site.heads] == [OPEN_LATER]
 
@@ -142,7 +142,7 @@ async def test_what_was_judged_is_what_is_connected_to(site: Site) -> None:
     site.names["turning"] = [[OPEN_LATER], ["127.0.0.1"]]
     assert (await site.fetched("http://turning:{port}/")).text == "hello"
     assert (site.asked, site.heads[0][0]) == (["turning"], OPEN_LATER)
-    with pytest.raises(Closed):
+    with pytest.raises(ClosedNetwork):
         await site.fetched("http://turning:{port}/")
     assert len(site.heads) == 1
 

@@ -18,8 +18,8 @@ from nm_plugin.host.directories import PUBLIC_DIR_MODE
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization import fetch
 from nm_plugin.localization.fetch import (
+    DownloadRequest,
     FetchFailed,
-    FetchRequest,
     HttpFiles,
     LocalFiles,
     NotFetchable,
@@ -38,7 +38,7 @@ RESPONSE = (
 )
 
 
-def local(path: Path, reader: OsUser, destination: Path, **changes: Any) -> FetchRequest:
+def local(path: Path, reader: OsUser, destination: Path, **changes: Any) -> DownloadRequest:
     values: dict[str, Any] = {
         "url": SourceUrl(scheme="file", authority="", path=str(path)),
         "timestamp_ms": path.stat().st_mtime_ns // 1_000_000,
@@ -48,7 +48,7 @@ def local(path: Path, reader: OsUser, destination: Path, **changes: Any) -> Fetc
         "destination": destination,
         "bytes_max": 1000,
     }
-    return FetchRequest(**{**values, **changes})
+    return DownloadRequest(**{**values, **changes})
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ async def http_port() -> AsyncIterator[int]:
     server.close()
 
 
-def remote(port: int, path: str, reader: OsUser, destination: Path, **changes: Any) -> FetchRequest:
+def remote(port: int, path: str, reader: OsUser, destination: Path, **changes: Any) -> DownloadRequest:
     url = SourceUrl(scheme="http", authority=f"127.0.0.1:{port}", path=path)
     values = {"url": url, "timestamp_ms": LAST_MODIFIED_MS, **changes}
     return local(destination.parent, reader, destination, **values)

@@ -6,8 +6,8 @@ import pytest
 
 from nm_plugin.localization.plan import (
     LOCAL_FILES,
+    CacheScope,
     ResourceType,
-    Scope,
     Visibility,
     file_system,
     place_of_link,
@@ -157,4 +157,4 @@ def test_scopes_and_their_directories() -> None:
     assert scope_of(Visibility.PUBLIC, "u", "a").directory() == "filecache"
     assert scope_of(Visibility.PRIVATE, "u", "a").directory() == "usercache/u/filecache"
     assert scope_of(Visibility.APPLICATION, "u", "a").directory() == "usercache/u/appcache/a/filecache"
-    assert scope_of(Visibility.PUBLIC, "u", "a") == Scope(visibility=Visibility.PUBLIC)
+    assert scope_of(Visibility.PUBLIC, "u", "a") == CacheScope(visibility=Visibility.PUBLIC)

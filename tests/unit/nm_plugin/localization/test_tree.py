@@ -21,10 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.localization.archive import Limits, unpack
-from nm_plugin.localization.tree import DEPTH_MAX, LINKS_MAX, STEPS_MAX, Tree, UnsafeArchive
+from nm_plugin.localization.archive import ArchiveLimits, unpack
+from nm_plugin.localization.tree import DEPTH_MAX, LINKS_MAX, STEPS_MAX, DirectoryTree, UnsafeArchive
 
-LIMITS = Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100)
+LIMITS = ArchiveLimits(entries_max=100, bytes_max=1 << 20, ratio_max=100)
 T = TypeVar("T")
 ROOT = "down/further/root"
 JAR = "job.jar"
@@ -191,7 +191,7 @@ def place() -> Iterator[Place]:
         yield made
 
 
-def carry_out(tree: Tree, entry: Entry, root: Path) -> None:
+def carry_out(tree: DirectoryTree, entry: Entry, root: Path) -> None:
     if entry.kind == "file":
         with os.fdopen(tree.file(entry.name), "wb") as file:
             file.write(b"evil")
@@ -244,7 +244,7 @@ def test_no_order_of_colliding_names_leads_out(places: Place, entries: list[Entr
     """
     with nothing_leads_out(places):
         descriptor = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY)
-        tree = Tree(descriptor, directories_max=100)
+        tree = DirectoryTree(descriptor, directories_max=100)
         try:
             for entry in places.aimed(entries):
                 with contextlib.suppress(UnsafeArchive, OSError):
@@ -476,7 +476,7 @@ def test_a_zips_names_do_not_climb_out(place: Place, name: str) -> None:
     assert place.outside() == before
 
 
-def test_a_way_through_links_has_a_maximum(tree: Tree) -> None:
+def test_a_way_through_links_has_a_maximum(tree: DirectoryTree) -> None:
     """Of links, of steps and of depth, so that a short archive cannot keep anybody busy."""
     tree.directory("d")
     tree.symlink("l0", "d")
@@ -528,7 +528,7 @@ def test_a_slash_before_a_name_is_passed_over(place: Place, suffix: str) -> None
     assert not hard or (place.root / "h").samefile(place.root / "d/f")
 
 
-def test_a_target_with_a_nul_is_refused(tree: Tree) -> None:
+def test_a_target_with_a_nul_is_refused(tree: DirectoryTree) -> None:
     with pytest.raises(UnsafeArchive, match="has no target, an overlong one, or one with a NUL"):
         tree.symlink("l", "a\0b")
 
@@ -565,15 +565,15 @@ def test_links_that_climb_first_and_stay_inside_are_made(place: Place) -> None:
 
 
 @pytest.fixture
-def tree(place: Place) -> Iterator[Tree]:
+def tree(place: Place) -> Iterator[DirectoryTree]:
     descriptor = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
-    made = Tree(descriptor, directories_max=DEPTH_MAX + 2)
+    made = DirectoryTree(descriptor, directories_max=DEPTH_MAX + 2)
     yield made
     made.close()
     os.close(descriptor)
 
 
-def test_depth_length_and_number_of_directories_have_a_maximum(tree: Tree, place: Place) -> None:
+def test_depth_length_and_number_of_directories_have_a_maximum(tree: DirectoryTree, place: Place) -> None:
     os.close(tree.file("d/" * (DEPTH_MAX - 1) + "f"))
     for name in ("d/" * DEPTH_MAX + "f", "f" * 5000):
         with pytest.raises(UnsafeArchive, match="deeper than 128 directories or too long"):
@@ -587,7 +587,7 @@ def test_depth_length_and_number_of_directories_have_a_maximum(tree: Tree, place
 
 @pytest.mark.parametrize("target", ["../../secret", "../../new"])
 def test_a_link_that_comes_meanwhile_is_not_written_through(
-    tree: Tree, place: Place, monkeypatch: pytest.MonkeyPatch, target: str
+    tree: DirectoryTree, place: Place, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     """Another process of the same user puts it where there was room a moment ago."""
     before = place.outside()
@@ -599,7 +599,7 @@ def test_a_link_that_comes_meanwhile_is_not_written_through(
     assert {**place.outside(), str(place.root.parent): None} == {**before, str(place.root.parent): None}
 
 
-def test_names_and_targets_with_nul_are_refused(tree: Tree) -> None:
+def test_names_and_targets_with_nul_are_refused(tree: DirectoryTree) -> None:
     with pytest.raises(UnsafeArchive):
         tree.file("a\0b")
     with pytest.raises(UnsafeArchive):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 
-from nm_plugin.localization.turns import Turn, Turns
+from nm_plugin.localization.turns import LocalizationTurn, LocalizationTurns
 
 
-def _asked(turns: Turns, *users: str) -> Turn:
+def _asked(turns: LocalizationTurns, *users: str) -> LocalizationTurn:
     turn = turns.turn()
     for user in users:
         turn.ask(user)
     return turn
 
 
-async def _has_come(turn: Turn) -> bool:
+async def _has_come(turn: LocalizationTurn) -> bool:
     coming = asyncio.ensure_future(turn.come())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -24,12 +24,12 @@ async def _has_come(turn: Turn) -> bool:
     return is_done
 
 
-async def _count(turns: list[Turn]) -> int:
+async def _count(turns: list[LocalizationTurn]) -> int:
     return sum([await _has_come(turn) for turn in turns])
 
 
 async def test_a_user_has_no_more_than_are_left_for_others() -> None:
-    turns = Turns(8)
+    turns = LocalizationTurns(8)
     alice = [_asked(turns, "alice") for _ in range(9)]
     assert await _count(alice) == 4
     bob = [_asked(turns, "bob") for _ in range(9)]
@@ -43,7 +43,7 @@ async def test_a_user_has_no_more_than_are_left_for_others() -> None:
 
 
 async def test_a_single_one_is_served_one_after_the_other() -> None:
-    turns = Turns(1)
+    turns = LocalizationTurns(1)
     waiting = [_asked(turns, "alice") for _ in range(3)]
     for turn in waiting:
         assert await _has_come(turn)
@@ -51,7 +51,7 @@ async def test_a_single_one_is_served_one_after_the_other() -> None:
 
 
 async def test_whose_turn_ends_before_it_came_is_passed_over_and_forgotten() -> None:
-    turns = Turns(2)
+    turns = LocalizationTurns(2)
     first, never, second = (_asked(turns, "alice", "bob") for _ in range(3))
     never.end()
     first.end()
@@ -65,7 +65,7 @@ async def test_every_turn_comes_whatever_ends_when() -> None:
     """With any number of users and of turns at a time, of one user or wanted by several."""
     chance = random.Random(41)
     for _ in range(200):
-        turns = Turns(chance.randint(1, 6))
+        turns = LocalizationTurns(chance.randint(1, 6))
         users = [f"user-{number}" for number in range(chance.randint(1, 5))]
         waiting = [_asked(turns, *chance.sample(users, chance.randint(1, len(users)))) for _ in range(20)]
         while waiting:

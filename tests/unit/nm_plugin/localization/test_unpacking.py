@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from nm_plugin.host import name_patterns
 from nm_plugin.host.users import FileThreads, OsUser
-from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.archive import ArchiveLimits
 from nm_plugin.localization.unpacker import carry_out
 from nm_plugin.localization.unpacking import Packed, Unpacking, UnpackingFailed
 from tests.support.node_agent import eventually
@@ -25,7 +25,7 @@ from tests.unit.nm_plugin.localization.test_tree import JAR, OUTWARD, Entry, aim
 from yodel.telemetry.limits import REFUSALS
 
 RESERVED = OsUser(name="", uid=65533, gid=65533)
-LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
+LIMITS = ArchiveLimits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
 
 
 @pytest.fixture

@@ -10,22 +10,22 @@ import pytest
 
 from nm_plugin.cgroups.layout import BEST_EFFORT, V2
 from nm_plugin.cgroups.pod_groups import PodGroups
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.processes import Process, ProcessTable
 from nm_plugin.launch import members
-from nm_plugin.node.memory import Excess, Found, Limits, MemoryMonitor, Sample, binary_prefix, over_limit
+from nm_plugin.node.memory import Excess, Found, MemoryChecks, MemoryMonitor, MemorySample, binary_prefix, over_limit
 from tests.support.cgroup_tree import MIB, CgroupTree
 from tests.support.made_proc import make_process
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 
-PMEM = Limits(pmem_check=True, vmem_check=False, ratio=2.1)
+PMEM = MemoryChecks(pmem_check=True, vmem_check=False, ratio=2.1)
 CONTAINER = Container(
     container_id=container_id(2),
     user="alice",
     user_uid=23001,
     resource=Resource(1, 1),
-    state=State.RUNNING,
+    state=LifeState.RUNNING,
     pid=7,
     local_dir="/l/a/c",
 )
@@ -38,8 +38,8 @@ def process(pid: int, pages: int = 0, vmem: int = 0) -> Process:
     return Process(pid, "java", "S", 1, pid, pid, 0, 1, 2, 0, pid, vmem, pages)
 
 
-def sample(*processes: Process, held: int | None = None) -> Sample:
-    return Sample(processes=processes, page_bytes=1024, held_bytes=held)
+def sample(*processes: Process, held: int | None = None) -> MemorySample:
+    return MemorySample(processes=processes, page_bytes=1024, held_bytes=held)
 
 
 def test_within_the_limit_nothing_happens() -> None:
@@ -71,7 +71,7 @@ def test_more_than_twice_the_limit_is_too_much_at_once() -> None:
 def test_virtual_memory_is_checked_when_asked() -> None:
     now = sample(process(7, vmem=5 << 20))
     assert over_limit(CONTAINER, now, now, PMEM) is None
-    over = over_limit(CONTAINER, now, now, Limits(pmem_check=True, vmem_check=True, ratio=2.1))
+    over = over_limit(CONTAINER, now, now, MemoryChecks(pmem_check=True, vmem_check=True, ratio=2.1))
     assert over is not None
     assert over.kind == "VIRTUAL"
 
@@ -83,7 +83,7 @@ def test_binary_prefixes(value: int, text: str) -> None:
     assert binary_prefix(value) == text
 
 
-def monitor_of(proc: Path, limits: Limits = PMEM, groups: PodGroups | None = None) -> MemoryMonitor:
+def monitor_of(proc: Path, limits: MemoryChecks = PMEM, groups: PodGroups | None = None) -> MemoryMonitor:
     return MemoryMonitor(ProcessTable(proc), groups or PodGroups(None, "/"), limits)
 
 
@@ -113,7 +113,9 @@ def test_who_is_over_is_told_with_hadoop_s_words(tmp_path: Path) -> None:
 
 def test_virtual_memory_has_a_status_of_its_own(tmp_path: Path) -> None:
     make_process(tmp_path, 102, inner=7, environ=SHELLS)
-    (excess,) = monitor_of(tmp_path, Limits(pmem_check=True, vmem_check=True, ratio=0.1)).sample([CONTAINER], 1000)
+    (excess,) = monitor_of(tmp_path, MemoryChecks(pmem_check=True, vmem_check=True, ratio=0.1)).sample(
+        [CONTAINER], 1000
+    )
     assert excess.exit_status == -103
     assert "'VIRTUAL' memory limit" in excess.text
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings
@@ -145,8 +145,8 @@ async def test_full_disk_is_left_out_reported_once_and_taken_in_again(world: Wor
 
 
 async def test_what_is_too_large_is_killed_and_a_failed_look_is_survived(world: World) -> None:
-    one = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
-    waiting = replace(one, container_id=container_id(4), state=State.SCHEDULED)
+    one = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=LifeState.RUNNING)
+    waiting = replace(one, container_id=container_id(4), state=LifeState.SCHEDULED)
     manager = FewContainers((one, waiting))
     await until(world.watch.watch_memory(cast(Any, manager)), lambda: bool(manager.killed))
     assert set(manager.killed) == {(container_id(2), -104)}

@@ -11,7 +11,7 @@ import pytest
 
 from nm_plugin.shuffle.map_output import MapOutputUnreadable, Piece
 from nm_plugin.shuffle.spill_index import Partition
-from nm_plugin.shuffle.transfer import TURN_BYTES, Transfer, Turn
+from nm_plugin.shuffle.transfer import TURN_BYTES, Transfer, TransferEnd
 from tests.support.opened_files import descriptors_along
 
 Pair = tuple[socket.socket, socket.socket]
@@ -45,14 +45,14 @@ def transfer(pair: Pair, data: Path, *pieces: Piece, head: bytes = b"head") -> T
 
 def test_small_answer_takes_one_turn(pair: Pair, data: Path) -> None:
     sent = transfer(pair, data, piece(3, 5), piece(0, 0), piece(256, 2))
-    assert sent.turn() is Turn.DONE
+    assert sent.turn() is TransferEnd.DONE
     assert pair[1].recv(1000) == b"headH\x03\x04\x05\x06\x07HH\x00\x01"
     assert sent.sent_bytes == 14
     assert str(data) not in descriptors_along(data)
 
 
 def test_answer_without_pieces_is_its_head(pair: Pair, data: Path) -> None:
-    assert transfer(pair, data).turn() is Turn.DONE
+    assert transfer(pair, data).turn() is TransferEnd.DONE
     assert pair[1].recv(1000) == b"head"
 
 
@@ -62,8 +62,8 @@ def test_reader_that_does_not_read_blocks_and_later_gets_everything(pair: Pair, 
     data.write_bytes(content)
     sent = transfer(pair, data, piece(0, len(content)), head=b"")
     received = b""
-    while (turn := sent.turn()) is not Turn.DONE:
-        assert turn is Turn.BLOCKED
+    while (turn := sent.turn()) is not TransferEnd.DONE:
+        assert turn is TransferEnd.BLOCKED
         received += pair[1].recv(1 << 20)
     pair[0].close()
     while chunk := pair[1].recv(1 << 20):
@@ -75,9 +75,9 @@ def test_turn_ends_so_that_others_have_theirs(data: Path, pair: Pair, monkeypatc
     monkeypatch.setattr(os, "sendfile", lambda out, file, offset, count: count)
     sent = transfer(pair, data, piece(0, 3 * TURN_BYTES))
     turns = []
-    while not turns or turns[-1] is not Turn.DONE:
+    while not turns or turns[-1] is not TransferEnd.DONE:
         turns.append(sent.turn())
-    assert turns[:-1] == [Turn.MORE] * (len(turns) - 1)
+    assert turns[:-1] == [TransferEnd.MORE] * (len(turns) - 1)
     assert len(turns) in (3, 4)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import Container, State
+from nm_plugin.container.life import Container, LifeState
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
-from nm_plugin.host.usage import Usage
-from nm_plugin.node.state import NodeState
+from nm_plugin.host.usage import MeasuredUse
+from nm_plugin.node.state import NodeReport
 from nm_plugin.web.servlets import Book, node_metrics
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
@@ -22,7 +22,7 @@ class DiskUsage:
     free: int
 
 
-def container(sequence: int, state: State, pid: int | None = None) -> Container:
+def container(sequence: int, state: LifeState, pid: int | None = None) -> Container:
     size = Resource(1000, 2)
     return Container(container_id=container_id(sequence), user="alice", resource=size, state=state, pid=pid)
 
@@ -33,15 +33,17 @@ def test_metrics_of_a_node_at_work(tmp_path: Path) -> None:
     disks = Disks(directories, DiskLimits(), lambda _: DiskUsage(total=900, free=300))
     disks.check()
     living = (
-        container(1, State.RUNNING, 1),
-        container(2, State.KILLING, 2),
-        container(3, State.KILLING),
-        container(4, State.LOCALIZING),
-        container(5, State.REINITIALIZING, 5),
+        container(1, LifeState.RUNNING, 1),
+        container(2, LifeState.KILLING, 2),
+        container(3, LifeState.KILLING),
+        container(4, LifeState.LOCALIZING),
+        container(5, LifeState.REINITIALIZING, 5),
     )
     counts = ContainerCounts(launched=6, completed=5, failed=4, killed=3, rolled_back=2)
-    book = Book(containers=(*living, container(6, State.DONE)), applications_running=1, counts=counts)
-    used = NodeState(containers=Usage(pmem_mib=2047, vmem_mib=4096, cpu_vcores=1.5), node=Usage(pmem_mib=3072))
+    book = Book(containers=(*living, container(6, LifeState.DONE)), applications_running=1, counts=counts)
+    used = NodeReport(
+        containers=MeasuredUse(pmem_mib=2047, vmem_mib=4096, cpu_vcores=1.5), node=MeasuredUse(pmem_mib=3072)
+    )
     assert node_metrics(book, Resource(8192, 8), used, disks, "node-1") == {
         "name": "Hadoop:service=NodeManager,name=NodeManagerMetrics",
         "modelerType": "NodeManagerMetrics",

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.logs.uploading.retention import Kept, Ledger, check_interval_s
+from nm_plugin.logs.uploading.retention import RetainedApplication, RetentionLog, check_interval_s
 from yodel.domain.ids import ApplicationId
 
 
-def kept(sequence: int, published_ms: int) -> Kept:
-    return Kept(application_id=ApplicationId(1, sequence), user="alice", published_ms=published_ms)
+def kept(sequence: int, published_ms: int) -> RetainedApplication:
+    return RetainedApplication(application_id=ApplicationId(1, sequence), user="alice", published_ms=published_ms)
 
 
 def test_newest_entry_of_an_application_counts(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = RetentionLog(tmp_path)
     assert ledger.due(10**15) == []
     for entry in (kept(1, 10), kept(2, 20), kept(1, 30)):
         ledger.add(entry)
     assert ledger.due(25) == [kept(2, 20)]
     assert ledger.due(31) == [kept(2, 20), kept(1, 30)]
     ledger.forget({ApplicationId(1, 2)})
-    assert Ledger(tmp_path).due(31) == [kept(1, 30)]
+    assert RetentionLog(tmp_path).due(31) == [kept(1, 30)]
 
 
 def test_broken_line_is_passed_over(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = RetentionLog(tmp_path)
     ledger.add(kept(1, 10))
     with (tmp_path / "logs" / "kept.jsonl").open("a") as file:
         file.write('{"application": "nonsense"}\n{"appl')

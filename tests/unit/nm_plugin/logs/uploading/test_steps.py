@@ -40,7 +40,7 @@ def job(tmp_path: Path) -> Publish:
     )
 
 
-def publish(tmp_path: Path, job: Publish) -> steps.Published:
+def publish(tmp_path: Path, job: Publish) -> steps.UploadedLogs:
     return steps.publish(REMOTE, str(tmp_path / "remote"), job, lambda count: None)
 
 
