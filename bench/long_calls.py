@@ -25,7 +25,7 @@ from tests.support.rest_world import rest_world
 from yodel.domain.container import Container
 from yodel.rm_api.app import ROUTES
 from yodel.rm_api.v1.app import PREFIX, ROUTERS
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 ENDLESS = {"/api/v1/events/stream"}
 """Answers that go on for as long as somebody listens."""
@@ -53,7 +53,7 @@ async def measure(sizes: Sizes) -> None:
             for start in range(0, len(rows), ROWS_A_COMMIT):
                 await rm.engine.do(putting(rows[start : start + ROWS_A_COMMIT]))
         for number in range(1, sizes.applications + 1):
-            rm.state.masters.expect(an_attempt_id(number), 0.0, Outbox()).wishes.take(asks(sizes), WISHES_MAX)
+            rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         gc.collect()
         gc.freeze()
         await Cluster(world, sizes, live).work()

@@ -33,7 +33,7 @@ from tests.support.records import an_attempt_id
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.container import Container
 from yodel.domain.states import ContainerState
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 CLUSTER = "/ws/v1/cluster"
 LOOKS = (f"{CLUSTER}/scheduler", f"{CLUSTER}/scheduler-conf", "/api/v1/queues")
@@ -87,7 +87,7 @@ async def measure(sizes: Sizes, changes: int) -> None:
             for start in range(0, len(rows), ROWS_A_COMMIT):
                 await rm.engine.do(putting(rows[start : start + ROWS_A_COMMIT]))
         for number in range(1, sizes.applications + 1):
-            rm.state.masters.expect(an_attempt_id(number), 0.0, Outbox()).wishes.take(asks(sizes), WISHES_MAX)
+            rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
         gc.collect()
         gc.freeze()

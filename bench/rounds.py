@@ -33,7 +33,7 @@ from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ExecutionType, NodeState
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.transaction import Transaction
 
 SIZE = Resource(1024, 1)
@@ -161,7 +161,7 @@ async def measure(sizes: Sizes, kind: str, rounds: int, profile: cProfile.Profil
                 await world.run(rm.engine.do(putting(rows[start : start + ROWS_A_COMMIT])))
         masters = rm.state.masters
         for number in range(1, sizes.applications + 1):
-            masters.expect(an_attempt_id(number), 0.0, Outbox()).wishes.take(asks(sizes), WISHES_MAX)
+            masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
         gc.collect()
         gc.freeze()

@@ -50,7 +50,7 @@ from nm_plugin.keys.keeper import KeyKeeper
 from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.launch import command
-from nm_plugin.launch.members import Looks
+from nm_plugin.launch.members import ProcessWatch
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
@@ -201,7 +201,7 @@ class NodeAgent:
             Accounts(accounts.users, self._background),
             made.directories,
             made.monitor.seen,
-            Looks(self._safety.survivors, ProcessTable()),
+            ProcessWatch(self._safety.survivors, ProcessTable()),
         )
         launcher = Launcher(made.disks, made.pods, accounts, late.node, settings.launch_deadline_s)
         ends: tuple[EndOf, ...] = (

@@ -20,7 +20,7 @@ import yodel.settings.hadoop_properties
 import yodel.settings.rm
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
 from yodel.domain.colocation.properties import ROWS as OF_COLOCATION
-from yodel.domain.property_row import Effect, Mark, PropertyRow, Scope
+from yodel.domain.property_row import Mark, PropertyEffect, PropertyRow, PropertyScope
 from yodel.domain.queues.property_table import OF_QUEUES, OF_SCHEDULER, OF_WINDOWS, TABLE
 from yodel.domain.queues.removal import MARK
 from yodel.domain.shuffle.words import ROWS as OF_SHUFFLE
@@ -126,7 +126,7 @@ def render_properties(page: str) -> str:
 
 def _queues() -> str:
     head = ("Property", "Hadoop's default", "What `yodel queue import` does")
-    of_yodel = (Scope.WINDOW, Scope.SHUFFLE)
+    of_yodel = (PropertyScope.WINDOW, PropertyScope.SHUFFLE)
     own = [row for row in TABLE if row.scope.is_of_queue and row.scope not in of_yodel and row.name != MARK]
     return "\n".join(
         (
@@ -138,19 +138,24 @@ def _queues() -> str:
             "",
             "Properties of the whole scheduler, after `yarn.scheduler.capacity.`:",
             "",
-            *_table(head, sorted(_imported(row) for row in TABLE if row.scope in (Scope.SCHEDULER, Scope.MAPPING))),
+            *_table(
+                head,
+                sorted(
+                    _imported(row) for row in TABLE if row.scope in (PropertyScope.SCHEDULER, PropertyScope.MAPPING)
+                ),
+            ),
         )
     )
 
 
 def _imported(row: PropertyRow) -> tuple[str, str, str]:
     what = {
-        Effect.KEPT: "taken over",
-        Effect.FIXED: f"accepted as `{row.accepts}` only",
-        Effect.OF_LEAVES: f"becomes `{row.why}` of each leaf queue",
-        Effect.LEFT_OUT: f"left out: {row.why}",
-        Effect.IGNORED: f"ignored: {row.why}",
-        Effect.MISSING: f"refused: {row.why}",
+        PropertyEffect.KEPT: "taken over",
+        PropertyEffect.FIXED: f"accepted as `{row.accepts}` only",
+        PropertyEffect.OF_LEAVES: f"becomes `{row.why}` of each leaf queue",
+        PropertyEffect.LEFT_OUT: f"left out: {row.why}",
+        PropertyEffect.IGNORED: f"ignored: {row.why}",
+        PropertyEffect.MISSING: f"refused: {row.why}",
     }
     return f"`{row.name}`", _default(row), _whose(row) + what[row.effect]
 
@@ -163,7 +168,7 @@ def _default(row: PropertyRow) -> str:
 
 
 def _whose(row: PropertyRow) -> str:
-    return f"{row.scope.value}: " if row.scope in (Scope.LEAF, Scope.PARENT) else ""
+    return f"{row.scope.value}: " if row.scope in (PropertyScope.LEAF, PropertyScope.PARENT) else ""
 
 
 def _code(names: str) -> str:

@@ -58,22 +58,22 @@ def _pods() -> str:
     return "\n".join([*lines, *map(_pod_line, pod_events.TABLE)])
 
 
-def _pod_line(line: pod_events.Line) -> str:
+def _pod_line(line: pod_events.PodEventRow) -> str:
     becomes = line.becomes.value + (": *waits for its agent*" if line.awaits_agent else "")
     cells = (line.what, line.seen, becomes, _status(line), _fault(line), _text(line.text))
     return f"| {' | '.join(cells)} |"
 
 
-def _status(line: pod_events.Line) -> str:
+def _status(line: pod_events.PodEventRow) -> str:
     if line.exit_status is not None:
         return f"{line.exit_status.name} ({int(line.exit_status)})"
-    return "the process's own" if line.becomes is pod_events.Becomes.ENDS_WITH_POD else ""
+    return "the process's own" if line.becomes is pod_events.ContainerOutcome.ENDS_WITH_POD else ""
 
 
-def _fault(line: pod_events.Line) -> str:
+def _fault(line: pod_events.PodEventRow) -> str:
     if line.is_the_applications_fault is not None:
         return "yes" if line.is_the_applications_fault else "no"
-    return "unless it is 0" if line.becomes is pod_events.Becomes.ENDS_WITH_POD else ""
+    return "unless it is 0" if line.becomes is pod_events.ContainerOutcome.ENDS_WITH_POD else ""
 
 
 def _text(template: str) -> str:

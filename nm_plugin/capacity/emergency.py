@@ -27,9 +27,9 @@ from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.members import Listing
 from yodel.domain.colocation.emergency import (
-    Candidate,
-    Course,
     Emergency,
+    EmergencyCandidate,
+    EmergencyState,
     Memory,
     first_to_go,
     is_one_to_end,
@@ -61,7 +61,7 @@ class EmergencyWatch:
     ) -> None:
         self._mount, self._cgroup_root, self._clock, self._threads = mount, cgroup_root, clock, threads
         self._containers, self._end, self._changed, self._proc = containers, end, changed, proc
-        self._course = Course()
+        self._course = EmergencyState()
         self._ranks: tuple[ContainerId, ...] = ()
         self._files = Files()
         self._groups, self._table = PodGroups(mount, cgroup_root), ProcessTable(proc)
@@ -78,7 +78,7 @@ class EmergencyWatch:
 
     def stop(self) -> None:
         """Nothing is lent any more."""
-        self._course = Course()
+        self._course = EmergencyState()
 
     async def take(self, read: Reading | LostReading) -> None:
         """Judge a reading, and end a container where one is to go."""
@@ -108,7 +108,7 @@ class EmergencyWatch:
             return
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
-    def _candidates(self, alive: Sequence[Container]) -> list[Candidate]:
+    def _candidates(self, alive: Sequence[Container]) -> list[EmergencyCandidate]:
         """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
         listed = [one for one in alive if one.state is not State.KILLING]
         nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
@@ -144,9 +144,9 @@ class EmergencyWatch:
             return None
 
 
-def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate:
+def _candidate(container: Container, used_mib: int, doubt_mib: int) -> EmergencyCandidate:
     """``doubt_mib``: what it may use unseen."""
-    return Candidate(
+    return EmergencyCandidate(
         container_id=container.container_id,
         started_ms=container.creation_ms,
         is_master=container.is_master,
@@ -155,7 +155,7 @@ def _candidate(container: Container, used_mib: int, doubt_mib: int) -> Candidate
     )
 
 
-def _why(chosen: Candidate, ranks: Sequence[ContainerId]) -> str:
+def _why(chosen: EmergencyCandidate, ranks: Sequence[ContainerId]) -> str:
     if chosen.over_mib:
         return f"it uses {chosen.over_mib} MiB more than its limit"
     if chosen.container_id in ranks:

@@ -15,7 +15,7 @@ from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application
 from nm_plugin.host.directories import Directories, remove_tree
 from nm_plugin.host.users import Accounts, OsUser
-from nm_plugin.launch.members import Looks, Seen
+from nm_plugin.launch.members import ProcessWatch, Seen
 from nm_plugin.launch.parked import ParkedPods
 from yodel.domain.ids import ContainerId
 
@@ -49,7 +49,7 @@ class Ending:
         accounts: Accounts,
         directories: Directories,
         seen: Callable[[ContainerId], Seen],
-        looks: Looks,
+        looks: ProcessWatch,
     ) -> None:
         self._settings, self._pods, self._accounts = settings, pods, accounts
         self._directories, self._seen, self._looks = directories, seen, looks

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from nm_plugin.container.retry import Retry, not_retried, retry_of
 from nm_plugin.launch.members import Owner
 from yodel.domain.ids import ContainerId
-from yodel.domain.machine import Cell, Go, Ignore, Machine, Step, every_state
+from yodel.domain.machine import Cell, Go, Ignore, StateMachine, Step, every_state
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.report import Report
 from yodel.domain.states import ContainerExitStatus, ExecutionType
@@ -315,7 +315,7 @@ _LAUNCHED: Cell[Container] = Go(_launched, (_S.RUNNING,))
 _LAUNCH_FAILED: Cell[Container] = Go(_launch_failed, (_S.EXITED_WITH_FAILURE,))
 _ENDED = (_S.RELAUNCHING, _S.EXITED_WITH_SUCCESS, _S.EXITED_WITH_FAILURE)
 
-CONTAINER_LIFE: Machine[Container] = Machine(
+CONTAINER_LIFE: StateMachine[Container] = StateMachine(
     "Container on its node",
     State,
     (

@@ -20,7 +20,7 @@ from nm_plugin.localization import client_terms, shuffle_terms
 from nm_plugin.localization.client_terms import Terms
 from nm_plugin.logs.jobs import MakePrivate, RemoveTree
 from nm_plugin.logs.worker_pool import JobFailed, Workers
-from yodel.domain.shuffle.report import Cause, Outcome, Reason, Report
+from yodel.domain.shuffle.report import Cause, Reason, Report, ShuffleOutcome
 from yodel.domain.shuffle.spark_release import as_said, lack
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -137,12 +137,12 @@ class ShuffleHook:
     async def _own(self, container: Container, context: bytes, terms: Terms) -> Prepared:
         """An ApplicationMaster to which the queue added nothing, and is never refused for that."""
         if not await self._names(container, context, terms):
-            return Prepared(context=context, report=Report(Outcome.LEFT_OUT))
+            return Prepared(context=context, report=Report(ShuffleOutcome.LEFT_OUT))
         whole = client_terms.with_jar(context, terms)
         with contextlib.suppress(YodelError, OSError):
             await self.jar_link(container, whole)
-            return Prepared(context=whole, report=Report(Outcome.OWN_SETTINGS))
-        return Prepared(context=context, report=Report(Outcome.OWN_SETTINGS))
+            return Prepared(context=whole, report=Report(ShuffleOutcome.OWN_SETTINGS))
+        return Prepared(context=context, report=Report(ShuffleOutcome.OWN_SETTINGS))
 
     async def _names(self, container: Container, context: bytes, terms: Terms) -> bool:
         """Its submitter asks for the service.  Raises YodelError, OSError."""
@@ -210,7 +210,7 @@ def _no_jar(error: Exception) -> Cause:
 
 
 def _refused(context: bytes, service: str, cause: Cause) -> Report:
-    return shuffle_terms.nothing_added(Outcome.REFUSED, context, service, cause)
+    return shuffle_terms.nothing_added(ShuffleOutcome.REFUSED, context, service, cause)
 
 
 def _away(context: bytes, terms: Terms, cause: Cause) -> Prepared:
@@ -224,7 +224,7 @@ def _away(context: bytes, terms: Terms, cause: Cause) -> Prepared:
 def _without(context: bytes, terms: Terms, cause: Cause) -> Prepared:
     return Prepared(
         context=client_terms.without_client(context, terms),
-        report=shuffle_terms.nothing_added(Outcome.LEFT_OUT, context, terms.service.name, cause),
+        report=shuffle_terms.nothing_added(ShuffleOutcome.LEFT_OUT, context, terms.service.name, cause),
         note=f"Starts without {terms.service.name}, which the queue requires: {cause}",
     )
 

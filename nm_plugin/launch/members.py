@@ -191,7 +191,7 @@ def _value(environ: bytes, name: bytes) -> bytes:
     return environ[start : environ.find(b"\0", start)]
 
 
-class Looks:
+class ProcessWatch:
     """Listings for those that wait until something has ended: one pass over all processes serves all who ask."""
 
     def __init__(self, threads: FileThreads, table: ProcessTable) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report, grouped
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome, grouped
 from yodel.domain.shuffle.services import SERVICES
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
@@ -64,10 +64,10 @@ def report(
     for key, value in kept.items():
         if key in known and said.get(key.encode(), value.encode()) != value.encode():
             left_out[key] = Cause(Reason.OVERRIDDEN)
-    return Report(Outcome.ADDED, grouped(left_out))
+    return Report(ShuffleOutcome.ADDED, grouped(left_out))
 
 
-def nothing_added(outcome: Outcome, before: bytes, service: str, cause: Cause) -> Report:
+def nothing_added(outcome: ShuffleOutcome, before: bytes, service: str, cause: Cause) -> Report:
     """It runs without all of them, or not at all."""
     known = keys_of(service)
     return Report(outcome, (LeftOut(tuple(key for key in options(before) if key in known), cause),))

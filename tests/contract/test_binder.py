@@ -33,7 +33,7 @@ from yodel.kube.nodes import watched_nodes
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.nodes.facts import Change, Facts
 from yodel.services.pods.binder import UNKNOWN, Binder, NoPlace
 from yodel.services.writer.state import ClusterState
@@ -54,7 +54,7 @@ class Desk:
     def __init__(self, kube: KubeClient, *, is_deaf: bool = False) -> None:
         self.kube, self._is_deaf = kube, is_deaf
         self.pods = PodDriver(kube, NAMESPACE)
-        state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
+        state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
         agents = [a_node(node.name, state=NodeState.RUNNING, kubernetes_node_name=node.name) for node in NODES]
         state.publish(agents)
         self.woken = asyncio.Event()

@@ -20,7 +20,7 @@ from tests.support.later_schema import CONTRACTED, EXPANDED, contracted, expande
 from tests.support.postgres import PostgresServer
 from tests.support.records import a_container, an_application, an_attempt, an_attempt_id
 from yodel.domain.ids import ContainerId, dns_name
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit
 from yodel.store import migrating
@@ -139,10 +139,10 @@ async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("leaf", "enforcement"), [("root.default", Enforcement.LIMIT), ("root.etl", Enforcement.OBSERVE)]
+    ("leaf", "enforcement"), [("root.default", LimitEnforcement.LIMIT), ("root.etl", LimitEnforcement.OBSERVE)]
 )
 async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
-    empty_url: str, leaf: str, enforcement: Enforcement
+    empty_url: str, leaf: str, enforcement: LimitEnforcement
 ) -> None:
     await migrate(empty_url)
     store = SqlStore(empty_url)

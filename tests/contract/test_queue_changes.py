@@ -14,11 +14,11 @@ import pytest
 from tests.support.fakes import Crash
 from tests.support.playbook import World
 from tests.support.stores import Place
-from yodel.domain.queues.removal import Mark, mark_of
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.queues.removal import RemovalMark, mark_of
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import StaleVersion, Unavailable
 from yodel.ports.store import Commit, OutcomeUnknown, Store
-from yodel.services.scheduling.configuration import Plan, assembling, replacing
+from yodel.services.scheduling.configuration import ConfigurationChange, assembling, replacing
 
 
 class Fault(Enum):
@@ -62,8 +62,10 @@ class Disturbed(World):
         self.stores.append(self.place.new_store())
         return Faulty(self.stores[-1], self)
 
-    async def change(self, *changes: tuple[str, dict[str, str | None]], expected: int | None = None) -> Plan:
-        update = ConfUpdate(updated=[QueueChange(path=path, properties=said) for path, said in changes])
+    async def change(
+        self, *changes: tuple[str, dict[str, str | None]], expected: int | None = None
+    ) -> ConfigurationChange:
+        update = ConfUpdate(updated=[QueueUpdate(path=path, properties=said) for path, said in changes])
         conf = self.rm.scheduler_conf
         return await self.run(conf.change("admin", assembling(update), expected=expected, reason="a test"))
 
@@ -113,7 +115,7 @@ async def test_of_two_editors_the_second_hears_of_the_first_and_a_restart_of_one
     results = await asyncio.gather(
         world.change(factor("2"), expected=1), world.change(factor("3"), expected=1), return_exceptions=True
     )
-    assert [type(result) for result in results] == [Plan, StaleVersion]
+    assert [type(result) for result in results] == [ConfigurationChange, StaleVersion]
     await world.restart()
     assert world.found == (2, 2.0, "2")
     with pytest.raises(StaleVersion):
@@ -168,14 +170,14 @@ async def test_queue_that_is_marked_to_go_is_removed_once_whatever_becomes_of_th
     world: Disturbed, fault: Fault
 ) -> None:
     conf = world.rm.scheduler_conf
-    halves = [QueueChange(path=f"root.{name}", properties={"capacity": "50"}) for name in ("a", "default")]
+    halves = [QueueUpdate(path=f"root.{name}", properties={"capacity": "50"}) for name in ("a", "default")]
     added = ConfUpdate(added=halves[:1], updated=halves[1:])
     await world.run(conf.change("admin", assembling(added)))
     application_id = await world.submit(queue="a")
     _, before = await conf.as_of(1)
     await world.run(conf.change("admin", replacing(before), is_whole=True))
     await world.restart()
-    assert mark_of(world.rm.state.queues["root.a"]) == Mark(version=3, author="admin")
+    assert mark_of(world.rm.state.queues["root.a"]) == RemovalMark(version=3, author="admin")
 
     await world.run(world.rm.submission.kill(application_id, "alice"))
     world.faults.append(fault)

@@ -22,8 +22,8 @@ from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
 from yodel.domain.resource import Resource
-from yodel.domain.shuffle.decision import Decision, Line
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
+from yodel.domain.shuffle.decision import AddedSetting, ShuffleDecision
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -86,14 +86,14 @@ async def test_attempt_comes_back_whole(open_store: Open) -> None:
         diagnostics="exit 1",
         finished_ms=INT64_MAX,
         container_sequence=CONTAINER_SEQUENCE_MASK,
-        shuffle=Decision(
+        shuffle=ShuffleDecision(
             service="spark-decommission",
             queue="root.default",
-            lines=(Line("spark.a", "b=c", "why", "service of root"),),
+            lines=(AddedSetting("spark.a", "b=c", "why", "service of root"),),
             told=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
             reason="\0",
             is_refused=True,
-            report=Report(Outcome.ADDED, (LeftOut(("spark.a",), Cause(Reason.NO_FALLBACK_STORAGE, "ä\0")),)),
+            report=Report(ShuffleOutcome.ADDED, (LeftOut(("spark.a",), Cause(Reason.NO_FALLBACK_STORAGE, "ä\0")),)),
         ),
     )
     store, _ = await open_store()

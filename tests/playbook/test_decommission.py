@@ -248,10 +248,10 @@ async def test_words_of_a_leaving_node_are_news_once(world: World) -> None:
     await refresh(world, EXCLUDED, is_graceful=True)
     await world.beat(is_healthy=False, health_report="disk full")
     await world.settle()
-    version = world.rm.state.standing.version
+    version = world.rm.state.change_counters.version
     await world.beat(is_healthy=False, health_report="disk full")
     await world.settle()
-    assert (world.rm.state.standing.version, world.rm.state.nodes[NODE].health_report) == (version, "disk full")
+    assert (world.rm.state.change_counters.version, world.rm.state.nodes[NODE].health_report) == (version, "disk full")
 
 
 @pytest.mark.parametrize("is_graceful", [True, False])

@@ -12,9 +12,9 @@ from tests.support.playbook import World, running
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.lent_limit import LentLimit
 from yodel.errors import AccessDenied, Refused
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
-LEFT = Lent(cpu_milli=3_000, memory_mib=3_072)
+LEFT = LentAmounts(cpu_milli=3_000, memory_mib=3_072)
 LIMIT = LentLimit(cpu_milli=3_000, memory_mib=3_072)
 
 

@@ -12,7 +12,7 @@ from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.mapping_properties import FORMAT, JSON, LEGACY
 from yodel.domain.queues.queue import Queue
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, InvalidQueues, Refused
 
@@ -82,9 +82,9 @@ async def test_queue_that_a_rule_names_does_not_go(world: World) -> None:
     await use(world, **{LEGACY: "u:bob:etl"})
     gone = ConfUpdate(
         removed=["root.etl"],
-        updated=[QueueChange(path="root.default", properties={"capacity": "60"})],
+        updated=[QueueUpdate(path="root.default", properties={"capacity": "60"})],
     )
-    stopped = ConfUpdate(updated=[QueueChange(path="root.etl", properties={"state": "STOPPED"})])
+    stopped = ConfUpdate(updated=[QueueUpdate(path="root.etl", properties={"state": "STOPPED"})])
     await world.run(world.rm.scheduler_conf.update("admin", stopped))
     with pytest.raises(InvalidQueues, match="rule 1: queue 'etl' does not exist"):
         await world.run(world.rm.scheduler_conf.update("admin", gone))

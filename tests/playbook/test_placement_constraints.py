@@ -10,7 +10,7 @@ from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, key, running
 from tests.support.rm_options import Options
 from yodel.domain.ask_book import SchedulingAsk
-from yodel.domain.constraints import AnyOf, Constraint, Namespace, NamespaceKind, Single, Target
+from yodel.domain.constraints import AnyOf, Constraint, Namespace, NamespaceKind, Single, TagTarget
 from yodel.domain.container import Container
 from yodel.domain.ids import NodeId, dns_name
 from yodel.domain.pod import PodPhase
@@ -22,8 +22,8 @@ from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.masters.allocate import AllocateResult
 
 NODES = (NODE, NodeId("node-2", 8041), NodeId("node-3", 8041))
-NOT_ZK = Single(maximum=0, targets=(Target("zk"),))
-WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
+NOT_ZK = Single(maximum=0, targets=(TagTarget("zk"),))
+WITH_ZK = Single(minimum=1, targets=(TagTarget("zk"),))
 
 
 def machine(name: str) -> NodeObservation:
@@ -130,7 +130,7 @@ async def test_company_that_never_comes_is_told(world: World) -> None:
 
 async def test_at_most_so_many_on_a_node_by_slots(world: World) -> None:
     am = await three_nodes(world)
-    await ask(am, *requests("web", 8, Single(maximum=1, targets=(Target("web"),))))
+    await ask(am, *requests("web", 8, Single(maximum=1, targets=(TagTarget("web"),))))
     found = tasks(world, "web")
     assert len(found) == 6  # two a node: one may be there already
     labels = [world.pods.manifests[dns_name(c.id)]["metadata"]["labels"]["slot.yodel.io/web"] for c in found]
@@ -139,7 +139,7 @@ async def test_at_most_so_many_on_a_node_by_slots(world: World) -> None:
 
 async def test_alternatives_are_kept_by_us_one_container_after_another(world: World) -> None:
     am = await three_nodes(world)
-    either = AnyOf((NOT_ZK, Single(minimum=1, targets=(Target("hbase"),))))
+    either = AnyOf((NOT_ZK, Single(minimum=1, targets=(TagTarget("hbase"),))))
     await ask(am, *requests("zk", 2, either))
     (first,) = tasks(world, "zk")
     assert first.placement.nodes == ("node-1", "node-2", "node-3")
@@ -153,7 +153,7 @@ async def test_alternatives_are_kept_by_us_one_container_after_another(world: Wo
 
 async def test_container_whose_named_nodes_are_all_gone_is_planned_anew(world: World) -> None:
     am = await three_nodes(world)
-    either = AnyOf((NOT_ZK, Single(minimum=1, targets=(Target("hbase"),))))
+    either = AnyOf((NOT_ZK, Single(minimum=1, targets=(TagTarget("hbase"),))))
     await ask(am, *requests("zk", 3, either))
     await bind(world, *tasks(world, "zk"))
     await bind(world, tasks(world, "zk")[1], nodes=NODES[1:])
@@ -208,7 +208,7 @@ async def test_applications_do_not_count_each_other_unless_they_say_so(world: Wo
     other = await world.running_am()
     await ask(other, *requests("zk", 1, NOT_ZK))
     assert len(tasks(world, "zk")) == 4
-    everybody = Single(maximum=0, targets=(Target("zk", Namespace(NamespaceKind.ALL)),))
+    everybody = Single(maximum=0, targets=(TagTarget("zk", Namespace(NamespaceKind.ALL)),))
     await ask(other, *requests("zk", 1, everybody, 50))
     assert len(tasks(world, "zk")) == 4
 

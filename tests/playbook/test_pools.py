@@ -11,9 +11,9 @@ from tests.support.fakes import NODE
 from tests.support.playbook import World, ask
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidQueues, InvalidValue
 from yodel.ports.kube_nodes import NodeObservation
@@ -186,7 +186,7 @@ async def test_pools_of_changed_settings_hold_what_runs(world: World) -> None:
 
 
 async def test_pools_are_kept_apart_where_limits_are_only_observed() -> None:
-    root = Queue(path="root", is_leaf=False, enforcement=Enforcement.OBSERVE)
+    root = Queue(path="root", is_leaf=False, enforcement=LimitEnforcement.OBSERVE)
     async with World(Options(queues=(root, DAY, BATCH), dialects={"root.batch": "koordinator"})) as world:
         publish(world, 8)
         am = await world.running_am(queue="batch")
@@ -240,7 +240,7 @@ async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
 
 async def test_change_is_judged_by_pool() -> None:
     async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
-        whole = {path: QueueChange(path=path, properties={"capacity": "100"}) for path in ("root.day", "root.batch")}
+        whole = {path: QueueUpdate(path=path, properties={"capacity": "100"}) for path in ("root.day", "root.batch")}
         with pytest.raises(InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which share one pool"):
             await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=[whole["root.day"]])))
         await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=list(whole.values()))))

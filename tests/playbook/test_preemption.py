@@ -16,7 +16,7 @@ from yodel.domain.past import Preempted
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.services.applications.submission import SubmissionLimits
 
@@ -43,7 +43,7 @@ def held(world: World, path: str) -> int:
 
 
 def lower(maximum: str) -> ConfUpdate:
-    return ConfUpdate(updated=(QueueChange(path="root.a", properties={"maximum-capacity": maximum}),))
+    return ConfUpdate(updated=(QueueUpdate(path="root.a", properties={"maximum-capacity": maximum}),))
 
 
 async def borrower_of_all(world: World) -> tuple[Am, list[ContainerId]]:
@@ -266,7 +266,7 @@ async def test_less_that_is_lent_ends_nothing_and_a_maximum_said_meanwhile_is_of
 
         await world.run(
             world.rm.scheduler_conf.update(
-                "admin", ConfUpdate(updated=(QueueChange(path="root.b", properties={"maximum-capacity": "90"}),))
+                "admin", ConfUpdate(updated=(QueueUpdate(path="root.b", properties={"maximum-capacity": "90"}),))
             )
         )
         await round_of(world)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.playbook import Am, World, ask
 from tests.support.rm_options import SMALL, Options
 from yodel.domain.queues.amounts import said_in
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
 from yodel.domain.waiting_words import What
@@ -299,7 +299,7 @@ async def test_unmanaged_masters_run_at_once_where_that_is_raised_or_nothing_lim
         await world.run(world.rm.engine.do(raised))
         await world.settle()
         assert held(world, "root.a") == 2
-    observing = replace(ROOT, enforcement=Enforcement.OBSERVE)
+    observing = replace(ROOT, enforcement=LimitEnforcement.OBSERVE)
     async with World(Options(queues=(observing, limited, B))) as world:
         await world.register_node()
         for am in [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]:
@@ -328,7 +328,7 @@ async def test_queue_with_enough_applications_takes_none_from_another_queue() ->
 
 
 async def test_tree_that_only_observes_keeps_nobody_waiting() -> None:
-    queues = (replace(ROOT, enforcement=Enforcement.OBSERVE), replace(A, maximum_applications=1), B)
+    queues = (replace(ROOT, enforcement=LimitEnforcement.OBSERVE), replace(A, maximum_applications=1), B)
     async with World(Options(queues=queues)) as world:
         am = await world.running_am(queue="a")
         assert (await am.beat(ask(15))).headroom == SMALL * 15

@@ -11,11 +11,11 @@ import pytest
 from tests.support.playbook import Am, Options, World, complete, running
 from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.queues.queue import Queue
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.shuffle.celeborn import CELEBORN
-from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG, Decision, Status
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG, ShuffleDecision, Status
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus
 from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -26,7 +26,7 @@ from yodel.ports.node_agents import AmStart
 from yodel.services.scheduling.configuration import assembling
 
 ROOT = Queue(path="root", is_leaf=False)
-WORDS = (ShuffleWord("service", "spark-decommission", "root.lent"),)
+WORDS = (ShuffleProperty("service", "spark-decommission", "root.lent"),)
 LENT = Queue(path="root.lent", capacity_percent=50.0, user_limit_factor=-1.0, shuffle=WORDS)
 PLAIN = Queue(path="root.plain", capacity_percent=50.0, user_limit_factor=-1.0)
 COMMAND = ("{{JAVA_HOME}}/bin/java", "-server", "-Xmx512m", MASTER_CLASS, "--class", "'a.B'", "1>", "<LOG_DIR>/stdout")
@@ -64,7 +64,7 @@ def told(identifier: bytes) -> list[tuple[str, str]]:
 
 async def say(world: World, path: str, **words: str | None) -> None:
     properties = {f"yodel.remote-shuffle.{name.replace('_', '-')}": text for name, text in words.items()}
-    update = ConfUpdate(updated=[QueueChange(path=path, properties=properties)])
+    update = ConfUpdate(updated=[QueueUpdate(path=path, properties=properties)])
     await world.run(world.rm.scheduler_conf.change("admin", assembling(update)))
 
 
@@ -308,11 +308,13 @@ async def test_client_mode_is_not_refused_and_its_executors_are_told(world: Worl
 
 KEYS = {one.key for one in CELEBORN.settings} | set(CELEBORN.options)
 PLUGIN = "spark.shuffle.sort.io.plugin.class"
-FALLS_BACK = Report(Outcome.ADDED, (LeftOut((PLUGIN, "of.nobody"), Cause(Reason.CAN_FALL_BACK)),))
-NO_JAR = Report(Outcome.LEFT_OUT, (LeftOut(("spark.shuffle.manager", PLUGIN), Cause(Reason.NO_JAR, "it is away")),))
+FALLS_BACK = Report(ShuffleOutcome.ADDED, (LeftOut((PLUGIN, "of.nobody"), Cause(Reason.CAN_FALL_BACK)),))
+NO_JAR = Report(
+    ShuffleOutcome.LEFT_OUT, (LeftOut(("spark.shuffle.manager", PLUGIN), Cause(Reason.NO_JAR, "it is away")),)
+)
 
 
-def found(world: World, am: Am) -> Decision:
+def found(world: World, am: Am) -> ShuffleDecision:
     decision = world.attempt(am.attempt_id).shuffle
     assert decision is not None
     return decision
@@ -362,7 +364,7 @@ async def test_end_that_comes_with_the_report_is_shown_with_it(world: World) -> 
     await world.settle()
     await world.bind_and_settle()
     am = Am(world, world.application(application_id).current_attempt_id)
-    refused = Report(Outcome.REFUSED, (LeftOut((PLUGIN,), Cause(Reason.NO_JAR, "it is away")),))
+    refused = Report(ShuffleOutcome.REFUSED, (LeftOut((PLUGIN,), Cause(Reason.NO_JAR, "it is away")),))
     await world.beat(complete(am.container.id, -1000, "no jar"), shuffle={am.container.id: refused})
     await world.settle()
     assert world.attempt(am.attempt_id).state is AttemptState.FAILED
@@ -372,7 +374,7 @@ async def test_end_that_comes_with_the_report_is_shown_with_it(world: World) -> 
 async def test_driver_outside_that_uses_the_service_is_not_without_it(world: World) -> None:
     await celeborn(world)
     am = await world.running_am(queue="lent", context=spark(("java", CLIENT_MODE_CLASS)))
-    await world.beat(running(am.container.id), shuffle={am.container.id: Report(Outcome.OWN_SETTINGS)})
+    await world.beat(running(am.container.id), shuffle={am.container.id: Report(ShuffleOutcome.OWN_SETTINGS)})
     assert found(world, am).status is Status.OWN_SETTINGS
     assert diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id)) == ""
 
@@ -394,7 +396,7 @@ async def test_word_of_another_nodes_agent_is_worth_nothing(world: World) -> Non
         (False, FALLS_BACK, 13, True),
         (True, None, 13, False),
         (False, None, ContainerExitStatus.PREEMPTED, False),
-        (False, Report(Outcome.LEFT_OUT, (LeftOut(tuple(KEYS), Cause(Reason.SPARK_UNKNOWN)),)), 13, False),
+        (False, Report(ShuffleOutcome.LEFT_OUT, (LeftOut(tuple(KEYS), Cause(Reason.SPARK_UNKNOWN)),)), 13, False),
     ],
 )
 async def test_master_that_ends_before_it_registers_says_in_one_line_that_its_queue_adds_settings(

@@ -35,12 +35,12 @@ async def test_many_wishes_are_read_in_pieces_and_others_are_answered_between(mo
         for _ in range(3):
             await world.submit()
         for application in list(world.rm.state.applications.values()):
-            world.rm.state.standing.wished(application.id)
+            world.rm.state.change_counters.requests_changed(application.id)
         tick = asyncio.create_task(world.rm.scheduler.tick())
         seen = []
         while not tick.done():
             await asyncio.sleep(0)
-            seen.append(len(world.rm.scheduler.restless))
+            seen.append(len(world.rm.scheduler.changed_applications))
         assert seen[:3] == [2, 1, 0]
         await world.settle()
         assert len(world.rm.scheduler.kept_demands) == 3

@@ -12,11 +12,11 @@ from tests.support.lending import ON, held, lending_world, lent_node, published,
 from tests.support.loans import report
 from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
-from yodel.domain.notices import Notice, NoticeReason, Teller
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.errors import AccessDenied, Refused
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(wo
     _, tasks = await a_job(world, 5)
     node_id = world.container(tasks[0]).node_id
     assert node_id is not None
-    soon = Notice(node_id=node_id, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=1.0)
+    soon = PreemptionNotice(node_id=node_id, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=1.0)
     late = replace(soon, deadline_s=world.clock.monotonic_s() + 3600)
     world.rm.state.notices.tell(Teller.QUEUES, {tasks[0]: soon, tasks[1]: late})
     await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
@@ -185,7 +185,7 @@ async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(wo
 async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_fits(world: World) -> None:
     am, tasks = await a_job(world, 5)
     (node_id,) = world.rm.state.nodes
-    left = Lent(cpu_milli=3_500, memory_mib=8_192)
+    left = LentAmounts(cpu_milli=3_500, memory_mib=8_192)
     found = await world.run(world.rm.taking_back.evict("admin", node_id, left, is_dry_run=True))
     assert [victim.container.id for victim in found.victims] == tasks[:-4:-1]
     assert (found.fits, on_notice(world)) == (True, [])
@@ -205,7 +205,7 @@ async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_
 
 async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_order(world: World) -> None:
     (node_id,) = world.rm.state.nodes
-    nothing = Lent(cpu_milli=0, memory_mib=0)
+    nothing = LentAmounts(cpu_milli=0, memory_mib=0)
     with pytest.raises(Refused, match="lends no capacity"):
         await world.run(world.rm.taking_back.evict("admin", node_id, nothing, is_dry_run=False))
     await a_job(world, 1)
@@ -214,8 +214,10 @@ async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_orde
     assert lent_node(world, NODE.host).ordered is None
 
 
-@pytest.mark.parametrize("enforcement", list(Enforcement))
-async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(enforcement: Enforcement) -> None:
+@pytest.mark.parametrize("enforcement", list(LimitEnforcement))
+async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(
+    enforcement: LimitEnforcement,
+) -> None:
     """Of ten cores ``batch`` is guaranteed one and holds five, ``night`` is guaranteed nine and holds five."""
     queues = (
         Queue(path="root", is_leaf=False, enforcement=enforcement),
@@ -231,7 +233,7 @@ async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_co
         night = await world.running_am(queue="night")
         newer = await night.obtain(4)
         await say(world, 8)
-        first = tasks if enforcement is Enforcement.LIMIT else newer
+        first = tasks if enforcement is LimitEnforcement.LIMIT else newer
         assert on_notice(world) == first[-2:]
 
 

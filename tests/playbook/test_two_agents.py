@@ -16,7 +16,7 @@ from yodel.domain.states import NodeState
 from yodel.errors import Unavailable
 from yodel.services.nodes.agents import KEPT_S
 from yodel.services.nodes.registration import NodeRegistration
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 SECOND = NodeId(NODE.host, 9999)
 FIRST_PEER, SECOND_PEER = ("10.0.0.1", 40_000), ("10.0.0.1", 50_000)
@@ -109,7 +109,7 @@ async def test_a_new_life_waits_for_the_first(world: World) -> None:
 
 
 async def test_an_order_to_lend_less_is_of_the_node_and_not_of_its_agent(world: World) -> None:
-    left = Lent(cpu_milli=2_000, memory_mib=2_048)
+    left = LentAmounts(cpu_milli=2_000, memory_mib=2_048)
     await world.run(world.rm.taking_back.evict("admin", NODE, left, is_dry_run=False))
     world.rm.heartbeats.closed(NODE, FIRST_PEER)
     await register(world, SECOND)

@@ -15,7 +15,7 @@ from tests.support.laws import check_nothing_is_owed
 from tests.support.playbook import World, ask, key, running
 from tests.support.rm_options import LIMITS, Options
 from yodel.domain.ask_book import SchedulingAsk
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
@@ -141,7 +141,7 @@ async def test_attempt_that_ends_wants_nothing_any_more(world: World) -> None:
 async def test_what_is_under_way_of_a_rejected_request_is_handed_over() -> None:
     async with World(Options(constraints_handler="placement-processor")) as world:
         am = await world.running_am()
-        apart = Single(maximum=0, targets=(Target("zk"),))
+        apart = Single(maximum=0, targets=(TagTarget("zk"),))
         asked = SchedulingAsk(key=key(allocation_request_id=1), count=2, tags=("zk",), constraint=apart)
         await am.beat(scheduling_asks=[asked])
         await world.settle()

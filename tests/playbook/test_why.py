@@ -23,7 +23,7 @@ from yodel.domain.waiting_words import What
 from yodel.errors import Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.views.why import AskView, Link, WhyView
+from yodel.services.views.why import AskView, Obstacle, WhyView
 
 ROOT = Queue(path="root", is_leaf=False)
 P = Queue(path="root.p", capacity_percent=50.0, maximum_capacity_percent=75.0, is_leaf=False)
@@ -46,7 +46,7 @@ def why(world: World, application_id: ApplicationId) -> WhyView:
     return found
 
 
-def check_figures(world: World, link: Link) -> None:
+def check_figures(world: World, link: Obstacle) -> None:
     """What is said to be used is what is held."""
     use = world.rm.state.queue_use
     if link.what is What.QUEUE_MAX_CAPACITY:

@@ -11,10 +11,10 @@ from tests.support.fakes import NODE
 from tests.support.playbook import SMALL, Am, Options, World, ask, running
 from yodel.domain.ids import ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.domain.waiting_words import What
 from yodel.services.scheduling.configuration import assembling
@@ -227,7 +227,7 @@ async def test_what_is_below_a_queue_shares_what_a_window_leaves() -> None:
 
 
 async def test_limits_that_are_only_observed_end_nothing() -> None:
-    observed = Options(queues=(replace(ROOT, enforcement=Enforcement.OBSERVE), A, B), preemption=RULES)
+    observed = Options(queues=(replace(ROOT, enforcement=LimitEnforcement.OBSERVE), A, B), preemption=RULES)
     async with World(observed) as world:
         await full(world)
         await go_on(world, BEGIN_S + 100, 20)
@@ -236,7 +236,7 @@ async def test_limits_that_are_only_observed_end_nothing() -> None:
 
 def changing(said: Mapping[str, str | None]) -> ConfUpdate:
     named = {f"window.day.{kind}": text for kind, text in said.items()}
-    return ConfUpdate(updated=[QueueChange(path="root.a", properties=named)])
+    return ConfUpdate(updated=[QueueUpdate(path="root.a", properties=named)])
 
 
 async def test_window_is_said_changed_and_taken_away_while_it_is_open() -> None:

@@ -16,9 +16,9 @@ from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.queues.amounts import said_in
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Ordering, Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
 from yodel.domain.waiting import Hindrance
@@ -86,14 +86,14 @@ def wish(count: int, size: Resource) -> Wish:
     return Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, size), count=count, placement=Placement())
 
 
-def ledger_of(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> Ledger:
+def ledger_of(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> UsageLedger:
     active: dict[str, set[str]] = {}
     for demand in demands:
         active.setdefault(demand.queue, set()).add(demand.user)
-    return Ledger(Tree(queues, total), {}, {}, minimum=SIZE, am_share=0.5, active=active)
+    return UsageLedger(QueueShares(queues, total), {}, {}, minimum=SIZE, am_share=0.5, active=active)
 
 
-def rounds(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> list[tuple[Ledger, Decision]]:
+def rounds(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> list[tuple[UsageLedger, Decision]]:
     """Decisions until nothing more is planned, each on what the one before has given; the ledger is before each."""
     given_so_far: list[tuple[Demand, Resource, bool]] = []
     found = []
@@ -179,7 +179,7 @@ def test_who_wants_more_than_was_planned_is_told_why_and_nobody_else(
         demands = list(still.values())
 
 
-def check(one: Hindrance, demand: Demand, ledger: Ledger, figures: Figures) -> None:
+def check(one: Hindrance, demand: Demand, ledger: UsageLedger, figures: Figures) -> None:
     match one.hurdle:
         case Hurdle.QUEUE_LIMIT:
             assert one.path in ledger.share(demand.queue).path
@@ -281,7 +281,7 @@ def test_siblings_of_any_kinds_share_no_more_than_there_is(data: st.DataObject, 
     for above in ("root", "root.q0", "root.q0.q0"):
         names = [f"{above}.q{number}" for number in range(data.draw(st.integers(1, 4)))]
         queues += [Queue(path=path, **data.draw(own_shares), **data.draw(maxima)) for path in names]
-    tree = Tree(queues, Resource(memory_mib, vcores))
+    tree = QueueShares(queues, Resource(memory_mib, vcores))
     for path, below in tree.below.items():
         parent, together = tree.shares[path], NONE
         for child in (tree.shares[one] for one in below):

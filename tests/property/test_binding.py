@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from yodel.domain.pod import PodHolding
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.binding import Chooser, wants_of
-from yodel.translator.ledger import Key, Ledger
+from yodel.translator.ledger import Key, NodeLedger
 from yodel.translator.node_fit import Amounts
 
 NODES = ("n1", "n2", "n3")
@@ -27,7 +27,7 @@ class Cluster(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger()
+        self.ledger = NodeLedger()
         self.chooser = Chooser(self.ledger)
         self.version = 0
         self.now_s = 0.0

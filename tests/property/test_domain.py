@@ -14,7 +14,7 @@ from yodel.domain.application import APPLICATION_MACHINE, DIAGNOSTICS_LENGTH_MAX
 from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
-from yodel.domain.machine import Go, Ignore, Impossible, Machine
+from yodel.domain.machine import Go, Ignore, Impossible, StateMachine
 from yodel.domain.node import NODE_MACHINE
 from yodel.domain.queues import queue as queues
 from yodel.domain.resource import NONE, Resource, rounded_up
@@ -23,7 +23,7 @@ from yodel.errors import IllegalTransition
 
 # --- machines ------------------------------------------------------------------------------------------------------
 
-MACHINES: dict[str, tuple[Machine[Any], st.SearchStrategy[Any]]] = {
+MACHINES: dict[str, tuple[StateMachine[Any], st.SearchStrategy[Any]]] = {
     "application": (APPLICATION_MACHINE, records.applications),
     "attempt": (ATTEMPT_MACHINE, records.attempts),
     "container": (CONTAINER_MACHINE, records.containers),
@@ -46,7 +46,7 @@ def goes(pair: Any) -> bool:
 @settings(max_examples=10)
 @given(data=st.data())
 def test_every_pair_that_goes_does_what_its_cell_says(
-    machine: Machine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
+    machine: StateMachine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
 ) -> None:
     entity = replace(data.draw(entities), state=state)
     happened = data.draw(records.records(event))
@@ -59,7 +59,7 @@ def test_every_pair_that_goes_does_what_its_cell_says(
 @settings(max_examples=3)  # there is no code of the pair's own that could look at what is in them
 @given(data=st.data())
 def test_every_other_pair_does_what_its_cell_says(
-    machine: Machine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
+    machine: StateMachine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
 ) -> None:
     entity = replace(data.draw(entities), state=state)
     happened = data.draw(records.records(event))

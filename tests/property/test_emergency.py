@@ -9,7 +9,7 @@ from yodel.domain.colocation.emergency import (
     APART_MS,
     GOING_MS,
     READINGS,
-    Course,
+    EmergencyState,
     Memory,
     is_one_to_end,
     judged,
@@ -39,31 +39,31 @@ def is_over(memory: Memory | None) -> bool:
 
 @given(STEPS)
 def test_each_end_has_its_reading_its_pause_and_its_beginning(steps: list[tuple[Memory | None, int, bool]]) -> None:
-    course, now_ms, ended_ms = Course(), 0, -APART_MS
+    state, now_ms, ended_ms = EmergencyState(), 0, -APART_MS
     in_a_row, has_begun = 0, False
     for memory, passed_ms, is_there in steps:
         now_ms += passed_ms
-        course = judged(course, memory, now_ms)
+        state = judged(state, memory, now_ms)
         in_a_row = in_a_row + 1 if is_over(memory) else 0
         has_begun = has_begun or in_a_row >= READINGS
-        if is_one_to_end(course, now_ms, {CONTAINER} if is_there else ()):
+        if is_one_to_end(state, now_ms, {CONTAINER} if is_there else ()):
             assert has_begun
             assert counts(memory)
-            assert now_ms - ended_ms >= (GOING_MS if is_there and ended_ms >= 0 and course.ended else APART_MS)
-            ended_ms, course = now_ms, with_ended(course, CONTAINER, now_ms, 16)
+            assert now_ms - ended_ms >= (GOING_MS if is_there and ended_ms >= 0 and state.ended else APART_MS)
+            ended_ms, state = now_ms, with_ended(state, CONTAINER, now_ms, 16)
         if memory is not None and counts(memory) and memory.is_low:
             has_begun = False
-            assert not course.is_on
-        told = course.told(now_ms)
-        assert not course.is_on or told is not None
+            assert not state.is_on
+        told = state.told(now_ms)
+        assert not state.is_on or told is not None
         assert told is None or (told.reason and 1 <= told.cool_down_s <= 60 and len(told.containers) <= 16)
 
 
 @given(STEPS)
 def test_a_minute_without_shortage_ends_it(steps: list[tuple[Memory | None, int, bool]]) -> None:
-    course, now_ms = Course(), 0
+    state, now_ms = EmergencyState(), 0
     for memory, passed_ms, _ in steps:
         now_ms += passed_ms
-        course = judged(course, memory, now_ms)
-    course = judged(course, Memory(used_mib=100, size_mib=2048), now_ms + 60_000)
-    assert (course.is_on, course.told(now_ms + 60_000)) == (False, None)
+        state = judged(state, memory, now_ms)
+    state = judged(state, Memory(used_mib=100, size_mib=2048), now_ms + 60_000)
+    assert (state.is_on, state.told(now_ms + 60_000)) == (False, None)

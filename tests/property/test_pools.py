@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.property.test_allocation_by_queue import LIMITS, SIZE, trees, wish
 from tests.support.records import an_attempt_id
-from yodel.domain.allocation.by_pool import Part, decide_by_pool
+from yodel.domain.allocation.by_pool import PoolPart, decide_by_pool
 from yodel.domain.allocation.demands import Capacity, Decision, Demand
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.ledger import Ledger
-from yodel.domain.queues.pools import Lent, Pool, PoolName, Pools, Wholes, above_of
+from yodel.domain.queues.ledger import UsageLedger
+from yodel.domain.queues.pools import Pool, PoolCapacity, PoolName, Pools, Wholes, above_of
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource, larger, total_of
 
 NAMES = (PoolName("native"), PoolName("batch"))
@@ -42,7 +42,9 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
         if what in ("lend", "leave", "go"):
             before = lent.get(node), node in leaving
             (leaving.add if what == "leave" else leaving.discard)(node)
-            is_news = pool.lend(node, Lent(amount, amount) if amount is not None else None, is_leaving=what == "leave")
+            is_news = pool.lend(
+                node, PoolCapacity(amount, amount) if amount is not None else None, is_leaving=what == "leave"
+            )
             lent[node] = amount
             assert is_news == (before != (amount, node in leaving))
         elif what == "hold" and amount is not None:
@@ -70,11 +72,11 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
 def test_a_dip_of_one_node_leaves_the_room_of_all_others(rows: list[tuple[NodeId, Resource, Resource]]) -> None:
     pool = Pool()
     for node, lent, held in rows:
-        pool.lend(node, Lent(lent, lent))
+        pool.lend(node, PoolCapacity(lent, lent))
         pool.hold(node, held, 1)
     before = {node: pool.free_on(node) for node, _, _ in rows}
     for node, lent, _ in rows[:1]:
-        pool.lend(node, Lent(NONE, lent))
+        pool.lend(node, PoolCapacity(NONE, lent))
         assert pool.free_on(node) == NONE
         assert {n: pool.free_on(n) for n in before if n != node} == {n: f for n, f in before.items() if n != node}
     used = total_of(pool.held_on(node) for node in before)
@@ -88,13 +90,13 @@ class TwoPools:
     totals: dict[PoolName, Resource]
     demands: list[Demand]
 
-    def ledger(self) -> Ledger:
-        tree = Tree(self.queues, Wholes(pools=self.pools, totals=self.totals))
-        return Ledger(tree, {}, {}, minimum=SIZE, am_share=0.5)
+    def ledger(self) -> UsageLedger:
+        tree = QueueShares(self.queues, Wholes(pools=self.pools, totals=self.totals))
+        return UsageLedger(tree, {}, {}, minimum=SIZE, am_share=0.5)
 
-    def parts(self, in_flight: int = 0) -> list[Part]:
+    def parts(self, in_flight: int = 0) -> list[PoolPart]:
         return [
-            Part(
+            PoolPart(
                 demands=[demand for demand in self.demands if self.pools.of(demand.queue) == name],
                 capacity=Capacity(total=self.totals[name], used=NONE, in_flight=in_flight),
             )
@@ -149,7 +151,7 @@ def test_a_pool_is_decided_as_if_it_were_alone(world: TwoPools) -> None:
     together = decide_by_pool(world.parts(), LIMITS, ledger=world.ledger())
     for name, part in zip(NAMES, world.parts(), strict=True):
         own = [queue for queue in world.queues if queue.path == "root" or world.pools.of(queue.path) == name]
-        alone = Ledger(Tree(own, world.totals[name]), {}, {}, minimum=SIZE, am_share=0.5)
+        alone = UsageLedger(QueueShares(own, world.totals[name]), {}, {}, minimum=SIZE, am_share=0.5)
         plans = decide_by_pool([part], LIMITS, ledger=alone).plans
         ids = {demand.attempt_id for demand in part.demands}
         assert tuple(plan for plan in together.plans if plan.attempt_id in ids) == plans
@@ -174,7 +176,7 @@ def test_who_has_least_under_way_has_the_last_pod() -> None:
     busy = replace(busy, in_flight={busy.wishes[0].key: 5})
     idle = Demand(attempt_id=an_attempt_id(2), priority=0, submitted_ms=1, queue="root.b", wishes=[wish(9, SIZE)])
     capacity = Capacity(total=SIZE * 50, used=NONE, in_flight=5)
-    parts = [Part(demands=[busy], capacity=capacity), Part(demands=[idle], capacity=capacity)]
+    parts = [PoolPart(demands=[busy], capacity=capacity), PoolPart(demands=[idle], capacity=capacity)]
     decision = decide_by_pool(parts, replace(LIMITS, in_flight_max=6))
     assert [plan.attempt_id for plan in decision.plans] == [idle.attempt_id]
 
@@ -185,7 +187,7 @@ def test_pools_that_want_more_than_a_tick_gives_have_equal_parts_of_it() -> None
         Demand(attempt_id=an_attempt_id(n), priority=0, submitted_ms=n, queue=queue, wishes=[wish(9, SIZE)])
         for n, queue in ((1, "root.a"), (2, "root.b"))
     ]
-    parts = [Part(demands=[demand], capacity=capacity) for demand in wanting]
+    parts = [PoolPart(demands=[demand], capacity=capacity) for demand in wanting]
     decision = decide_by_pool(parts, replace(LIMITS, per_tick_max=6))
     assert [plan.attempt_id for plan in decision.plans] == [wanting[0].attempt_id] * 3 + [wanting[1].attempt_id] * 3
 
@@ -210,8 +212,8 @@ def test_what_stands_for_the_root_in_a_pool_is_as_large_as_the_pool() -> None:
     native, batch = NAMES
     wholes = Wholes(pools=Pools(by_child={"root.a": batch}), totals={native: SIZE * 10, batch: SIZE * 4})
     root = Queue(path="root", is_leaf=False, maximum_capacity_percent=50.0)
-    tree = Tree([root, Queue(path="root.a", capacity_percent=0.0), Queue(path="root.b")], wholes)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.5)
+    tree = QueueShares([root, Queue(path="root.a", capacity_percent=0.0), Queue(path="root.b")], wholes)
+    ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=0.5)
     assert (tree.shares["root"].guaranteed, tree.shares["root"].maximum) == (SIZE * 7, SIZE * 7)
     assert ledger.share("root.gone").maximum == SIZE * 5, "a queue without a row may hold what root may of its pool"
     ledger.take("root.a", "u", SIZE)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.property.test_allocation_by_queue import LIMITS, SIZE, trees, wish
 from tests.support.records import an_attempt_id
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import Capacity, Demand
 from yodel.domain.allocation.places import NodePlace, Places
@@ -18,9 +18,9 @@ from yodel.domain.preemption.ideal import assign, filled_to_level, trees_of
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.victims import Candidate, Victim
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree, dominant
+from yodel.domain.queues.shares import QueueShares, dominant
 from yodel.domain.resource import NONE, Resource
 
 ALL_AT_ONCE = PreemptionRules(is_enabled=True, total_per_round=1.0, natural_termination_factor=1.0)
@@ -62,12 +62,12 @@ class Cluster:
     def held(self) -> list[Candidate]:
         return [one for node in self.nodes for one in node.containers.values()]
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> UsageLedger:
         active: dict[str, set[str]] = {}
         for demand in self.demands.values():
             if any(w.count for w in demand.wishes):
                 active.setdefault(demand.queue, set()).add(demand.user)
-        ledger = Ledger(Tree(self.queues, self.total), {}, {}, minimum=SIZE, am_share=1.0, active=active)
+        ledger = UsageLedger(QueueShares(self.queues, self.total), {}, {}, minimum=SIZE, am_share=1.0, active=active)
         for one in self.held:
             demand = self.demands[one.id.attempt_id]
             ledger.take(demand.queue, demand.user, one.size, is_am=one.is_am)
@@ -112,7 +112,7 @@ class Cluster:
     def victims(self, rules: PreemptionRules) -> list[Victim]:
         used = {path for one in self.held for path in self.ledger().share(one.queue).path}
         capacity = Capacity(total=self.total, used=self.ledger().used("root"), places=self.places())
-        part = Part(demands=list(self.demands.values()), capacity=capacity)
+        part = PoolPart(demands=list(self.demands.values()), capacity=capacity)
         held = Held(
             used=used,
             candidates=self.held,
@@ -256,7 +256,7 @@ def test_a_queue_above_its_maximum_is_brought_back_by_no_more_than_one_container
         assert ledger.used(queue.path).fits_in(ledger.share(queue.path).maximum), queue.path
 
 
-def is_alone_above(path: str, ledger: Ledger) -> bool:
+def is_alone_above(path: str, ledger: UsageLedger) -> bool:
     """A leaf above its maximum, below queues that are not above theirs."""
     own, *above = ledger.share(path).path
     return not ledger.used(own).fits_in(ledger.share(own).maximum) and all(

@@ -14,7 +14,7 @@ from yodel.domain.queues.moving import moved
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.removal import mark_of
 from yodel.domain.queues.words import said_properties
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate
 from yodel.errors import ChangeNotFound, Refused
 from yodel.services.scheduling.configuration import Wanted, assembling, replacing
 
@@ -46,11 +46,11 @@ paths = st.sampled_from(PATHS)
 properties = st.dictionaries(st.sampled_from(sorted(SAID)), st.none(), max_size=3).flatmap(
     lambda names: st.fixed_dictionaries({name: st.sampled_from(SAID[name]) for name in names})
 )
-changes = st.builds(lambda path, said: QueueChange(path=path, properties=said), paths, properties)
+changes = st.builds(lambda path, said: QueueUpdate(path=path, properties=said), paths, properties)
 additions = st.builds(
-    lambda path, said: QueueChange(path=path, properties={"capacity": "1w", **said}), paths, properties
+    lambda path, said: QueueUpdate(path=path, properties={"capacity": "1w", **said}), paths, properties
 )
-stops = st.builds(lambda path: ConfUpdate(updated=[QueueChange(path=path, properties={"state": "STOPPED"})]), paths)
+stops = st.builds(lambda path: ConfUpdate(updated=[QueueUpdate(path=path, properties={"state": "STOPPED"})]), paths)
 updates = st.builds(
     lambda removed, added, updated: ConfUpdate(removed=removed, added=added, updated=updated),
     st.lists(paths, max_size=1),

@@ -13,10 +13,10 @@ from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.waiting import Waiting
 
@@ -55,10 +55,10 @@ class Cluster:
     """Leaves that the last round went through."""
 
     def __post_init__(self) -> None:
-        self.tree = Tree(self.queues, self.total)
+        self.tree = QueueShares(self.queues, self.total)
 
     def resize(self, total: Resource) -> None:
-        self.total, self.tree = total, Tree(self.queues, total)
+        self.total, self.tree = total, QueueShares(self.queues, total)
 
     def hold(self, one: tuple[str, str, Resource, bool], sign: int) -> None:
         path, user, size, is_am = one
@@ -80,8 +80,8 @@ class Cluster:
         used = self.by_queue["root"].resource if "root" in self.by_queue else NONE
         return Capacity(total=self.total, used=used)
 
-    def ledger(self) -> Ledger:
-        return Ledger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+    def ledger(self) -> UsageLedger:
+        return UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
 
     def look_at_all(self, limits: AllocationLimits = LIMITS) -> Decision:
         return decide(list(self.demands.values()), self.capacity(), limits, ledger=self.ledger())

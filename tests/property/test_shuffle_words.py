@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from yodel.domain.queues.queue import Queue
 from yodel.domain.shuffle.services import SERVICES
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.shuffle.words import MARKER, NONE, with_shuffle
 from yodel.errors import Refused
 
@@ -38,7 +38,7 @@ def words(draw: st.DrawFn) -> dict[str, str]:
     return {name: draw(st.sampled_from((VALUES | OPTION_VALUES)[name])) for name in names}
 
 
-def outcome(above: dict[str, str], said: dict[str, str]) -> tuple[ShuffleWord, ...] | str:
+def outcome(above: dict[str, str], said: dict[str, str]) -> tuple[ShuffleProperty, ...] | str:
     """What the queue has, or why it is refused."""
     own = {
         path: {MARKER + name: text for name, text in texts.items()}

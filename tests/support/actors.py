@@ -22,7 +22,7 @@ from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
 from yodel.services.core import Core
-from yodel.services.masters.allocate import Registration
+from yodel.services.masters.allocate import MasterRegistration
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.translator.node_fit import requests_of
 
@@ -88,7 +88,7 @@ class Master:
     heard: list[ContainerId] = field(default_factory=list)
     """Every end that an answer brought, in order."""
     is_over: bool = False
-    registration: tuple[Core, Registration] | None = None
+    registration: tuple[Core, MasterRegistration] | None = None
     """What the last registration was answered with, and by which life of the ResourceManager."""
 
     @property
@@ -215,7 +215,7 @@ class Cluster(World):
             # A beat whose commit failed is repeated; one refused for its id means that the RM was restarted.
             return
 
-    async def _register(self, master: Master) -> Registration:
+    async def _register(self, master: Master) -> MasterRegistration:
         """A repeat of the call gets the first one's reply, as from the port's cache, while the same life goes on."""
         if master.registration is None or master.registration[0] is not self.rm:
             master.registration = (self.rm, await master.am.register())

@@ -20,12 +20,12 @@ def check_nothing_is_owed(scheduler: Scheduler) -> None:
     if ledger is None:
         return
     # Rounds look at what has changed; one that looks at all finds the same.
-    kept, restless = scheduler.kept_demands, scheduler.restless
+    kept, changed_applications = scheduler.kept_demands, scheduler.changed_applications
     wanted = {demand.attempt_id: demand for demand in demands}
     for attempt_id in kept.keys() | wanted.keys():
         is_same = kept.get(attempt_id) == wanted.get(attempt_id)
-        is_said = attempt_id.application_id in restless
+        is_said = attempt_id.application_id in changed_applications
         assert is_same or is_said, f"{attempt_id} wants something else, and nobody said so"
-    if not restless:
+    if not changed_applications:
         waiting = {attempt_id: scheduler.waiting.of(attempt_id) for attempt_id in scheduler.waiting}
         assert waiting == owed.waiting, "what waits is not what a look at all finds"

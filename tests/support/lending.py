@@ -21,7 +21,7 @@ from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.ports.kube_nodes import NodeSink
 from yodel.services.nodes.publisher import AT_ONCE, GROWTH_WAITS_S, PAUSE_S, Publisher
 from yodel.translator.dialects import Measures
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 __all__ = ["AT_ONCE", "GROWTH_WAITS_S", "PAUSE_S", "CapacityState"]
 
@@ -92,7 +92,7 @@ class LentNode:
     has_yielded: bool
     problem: str
     ordered: LentLimit | None
-    lent: Lent | None
+    lent: LentAmounts | None
 
 
 def known_node(world: World, name: str) -> LentNode | None:

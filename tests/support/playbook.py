@@ -33,7 +33,7 @@ from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.store import Store
 from yodel.services import recovery
 from yodel.services.core import Core, Ports
-from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult, MasterRegistration
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer
 from yodel.services.nodes.registration import NodeRegistration
@@ -372,7 +372,7 @@ class Am:
         assert container_id is not None
         return self.world.container(container_id)
 
-    async def register(self) -> Registration:
+    async def register(self) -> MasterRegistration:
         self.response_id = 0
         master = self.world.rm.master
         return await self.world.run(master.register(self.attempt_id, "am-host", 4040, "http://am-host:4040"))

@@ -27,7 +27,7 @@ from yodel.rm_api.hadoop.services import HadoopRules, ProcessFigures
 from yodel.rm_api.hadoop.wire.cluster import ClusterFacts
 from yodel.rm_api.proxy.services import ProxyRules
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.core import Core, Limits, Ports
+from yodel.services.core import Core, Ports, ServiceSettings
 from yodel.services.nodes.administration import AdminSettings
 from yodel.serving.proxy_users import ProxyUserRules
 from yodel.store.memory_store import MemoryStore
@@ -74,7 +74,7 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
-def _limits(access: AccessRules) -> Limits:
+def _limits(access: AccessRules) -> ServiceSettings:
     wanted = Options(allocation=SIZES, submission=SubmissionLimits(max_priority=10))
     return replace(wanted.limits(), access=access)
 

@@ -15,7 +15,7 @@ from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import EndedKept
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.core import Limits
+from yodel.services.core import ServiceSettings
 from yodel.services.keys.amrm import ROLLING_INTERVAL_S
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
@@ -61,9 +61,9 @@ class Options:
     preemption: PreemptionRules = field(default_factory=PreemptionRules)
     holds: HoldRules = field(default_factory=HoldRules)
 
-    def limits(self) -> Limits:
+    def limits(self) -> ServiceSettings:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
-        return Limits(
+        return ServiceSettings(
             company_s=0.0,
             ask_again_s=0.0,
             access=AccessRules(admin_acl=Acl.parse(self.admin_acl), is_view_checked=self.acl_enable),

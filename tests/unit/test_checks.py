@@ -13,7 +13,7 @@ from tests.contract.test_pods_port import send
 from tests.support.embedded_kubernetes import embedded_kubernetes
 from tests.support.fake_kubernetes import Answer, FakeKubernetes, refusal, serve
 from yodel.domain.queues.queue import Queue
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.kube.client import open_kube
 from yodel.kube.node_status import RIGHTS
 from yodel.settings.queues import QueueSettings
@@ -340,7 +340,7 @@ async def test_endpoints_of_shuffle_services_are_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         said = {"service": "celeborn", "endpoints": address, "jar": "local:/x.jar"}
-        words = tuple(ShuffleWord(name, text, "root.lent") for name, text in said.items())
+        words = tuple(ShuffleProperty(name, text, "root.lent") for name, text in said.items())
         store = SqlStore(settings.store_url)
         queues = [Queue(path="root", is_leaf=False), Queue(path="root.lent", shuffle=words)]
         await store.open(now_ms=1, default_queues=queues)

@@ -23,13 +23,13 @@ from yodel.kube.nodes import list_nodes, watched_nodes
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch, watched_pods
-from yodel.ports.inspection import ApplicationSummary, PodEvent
+from yodel.ports.inspection import ListedApplication, PodEvent
 from yodel.translator.dialects import GangKind
 from yodel.translator.pod_spec import Group
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "yodel"
-SUMMARY = ApplicationSummary(
+SUMMARY = ListedApplication(
     id=ApplicationId(1, 1),
     name="n",
     type="SPARK",

@@ -17,7 +17,7 @@ from yodel.errors import InvalidValue
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
-    from yodel.domain.shuffle.decision import Line
+    from yodel.domain.shuffle.decision import AddedSetting
 
 
 OPTIONS, CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
@@ -55,17 +55,17 @@ def lines_of(queue: JsonObject, user: str, own: Mapping[str, str] | None = None)
     """A comment above each setting says what it is for.  ``own`` are those of the file they are for; None: there is
     none."""
     from yodel.domain.shuffle.decision import for_submitter
-    from yodel.domain.shuffle.word import ShuffleWord
+    from yodel.domain.shuffle.word import ShuffleProperty
     from yodel.domain.shuffle.words import MARKER
 
-    words = [ShuffleWord(w["property"].removeprefix(MARKER), w["value"], w["queue"]) for w in queue["shuffle"]]
+    words = [ShuffleProperty(w["property"].removeprefix(MARKER), w["value"], w["queue"]) for w in queue["shuffle"]]
     found = for_submitter(queue["path"], words, user)
     if not found:
         return [f"# Queue {queue['path']} has no shuffle settings."]
     return [text for line in found for text in (f"# {line.source}: {line.why}", *_texts(line, own))]
 
 
-def _texts(line: Line, own: Mapping[str, str] | None) -> Sequence[str]:
+def _texts(line: AddedSetting, own: Mapping[str, str] | None) -> Sequence[str]:
     key = line.key.removeprefix("# ")
     if key not in _MERGED:
         return [f"{line.key} {line.value}"]

@@ -18,7 +18,7 @@ from yodel.domain.events import (
     KillRequested,
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
-from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
+from yodel.domain.machine import Go, Ignore, Impossible, StateMachine, Step, every_state
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, FinalApplicationStatus, YarnApplicationState
 
@@ -200,7 +200,7 @@ _EVENTS = (
 )
 _OVER = Ignore("the application has ended")
 
-APPLICATION_MACHINE: Machine[Application] = Machine(
+APPLICATION_MACHINE: StateMachine[Application] = StateMachine(
     "Application",
     ApplicationState,
     _EVENTS,

@@ -28,8 +28,8 @@ from yodel.domain.events import (
     TrackingUrlChanged,
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
-from yodel.domain.shuffle.decision import Decision
+from yodel.domain.machine import Go, Ignore, Impossible, StateMachine, Step, every_state
+from yodel.domain.shuffle.decision import ShuffleDecision
 from yodel.domain.states import AttemptState, ContainerExitStatus, FinalApplicationStatus
 
 DIAGNOSTICS_LENGTH_MAX = 65536  # yarn.app.attempt.diagnostics.limit.kc: 64 KiB
@@ -64,7 +64,7 @@ class Attempt:
     """The last container sequence given out; persisted with the containers, so that none is given twice."""
     keeps_containers: bool = False
     """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
-    shuffle: Decision | None = None
+    shuffle: ShuffleDecision | None = None
     """What its queue's words on remote shuffle came to when its ApplicationMaster was about to be launched; None: the
     queue said nothing."""
     awaits_agent: bool = False
@@ -260,7 +260,7 @@ _EVENTS = (
     ShuffleReported,
 )
 
-ATTEMPT_MACHINE: Machine[Attempt] = Machine(
+ATTEMPT_MACHINE: StateMachine[Attempt] = StateMachine(
     "ApplicationAttempt",
     AttemptState,
     _EVENTS,

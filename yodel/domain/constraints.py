@@ -69,7 +69,7 @@ class Namespace:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TagTarget:
     """Containers with a tag, in a namespace."""
 
     tag: str
@@ -89,7 +89,7 @@ class Single:
     scope: Scope = Scope.NODE
     minimum: int = 0
     maximum: int | None = None
-    targets: tuple[Target, ...] = ()
+    targets: tuple[TagTarget, ...] = ()
     partition: str | None = None
 
     def __str__(self) -> str:
@@ -150,7 +150,7 @@ def singles(constraint: Constraint) -> Iterator[Single]:
             yield from singles(child)
 
 
-def holds(constraint: Constraint, count: Callable[[Scope, Target], int], has_label: Callable[[str], bool]) -> bool:
+def holds(constraint: Constraint, count: Callable[[Scope, TagTarget], int], has_label: Callable[[str], bool]) -> bool:
     """Whether a node satisfies it: ``count`` tells how many containers of a target there are around the node."""
     if isinstance(constraint, AllOf):
         return all(holds(child, count, has_label) for child in constraint.children)
@@ -221,7 +221,7 @@ def _rules_of(
     return tuple(rules)
 
 
-def _shape(single: Single, target: Target, own_tags: Collection[str]) -> tuple[bool, int] | None:
+def _shape(single: Single, target: TagTarget, own_tags: Collection[str]) -> tuple[bool, int] | None:
     """(apart, slots) of a rule for one target."""
     if single.maximum is None:
         return (False, 0) if single.minimum == 1 else None

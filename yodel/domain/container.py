@@ -48,7 +48,7 @@ from yodel.domain.events import (
     StopRequested,
 )
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.machine import Cell, Go, Ignore, Impossible, Machine, Step, every_state
+from yodel.domain.machine import Cell, Go, Ignore, Impossible, StateMachine, Step, every_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ContainerExitStatus,
@@ -302,7 +302,7 @@ _RESIZING = (
     IncreaseExpired,
 )
 
-CONTAINER_MACHINE: Machine[Container] = Machine(
+CONTAINER_MACHINE: StateMachine[Container] = StateMachine(
     "Container",
     ContainerState,
     (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.lent_limit import LentLimit
 from yodel.domain.resource import Resource
-from yodel.domain.shuffle.decision import Decision
+from yodel.domain.shuffle.decision import ShuffleDecision
 from yodel.domain.shuffle.report import Report
 from yodel.domain.states import AttemptState, FinalApplicationStatus
 
@@ -115,7 +115,7 @@ class IncreaseExpired:
 class AmContainerBound:
     """The AM's pod has a node: the AM can be launched there, with what its queue says of shuffle at this moment."""
 
-    shuffle: Decision | None = None
+    shuffle: ShuffleDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)

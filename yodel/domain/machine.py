@@ -57,7 +57,7 @@ class Go(Generic[EntityT]):
 Cell = Go[EntityT] | Ignore | Impossible
 
 
-class Machine(Generic[EntityT]):
+class StateMachine(Generic[EntityT]):
     """A complete table for one kind of entity."""
 
     def __init__(
@@ -97,7 +97,7 @@ def every_state(states: type[Enum], event: type, cell: Cell[EntityT]) -> dict[tu
     return {(state, event): cell for state in states}
 
 
-def mermaid(machine: Machine[Any]) -> str:
+def mermaid(machine: StateMachine[Any]) -> str:
     """The machine as a Mermaid state diagram (docs/state-machines.md is made of these)."""
     lines = ["stateDiagram-v2"]
     for (state, event), cell in sorted(machine.table.items(), key=lambda i: (i[0][0].name, i[0][1].__name__)):

@@ -19,7 +19,7 @@ from yodel.domain.events import (
 )
 from yodel.domain.ids import NodeId
 from yodel.domain.lent_limit import LentLimit
-from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
+from yodel.domain.machine import Go, Ignore, Impossible, StateMachine, Step, every_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, NodeState
 
@@ -163,7 +163,7 @@ def _lost(node: Node, *, is_agent_gone: bool = True) -> tuple[StopContainersOnNo
 _S = NodeState
 _GONE = (_S.LOST, _S.DECOMMISSIONED, _S.SHUTDOWN, _S.REBOOTED)
 
-NODE_MACHINE: Machine[Node] = Machine(
+NODE_MACHINE: StateMachine[Node] = StateMachine(
     "Node",
     NodeState,
     (

@@ -34,7 +34,7 @@ class Teller(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class PreemptionNotice:
     """Seconds are of the monotonic clock.  ``why`` says it in words; ``deadline_s`` infinite: nobody ends it."""
 
     node_id: NodeId

@@ -17,7 +17,7 @@ from yodel.domain.numerals import plain
 from yodel.errors import Refused
 
 
-class Scope(Enum):
+class PropertyScope(Enum):
     """What a property is of."""
 
     SCHEDULER = "the whole scheduler"
@@ -33,10 +33,10 @@ class Scope(Enum):
 
     @property
     def is_of_queue(self) -> bool:
-        return self not in (Scope.SCHEDULER, Scope.MAPPING, Scope.COLOCATION)
+        return self not in (PropertyScope.SCHEDULER, PropertyScope.MAPPING, PropertyScope.COLOCATION)
 
 
-class Effect(Enum):
+class PropertyEffect(Enum):
     """What becomes of a property."""
 
     KEPT = "it has an effect"
@@ -48,7 +48,7 @@ class Effect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PropertyKind:
     """``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and the text; ``text`` is the
     way back."""
 
@@ -67,7 +67,7 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def number(least: float, most: float, *, is_whole: bool = False, unit: str = "", expected: str = "") -> Kind:
+def number(least: float, most: float, *, is_whole: bool = False, unit: str = "", expected: str = "") -> PropertyKind:
     """Return the kind of a number in ASCII, behind which a unit may stand; ``expected`` replaces the range in a
     refusal."""
     wanted = expected or (f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
@@ -83,10 +83,10 @@ def number(least: float, most: float, *, is_whole: bool = False, unit: str = "",
             raise refused(name, text, "a whole number")
         return int(value) if is_whole else value
 
-    return Kind("whole number" if is_whole else "number", parse, number_text)
+    return PropertyKind("whole number" if is_whole else "number", parse, number_text)
 
 
-def count(least: int, most: int, expected: str = "a whole number") -> Kind:
+def count(least: int, most: int, expected: str = "a whole number") -> PropertyKind:
     """Return the kind of a whole number that is written in digits alone."""
 
     def parse(name: str, text: str) -> int:
@@ -95,10 +95,10 @@ def count(least: int, most: int, expected: str = "a whole number") -> Kind:
             raise refused(name, text, f"{expected} from {least} to {most}")
         return int(said)
 
-    return Kind("whole number", parse)
+    return PropertyKind("whole number", parse)
 
 
-def choice(values: Mapping[str, Any], *, is_lower: bool = True, expected: str = "") -> Kind:
+def choice(values: Mapping[str, Any], *, is_lower: bool = True, expected: str = "") -> PropertyKind:
     """Return the kind of one of a few texts, each with what it means."""
     wanted = expected or " or ".join(sorted(values))
 
@@ -108,12 +108,12 @@ def choice(values: Mapping[str, Any], *, is_lower: bool = True, expected: str = 
             raise refused(name, text, wanted)
         return values[said]
 
-    return Kind(
+    return PropertyKind(
         " or ".join(values), parse, lambda value: next(text for text, meant in values.items() if meant == value)
     )
 
 
-def matching(is_one: Callable[[str], object], expected: str) -> Kind:
+def matching(is_one: Callable[[str], object], expected: str) -> PropertyKind:
     """Return the kind of a text that a function accepts."""
 
     def parse(name: str, text: str) -> str:
@@ -121,11 +121,11 @@ def matching(is_one: Callable[[str], object], expected: str) -> Kind:
             raise refused(name, text, expected)
         return text
 
-    return Kind("text", parse)
+    return PropertyKind("text", parse)
 
 
 FLAG = choice({"true": True, "false": False}, expected="true or false")
-TEXT = Kind("text", lambda _, text: text)
+TEXT = PropertyKind("text", lambda _, text: text)
 
 
 class Mark(Flag):
@@ -156,20 +156,20 @@ class PropertyRow:
     """
 
     name: str
-    scope: Scope
-    kind: Kind
+    scope: PropertyScope
+    kind: PropertyKind
     default: str
     why: str
     fields: tuple[str, ...] = ()
     marks: Mark = Mark.NONE
-    effect: Effect = Effect.KEPT
+    effect: PropertyEffect = PropertyEffect.KEPT
     accepts: str = ""
     harmless: str = ""
     pattern: re.Pattern[str] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         escaped = re.escape(self.name)
-        name = re.sub("[A-Z]{3,}", "([A-Za-z0-9_-]{1,128})" if self.scope is Scope.WINDOW else "(.+)", escaped)
+        name = re.sub("[A-Z]{3,}", "([A-Za-z0-9_-]{1,128})" if self.scope is PropertyScope.WINDOW else "(.+)", escaped)
         object.__setattr__(self, "pattern", None if name == escaped else re.compile(name))
 
     def variable(self, name: str) -> str:
@@ -191,7 +191,7 @@ class PropertyRow:
 
     @property
     def may_be_set(self) -> bool:
-        return self.effect in (Effect.KEPT, Effect.FIXED)
+        return self.effect in (PropertyEffect.KEPT, PropertyEffect.FIXED)
 
     def is_accepted(self, text: str) -> bool:
         return bool(self.accepts) and text.strip().lower() == self.accepts.lower()

@@ -44,7 +44,7 @@ class SchedulerConf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueChange:
+class QueueUpdate:
     """A queue with short property names (``capacity``); a value of None or "" takes the property away."""
 
     path: str
@@ -56,8 +56,8 @@ class ConfUpdate:
     """SchedConfUpdateInfo.  ``overall`` has full property names."""
 
     removed: Sequence[str] = ()
-    added: Sequence[QueueChange] = ()
-    updated: Sequence[QueueChange] = ()
+    added: Sequence[QueueUpdate] = ()
+    updated: Sequence[QueueUpdate] = ()
     overall: Mapping[str, str | None] | None = None
 
 
@@ -122,7 +122,7 @@ class _Names:
             self._written.discard(parent)
         self._removed.clear()
 
-    def add(self, change: QueueChange) -> None:
+    def add(self, change: QueueUpdate) -> None:
         parent, _, name = change.path.rpartition(".")
         if not parent or not name:
             raise Refused(f"Can't add invalid queue {change.path}")
@@ -136,7 +136,7 @@ class _Names:
         if is_first:
             self._assign(f"{PREFIX}{parent}.ordering-policy", None)
 
-    def put(self, change: QueueChange) -> None:
+    def put(self, change: QueueUpdate) -> None:
         for name, value in change.properties.items():
             self.set(f"{PREFIX}{change.path}.{name}", value)
 

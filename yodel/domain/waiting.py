@@ -20,7 +20,7 @@ UNSERVED_MAX = 20
 """Wishes of one attempt that are kept with what is in their way; of more it is said how many."""
 
 
-class Masters(NamedTuple):
+class MasterShare(NamedTuple):
     """The figures of a share of ApplicationMasters: what all of a queue and those of one user may hold there, and what
     all of the queue do."""
 
@@ -42,7 +42,7 @@ class Hindrance(NamedTuple):
     used: Resource = NONE
     path: str = ""
     user: str = ""
-    masters: Masters | None = None
+    masters: MasterShare | None = None
     said: str = ""
 
     @property
@@ -159,7 +159,7 @@ class Waiting(NamedTuple):
 AllWaiting: TypeAlias = Mapping[ApplicationAttemptId, Waiting]
 
 
-class Told(NamedTuple):
+class Obstacles(NamedTuple):
     """A wish with all that is in its way, nearest first; never nothing."""
 
     unserved: Unserved

@@ -16,7 +16,7 @@ import msgspec
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, Unavailable
 from yodel.kube.api import ApiStatus, KubeApi, Request, as_project_error
-from yodel.ports.inspection import ApplicationSummary, PodEvent
+from yodel.ports.inspection import ListedApplication, PodEvent
 from yodel.translator import names
 
 GROUP, VERSION, PLURAL, KIND = "yodel.io", "v1", "yarnapplications", "YarnApplication"
@@ -47,7 +47,7 @@ class KubeApplicationBoard:
         self._api, self._cluster = api, cluster
         self._path = f"/apis/{GROUP}/{VERSION}/namespaces/{quote(namespace, safe='')}/{PLURAL}"
 
-    async def show(self, summary: ApplicationSummary) -> None:
+    async def show(self, summary: ListedApplication) -> None:
         """Raises: Refused (also when the resource is not installed), Unavailable."""
         request = Request(
             method="PATCH",
@@ -135,7 +135,7 @@ def _event(event: PodEvent, namespace: str) -> dict[str, Any]:
     }
 
 
-def _application(summary: ApplicationSummary, cluster: str) -> dict[str, Any]:
+def _application(summary: ListedApplication, cluster: str) -> dict[str, Any]:
     labels = {
         names.MANAGED_BY: names.MANAGED_BY_YODEL,
         names.CLUSTER: names.label_value(cluster),

@@ -20,7 +20,7 @@ from yodel.local.container_logs import parse_log_options, read_log
 from yodel.local.events import WARNING, EventRecorder, Source
 from yodel.local.nodes import LocalNode
 from yodel.local.objects import Change, ObjectStore, Record
-from yodel.local.pod_worker import PodWorker, Surroundings
+from yodel.local.pod_worker import PodWorker, PodWorkerServices
 from yodel.local.processes import ContainerFiles
 from yodel.local.statuses import Json, bad_request
 
@@ -43,7 +43,7 @@ class Kubelet:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._admitted: dict[str, tuple[str, str]] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._around = Surroundings(
+        self._around = PodWorkerServices(
             store=store,
             events=events,
             pods_dir=pods_dir,

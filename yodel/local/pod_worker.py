@@ -39,7 +39,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class PodWorkerServices:
     """What every worker of one kubelet shares.  ``addresses`` maps node names to addresses."""
 
     store: ObjectStore
@@ -53,7 +53,7 @@ class Surroundings:
 class PodWorker:
     """``run`` once; tell it of changes with ``pod_changed`` and ``pod_gone``."""
 
-    def __init__(self, around: Surroundings, record: Record) -> None:
+    def __init__(self, around: PodWorkerServices, record: Record) -> None:
         self._around = around
         self.key, self.uid = record.key[1:], record.uid
         self._pod: Json = record.item

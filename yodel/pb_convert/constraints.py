@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from yodel.domain import constraints
 from yodel.domain.ask_book import AskKey, SchedulingAsk
-from yodel.domain.constraints import AllOf, AnyOf, Constraint, Namespace, NamespaceKind, Scope, Single, Target
+from yodel.domain.constraints import AllOf, AnyOf, Constraint, Namespace, NamespaceKind, Scope, Single, TagTarget
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, InvalidValue
@@ -91,7 +91,7 @@ def _single(message: pb.SimplePlacementConstraintProto) -> Single:
         raise InvalidResourceRequest(f"Unsupported scope of a placement constraint: {message.scope!r}") from error
     partitions = [e for e in message.targetExpressions if e.targetType != _TAG]
     targets = tuple(
-        Target(tag, _namespace(expression.targetKey))
+        TagTarget(tag, _namespace(expression.targetKey))
         for expression in message.targetExpressions
         if expression.targetType == _TAG
         for tag in _tags("targetValues", expression.targetValues)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.ids import ContainerId
-from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Outcome, Reason, Report, reason_of
+from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Reason, Report, ShuffleOutcome, reason_of
 from yodel.domain.shuffle.services import SERVICES
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
@@ -64,13 +64,13 @@ def reports_of(messages: Iterable[pb.YodelShuffleProto]) -> dict[ContainerId, Re
 
 
 def _is_known(message: pb.YodelShuffleProto) -> bool:
-    return message.outcome in Outcome.__members__
+    return message.outcome in ShuffleOutcome.__members__
 
 
 def _report(message: pb.YodelShuffleProto) -> Report:
     if len(message.left_out) > len(Reason):
         raise InvalidValue("shuffle.left_out", f"{len(message.left_out)} entries", f"at most {len(Reason)}")
-    return Report(Outcome[message.outcome], tuple(map(_left_out, message.left_out)))
+    return Report(ShuffleOutcome[message.outcome], tuple(map(_left_out, message.left_out)))
 
 
 def _left_out(message: pb.YodelLeftOutProto) -> LeftOut:

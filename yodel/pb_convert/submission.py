@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from yodel.domain.application import Submission
 from yodel.domain.resource import Resource
-from yodel.domain.shuffle.decision import Line, completed
+from yodel.domain.shuffle.decision import AddedSetting, completed
 from yodel.domain.tokens import Token
 from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -70,7 +70,7 @@ def parse_context(data: bytes) -> pb.ApplicationSubmissionContextProto:
 
 
 def am_launch_context(
-    context: bytes, amrm_token: Token, environment: Mapping[str, str], shuffle: Sequence[Line] = ()
+    context: bytes, amrm_token: Token, environment: Mapping[str, str], shuffle: Sequence[AddedSetting] = ()
 ) -> bytes:
     """The AM's ContainerLaunchContextProto: the submitter's, with the AMRM token first and the RM's environment.
 

@@ -14,14 +14,14 @@ class PosixUser:
     groups: Sequence[int] = ()
 
 
-class Groups(Protocol):
+class GroupMapping(Protocol):
     """Hadoop's GroupMappingServiceProvider."""
 
     def groups_of(self, user: str) -> Sequence[str]:
         """Empty for an unknown user.  Answers from memory or the operating system's databases."""
 
 
-class Users(Groups, Protocol):
+class Users(GroupMapping, Protocol):
     """Also who containers of a user run as."""
 
     def is_mapped(self, user: str) -> bool:

@@ -25,7 +25,7 @@ class PodEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApplicationSummary:
+class ListedApplication:
     """One line of the list of applications, in the words of ``yarn application -list``."""
 
     id: ApplicationId
@@ -55,7 +55,7 @@ class PodEvents(Protocol):
 class ApplicationBoard(Protocol):
     """The list.  Raises (all): yodel.errors.Unavailable, yodel.errors.Refused (there is no place for it)."""
 
-    async def show(self, summary: ApplicationSummary) -> None:
+    async def show(self, summary: ListedApplication) -> None:
         """Put or renew its line."""
 
     async def hide(self, application_id: ApplicationId) -> None:

@@ -35,7 +35,7 @@ class OutcomeUnknown(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ClusterIdentity:
     """What outlives every restart.
 
     ``cluster_timestamp_ms`` is the RM's identifier in application ids and container tokens, made once with the store;
@@ -55,7 +55,7 @@ class Identity:
 class Snapshot:
     """All rows, as they were when the store was opened."""
 
-    identity: Identity
+    identity: ClusterIdentity
     queues: tuple[Queue, ...]
     applications: tuple[Application, ...]
     attempts: tuple[Attempt, ...]

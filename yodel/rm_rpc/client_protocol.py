@@ -20,7 +20,7 @@ from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import Handler, RpcProtocol
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.nodes.agents import Agents
@@ -39,7 +39,7 @@ class ClientServices:
     changes: ApplicationChanges
     nodes: Agents
     delegation_tokens: DelegationTokens
-    log_aggregation: LogAggregation
+    log_aggregation: LogAggregationReports
 
 
 class ClientProtocol:

@@ -10,14 +10,16 @@ from yodel.domain.states import AttemptState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import reports
 from yodel.services.access.rights import Rights
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.views.queries import ApplicationView, Queries
 
 
 class ReportMaker:
     """One instance for the process.  ``web_address`` is host:port of the RM's web pages."""
 
-    def __init__(self, queries: Queries, rights: Rights, log_aggregation: LogAggregation, web_address: str) -> None:
+    def __init__(
+        self, queries: Queries, rights: Rights, log_aggregation: LogAggregationReports, web_address: str
+    ) -> None:
         self._queries, self._rights = queries, rights
         self._log_aggregation, self._web_address = log_aggregation, web_address
 

@@ -33,7 +33,11 @@ from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
+from yodel.services.applications.log_aggregation import (
+    LogAggregationReport,
+    LogAggregationReports,
+    LogAggregationStatus,
+)
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.nodes.container_reports import ContainerReport
@@ -62,13 +66,13 @@ class TrackerProtocol:
         rm_version: str,
         *,
         master_keys: MasterKeys,
-        log_aggregation: LogAggregation,
+        log_aggregation: LogAggregationReports,
     ) -> None:
         self._registration, self._heartbeats, self._tokens = registration, heartbeats, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
         self._agents: dict[tuple[str, int], NodeId] = {}
-        """Who spoke last on each connection that is open, by the address of its other end."""
+        """Whose heartbeat came first on each connection that is open, by the address of its other end."""
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -88,11 +92,10 @@ class TrackerProtocol:
     async def register(
         self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
-        node_id, peer = ids.node_id(request.node_id), (context.remote_host, context.remote_port)
-        self._agents[peer] = node_id
+        node_id = ids.node_id(request.node_id)
         registration = NodeRegistration(
             node_id=node_id,
-            peer=peer,
+            peer=_peer(context),
             http_port=request.http_port,
             capability=ids.resource(request.resource),
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
@@ -129,6 +132,9 @@ class TrackerProtocol:
         self, context: CallContext, request: msg.NodeHeartbeatRequestProto
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         """Synchronous while it brings nothing new."""
+        # Here the connection is still open, so that its end takes this away again.
+        if (peer := _peer(context)) not in self._agents:
+            self._agents[peer] = ids.node_id(request.node_status.node_id)
         statuses = request.node_status.containersStatuses
         if len(statuses) > PIECE:
             return self._heartbeat_large(context, request)
@@ -150,10 +156,9 @@ class TrackerProtocol:
         loan, written, problem = _capacity(request)
         emergency_said = request.HasField("emergency")
         said_emergency, emergency_problem = _read(emergency, request.emergency) if emergency_said else (None, "")
-        peer = (context.remote_host, context.remote_port)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
-            peer=peer,
+            peer=_peer(context),
             response_id=status.response_id,
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
@@ -168,7 +173,6 @@ class TrackerProtocol:
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
             shuffle=_shuffle(request),
         )
-        self._agents[peer] = beat.node_id
         reports_of_logs = request.log_aggregation_reports_for_apps
         if reports_of_logs and self._heartbeats.is_own(beat):
             self._log_aggregation.record(beat.node_id, _log_reports(reports_of_logs))
@@ -275,6 +279,10 @@ def _shuffle(request: msg.NodeHeartbeatRequestProto) -> Mapping[ContainerId, Rep
     except InvalidValue as error:
         log.warning("report of remote shuffle refused", reason=str(error))
         return {}
+
+
+def _peer(context: CallContext) -> tuple[str, int]:
+    return context.remote_host, context.remote_port
 
 
 def _proved_name(context: CallContext) -> str:

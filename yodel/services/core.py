@@ -1,8 +1,8 @@
 """All services of one ResourceManager, wired: the one place where they come together.
 
 What differs between a process, a test and a simulation is in ``Ports``: the disk, the clock, Kubernetes, node agents,
-users and the settings' files.  What the services are told once is in ``Limits``.  No adapter is made here and no
-setting is read.
+users and the settings' files.  What the services are told once is in ``ServiceSettings``.  No adapter is made here and
+no setting is read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from yodel.services import recovery
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.launcher import AmLauncher
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
 from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.amrm import AmrmKeys
@@ -69,9 +69,9 @@ from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
 from yodel.services.scheduling.marked_queues import MarkedQueues
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
+from yodel.services.scheduling.placement_inputs import NodeNames, PlacementInputs
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
-from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.scheduling.window_edges import WindowEdges
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
@@ -115,7 +115,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServiceSettings:
     """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
@@ -154,7 +154,7 @@ class Core:
     """The services of one life of a ResourceManager.  Nothing runs before ``take_up`` and the ``loops``."""
 
     @classmethod
-    def of(cls, ports: Ports, limits: Limits, stored: Snapshot) -> Core:
+    def of(cls, ports: Ports, limits: ServiceSettings, stored: Snapshot) -> Core:
         """``stored`` is what ``recovery.opened`` found.  To be called in the event loop."""
         core = cls(ports, limits, stored)
         core.engine.follow_with(core._published)
@@ -163,7 +163,7 @@ class Core:
         core.scheduler_conf.start()
         return core
 
-    def __init__(self, ports: Ports, limits: Limits, stored: Snapshot) -> None:
+    def __init__(self, ports: Ports, limits: ServiceSettings, stored: Snapshot) -> None:
         self._ports, self._limits = ports, limits
         self._tick_wanted = asyncio.Event()
         self.state = ClusterState.of(stored)
@@ -285,7 +285,7 @@ class Core:
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
         self.misfits = Misfits(self.state, clock, limits.constraints_handler, self.inspection.misfit)
-        surroundings = Surroundings(
+        placement_inputs = PlacementInputs(
             self.state,
             NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
             are_labels_enabled=limits.asks.are_node_labels_enabled,
@@ -294,7 +294,7 @@ class Core:
             self.engine,
             limits.allocation,
             clock,
-            surroundings,
+            placement_inputs,
             self.misfits,
             self.quotas,
             self._tick_wanted,
@@ -332,11 +332,11 @@ class Core:
         self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority, self.quotas)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
         self.shuffle_endpoints = ShuffleEndpoints(self.state, ports.endpoints)
-        self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
+        self.log_aggregation = LogAggregationReports(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look = self.scheduler.looks.fresh
+        self.queries.why.look = self.scheduler.fresh_decision.wait
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits

@@ -29,7 +29,7 @@ from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
 from yodel.services.nodes.agents import Agents
 from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.state import ClusterState, ask_key
 
 log = structlog.get_logger("yodel.performer")
@@ -76,7 +76,7 @@ class EffectPerformer:
                 self._nodes.clean_up_application(effect)
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
-                outbox = Outbox.of(self._state.unheard_completions(attempt_id))
+                outbox = AttemptOutbox.of(self._state.unheard_completions(attempt_id))
                 self._state.masters.expect(attempt_id, now_s, outbox)
             case ForgetAttempt(attempt_id):
                 self._state.masters.give_up(attempt_id)

@@ -16,7 +16,7 @@ import structlog
 
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.queue import Enforcement, Queue, differing, with_enforcement
+from yodel.domain.queues.queue import LimitEnforcement, Queue, differing, with_enforcement
 from yodel.domain.queues.settings_change import by_settings
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
@@ -24,7 +24,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.engine import Engine
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.submission_room import without_launch_context
 from yodel.serving.pieces import taking_turns
@@ -40,7 +40,7 @@ async def opened(
     clock: Clock,
     queues: Sequence[Queue],
     random_bytes: Callable[[int], bytes],
-    enforcement: Enforcement | None = None,
+    enforcement: LimitEnforcement | None = None,
 ) -> Snapshot:
     """What is stored.  Keys that a new store lacks, and ``queues`` of the settings that it has otherwise, are written
     first; queues that were changed through the ResourceManager stay, whatever the settings say.  ``enforcement`` is
@@ -84,7 +84,7 @@ async def expect_attempts(engine: Engine, clock: Clock) -> None:
     async for attempt in taking_turns(list(state.attempts.values()), BATCH):
         if attempt.state.is_final:
             continue
-        outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
+        outbox = AttemptOutbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
         runtime = state.masters.expect(attempt.id, clock.monotonic_s(), outbox)
         if attempt.state is AttemptState.FINISHING:
             runtime.dialogue.found_registered()

@@ -23,7 +23,7 @@ from yodel.domain.queues.history import TreeChange, folded, surplus
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, Row, Snapshot
 from yodel.store.errors import OrphanRow
 from yodel.store.snapshots import snapshot_of
 
@@ -48,7 +48,7 @@ def nothing_happens(_: Point) -> None:
 class MemoryDisk:
     """What is stored.  ``identity`` is None until a store was opened on it."""
 
-    identity: Identity | None = None
+    identity: ClusterIdentity | None = None
     queues: dict[str, Queue] = field(default_factory=dict)
     nodes: dict[NodeId, Node] = field(default_factory=dict)
     applications: dict[ApplicationId, Application] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class MemoryStore:
         self._hook(Point.OPENING)
         found = self.disk.identity
         if found is None:
-            self.disk.identity = Identity(cluster_timestamp_ms=now_ms, epoch=0, application_sequence=0)
+            self.disk.identity = ClusterIdentity(cluster_timestamp_ms=now_ms, epoch=0, application_sequence=0)
             _write(self.disk, default_queues)
         else:
             self.disk.identity = replace(found, epoch=found.epoch + 1)
@@ -153,7 +153,7 @@ def read(disk: MemoryDisk) -> Snapshot:
     )
 
 
-def _prove_epoch(disk: MemoryDisk, epoch: int) -> Identity:
+def _prove_epoch(disk: MemoryDisk, epoch: int) -> ClusterIdentity:
     if disk.identity is None or disk.identity.epoch != epoch:
         raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
     return disk.identity

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from yodel.domain.queues.amounts import Amounts, Part, Unit
-from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
+from yodel.domain.queues.queue import LimitEnforcement, Ordering, Queue, QueueState
 from yodel.domain.queues.user_weights import NO_WEIGHTS, NOT_LINKED, Pairs, UserWeights, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.store import tables
 
 _PLAIN = (
@@ -79,9 +79,9 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         administer_acl=row["administer_acl"],
         user_weights=_weights(limits),
         ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
-        enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
+        enforcement=LimitEnforcement(limits.get("enforcement", LimitEnforcement.LIMIT.value)),
         windows=tuple(Window(**window) for window in limits.get("windows", ())),
-        shuffle=tuple(ShuffleWord(*word) for word in limits.get("shuffle", ())),
+        shuffle=tuple(ShuffleProperty(*word) for word in limits.get("shuffle", ())),
         said=tuple((name, text) for name, text in row["said"] or ()),
         **{name: limits[name] for name in _PLAIN if name in limits},
         capacity_amounts=_amounts(limits.get("capacity_amounts", ())),

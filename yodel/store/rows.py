@@ -22,7 +22,7 @@ from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.shuffle.decision import AddedSetting, ShuffleDecision
 from yodel.domain.shuffle.report import from_plain, to_plain
 from yodel.domain.states import (
     ApplicationState,
@@ -43,7 +43,7 @@ from yodel.store.values import Columns, Values, node_id_from, pod_from, resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class RecordKind:
     """How one type of record is kept."""
 
     record: type[Row]
@@ -52,7 +52,7 @@ class Kind:
     from_columns: Callable[[Columns], Any]
 
 
-def rows_of(kind: Kind, rows: Iterable[Row]) -> Iterator[Values]:
+def rows_of(kind: RecordKind, rows: Iterable[Row]) -> Iterator[Values]:
     """The rows of this kind among all, in their order: when one comes twice, the last wins."""
     return map(kind.to_values, [row for row in rows if isinstance(row, kind.record)])
 
@@ -228,7 +228,7 @@ def attempt_from(row: Columns) -> Attempt:
     )
 
 
-def _shuffle_values(decision: Decision | None) -> Values | None:
+def _shuffle_values(decision: ShuffleDecision | None) -> Values | None:
     if decision is None:
         return None
     return {
@@ -242,13 +242,13 @@ def _shuffle_values(decision: Decision | None) -> Values | None:
     }
 
 
-def _shuffle(values: Columns | None) -> Decision | None:
+def _shuffle(values: Columns | None) -> ShuffleDecision | None:
     if values is None:
         return None
-    return Decision(
+    return ShuffleDecision(
         service=values["service"],
         queue=values["queue"],
-        lines=tuple(Line(*line) for line in values["lines"]),
+        lines=tuple(AddedSetting(*line) for line in values["lines"]),
         told=tuple((name, text) for name, text in values["told"]),
         reason=values["reason"],
         is_refused=values.get("is_refused", False),
@@ -375,28 +375,32 @@ def delegation_token_from(row: Columns) -> DelegationToken:
     return DelegationToken(sequence=row["sequence"], identifier=row["identifier"], expires_ms=row["expires_ms"])
 
 
-QUEUES = Kind(record=Queue, table=tables.queues, to_values=queue_values, from_columns=queue_from)
-NODES = Kind(record=Node, table=tables.nodes, to_values=node_values, from_columns=node_from)
-APPLICATIONS = Kind(
+QUEUES = RecordKind(record=Queue, table=tables.queues, to_values=queue_values, from_columns=queue_from)
+NODES = RecordKind(record=Node, table=tables.nodes, to_values=node_values, from_columns=node_from)
+APPLICATIONS = RecordKind(
     record=Application, table=tables.applications, to_values=application_values, from_columns=application_from
 )
-ATTEMPTS = Kind(record=Attempt, table=tables.attempts, to_values=attempt_values, from_columns=attempt_from)
-CONTAINERS = Kind(record=Container, table=tables.containers, to_values=container_values, from_columns=container_from)
+ATTEMPTS = RecordKind(record=Attempt, table=tables.attempts, to_values=attempt_values, from_columns=attempt_from)
+CONTAINERS = RecordKind(
+    record=Container, table=tables.containers, to_values=container_values, from_columns=container_from
+)
 
-DELEGATION_TOKENS = Kind(
+DELEGATION_TOKENS = RecordKind(
     record=DelegationToken,
     table=tables.delegation_tokens,
     to_values=delegation_token_values,
     from_columns=delegation_token_from,
 )
 
-SCHEDULER_CONF = Kind(
+SCHEDULER_CONF = RecordKind(
     record=SchedulerConf,
     table=tables.scheduler_conf,
     to_values=scheduler_conf_values,
     from_columns=scheduler_conf_from,
 )
 
-PAST_USAGE = Kind(record=PastUsage, table=tables.past_usage, to_values=past_usage_values, from_columns=past_usage_from)
+PAST_USAGE = RecordKind(
+    record=PastUsage, table=tables.past_usage, to_values=past_usage_values, from_columns=past_usage_from
+)
 
 KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS, SCHEDULER_CONF, PAST_USAGE)

@@ -14,11 +14,11 @@ from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Identity, Snapshot
+from yodel.ports.store import ClusterIdentity, Snapshot
 
 
 def snapshot_of(
-    identity: Identity,
+    identity: ClusterIdentity,
     *,
     queues: Iterable[Queue],
     nodes: Iterable[Node],

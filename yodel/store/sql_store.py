@@ -29,7 +29,7 @@ from yodel.domain.queues.history import ChangesKept, TreeChange, folded, surplus
 from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
-from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, OutcomeUnknown, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, OutcomeUnknown, Row, Snapshot
 from yodel.store import change_rows, ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
@@ -204,7 +204,7 @@ class SqlStore:
             await self._readers.dispose()
             await self._engine.dispose()
 
-    async def _take_over(self, connection: AsyncConnection, now_ms: int) -> Identity:
+    async def _take_over(self, connection: AsyncConnection, now_ms: int) -> ClusterIdentity:
         """Make the identity if there is none, then count this opening."""
         dialect = self._engine.dialect.name
         first = _insert(dialect, tables.identity).values(
@@ -219,7 +219,7 @@ class SqlStore:
         # The update locks the row: of two that open at once, the second counts from what the first wrote.
         await connection.execute(update(tables.identity).values(epoch=tables.identity.c.epoch + 1))
         row = (await connection.execute(select(tables.identity))).mappings().one()
-        return Identity(
+        return ClusterIdentity(
             cluster_timestamp_ms=row["cluster_timestamp_ms"],
             epoch=row["epoch"],
             application_sequence=row["application_sequence"],
@@ -359,7 +359,7 @@ _KEY_REMOVAL = delete(tables.master_keys).where(
 )
 
 
-async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
+async def _read(connection: AsyncConnection, identity: ClusterIdentity) -> Snapshot:
     read = {kind: (await connection.execute(select(kind.table))).mappings().all() for kind in rows.KINDS}
     key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
     return snapshot_of(

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from yodel.translator import names
-from yodel.translator.ledger import Ledger, NodeBook, Order
+from yodel.translator.ledger import NodeBook, NodeLedger, NodeOrder
 from yodel.translator.node_fit import (
     Object,
     lacking,
@@ -64,7 +64,7 @@ def wants_of(manifest: Object) -> Wants:
 class Chooser:
     """Chooses from a ledger; ``open_nodes`` are those whose node agent may be given containers."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: NodeLedger) -> None:
         self._ledger = ledger
         self._open: set[str] = set()
         self._known_version = -1
@@ -193,7 +193,7 @@ def _naming(term: Object) -> Object | None:
     return next((e for e in term.get("matchExpressions") or () if e["operator"] == "In"), None)
 
 
-def _best_of(nodes: Set[NodeBook], order: Order, wants: Wants, avoided: Collection[str]) -> NodeBook | None:
+def _best_of(nodes: Set[NodeBook], order: NodeOrder, wants: Wants, avoided: Collection[str]) -> NodeBook | None:
     """The freest of some nodes, by whole levels; of these the one with fewest pods of the application."""
     if len(nodes) <= FEW:
         fitting = [node for node in nodes if node.name not in avoided and node.fits(wants.amounts)]

@@ -81,7 +81,7 @@ class NodeBook:
         return max(lowest, 0)
 
 
-class Order:
+class NodeOrder:
     """All nodes by level; within one, the one that changed longest ago is first."""
 
     def __init__(self, names: tuple[str, ...], nodes: Iterable[NodeBook]) -> None:
@@ -113,7 +113,7 @@ class _Assumed:
     replaces_uid: str
 
 
-class Ledger:
+class NodeLedger:
     """See the module's docstring.  Times are monotonic seconds."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Ledger:
         self._held: dict[Key, PodHolding] = {}
         self._assumed: dict[Key, _Assumed] = {}
         self._turned_away: dict[str, float] = {}
-        self._orders: dict[tuple[str, ...], Order] = {}
+        self._orders: dict[tuple[str, ...], NodeOrder] = {}
 
     def others_on(self, name: str) -> Amounts:
         """What pods hold there that are not ours."""
@@ -265,13 +265,13 @@ class Ledger:
             del self._turned_away[name]
             self.growth += 1
 
-    def order(self, names: tuple[str, ...]) -> Order:
+    def order(self, names: tuple[str, ...]) -> NodeOrder:
         """Nodes by their free share of these resources; kept up to date from now on."""
         found = self._orders.get(names)
         if found is None:
             if len(self._orders) >= ORDERS_MAX:
                 self._orders.clear()
-            found = self._orders[names] = Order(names, self.nodes.values())
+            found = self._orders[names] = NodeOrder(names, self.nodes.values())
         return found
 
     def _take_pod(self, pod: PodHolding) -> None:

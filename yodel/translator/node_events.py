@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 
-class SeenNode(Protocol):
+class WatchedNode(Protocol):
     """The part of a node's observation that matters here."""
 
     @property
@@ -22,7 +22,7 @@ class SeenNode(Protocol):
     def unschedulable(self) -> bool: ...
 
 
-class Becomes(Enum):
+class NodeOutcome(Enum):
     """What a line makes of the YARN node."""
 
     LEAVES = "DECOMMISSIONING as long as the cordon lasts; ApplicationMasters are notified; running containers continue"
@@ -30,43 +30,43 @@ class Becomes(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class NodeEventRow:
     """One line of the table; ``applies`` gets the node, or None when it was deleted."""
 
     what: str
     seen: str
-    applies: Callable[[SeenNode | None], bool]
-    becomes: Becomes
+    applies: Callable[[WatchedNode | None], bool]
+    becomes: NodeOutcome
 
 
-TABLE: tuple[Line, ...] = (
-    Line(
+TABLE: tuple[NodeEventRow, ...] = (
+    NodeEventRow(
         what="Node deleted",
         seen="the node is gone; its pods get `DeletionByPodGC`",
         applies=lambda node: node is None,
-        becomes=Becomes.AS_ITS_AGENT_SAYS,
+        becomes=NodeOutcome.AS_ITS_AGENT_SAYS,
     ),
-    Line(
+    NodeEventRow(
         what="Node cordoned, node drained",
         seen="`spec.unschedulable`; a drain then evicts its pods",
         applies=lambda node: node is not None and node.unschedulable,
-        becomes=Becomes.LEAVES,
+        becomes=NodeOutcome.LEAVES,
     ),
-    Line(
+    NodeEventRow(
         what="Node NotReady",
         seen="condition `Ready` is not `True`; its pods get `DeletionByTaintManager` five minutes later",
         applies=lambda node: node is not None and not node.ready,
-        becomes=Becomes.AS_ITS_AGENT_SAYS,
+        becomes=NodeOutcome.AS_ITS_AGENT_SAYS,
     ),
-    Line(
+    NodeEventRow(
         what="Node ready",
         seen="condition `Ready` `True`",
         applies=lambda node: True,
-        becomes=Becomes.AS_ITS_AGENT_SAYS,
+        becomes=NodeOutcome.AS_ITS_AGENT_SAYS,
     ),
 )
 
 
-def meaning_of(node: SeenNode | None) -> Line:
+def meaning_of(node: WatchedNode | None) -> NodeEventRow:
     """The first line that applies; the last applies to everything."""
     return next(line for line in TABLE if line.applies(node))

@@ -58,7 +58,7 @@ class End:
     awaits_agent: bool = False
 
 
-class Becomes(Enum):
+class ContainerOutcome(Enum):
     """What a line makes of the container."""
 
     WAITS = "waits to be scheduled"
@@ -70,7 +70,7 @@ class Becomes(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PodEventRow:
     """One line of the table.
 
     ``seen`` says in Kubernetes' fields what ``applies`` tests, which gets the pod and the time in epoch milliseconds.
@@ -80,7 +80,7 @@ class Line:
     what: str
     seen: str
     applies: Callable[[PodObservation, int], bool]
-    becomes: Becomes
+    becomes: ContainerOutcome
     exit_status: ContainerExitStatus | None = None
     text: str = ""
     awaits_agent: bool = False
@@ -147,223 +147,223 @@ def _is_stuck(pod: PodObservation, now_ms: int) -> bool:
 ABORTED, PREEMPTED = ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED
 INVALID = ContainerExitStatus.INVALID
 
-DELETED = Line(
+DELETED = PodEventRow(
     what="Pod deleted by hand",
     seen="`metadata.deletionTimestamp` without a `DisruptionTarget` condition, or the pod is gone",
     applies=lambda pod, _: pod.deletion_requested and pod.exit_code != 0,
-    becomes=Becomes.ENDS_WITH_POD,
+    becomes=ContainerOutcome.ENDS_WITH_POD,
     exit_status=ABORTED,
     text="Container released: its pod {pod.name} was deleted {why}",
 )
 
-TABLE: tuple[Line, ...] = (
-    Line(
+TABLE: tuple[PodEventRow, ...] = (
+    PodEventRow(
         what="Memory limit exceeded (kernel)",
         seen="`terminated.reason` `OOMKilled`",
         applies=lambda pod, _: pod.terminated_reason == "OOMKilled",
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ContainerExitStatus.KILLED_EXCEEDED_PMEM,
         text="Container of pod {pod.name} is running beyond the 'PHYSICAL' memory limit: OOMKilled by the kernel. "
         "Killing container. {pod.message}",
         awaits_agent=True,
     ),
-    Line(
+    PodEventRow(
         what="Local storage limit exceeded",
         seen="`status.reason` `Evicted`, `status.message` names the pod's own storage limit",
         applies=lambda pod, _: pod.reason == "Evicted" and bool(_STORAGE.search(pod.message)),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ContainerExitStatus.KILLED_FOR_EXCESS_LOGS,
         text="Container of pod {pod.name} wrote more than its local storage limit. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Evicted by the kubelet (node pressure)",
         seen="`status.reason` `Evicted`",
         applies=lambda pod, _: pod.reason == "Evicted",
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=PREEMPTED,
         text="Container preempted: pod {pod.name} was evicted by its node. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Preempted by the kubelet (critical pod)",
         seen="`status.reason` `Preempting`",
         applies=lambda pod, _: pod.reason in ("Preempting", "Preempted"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=PREEMPTED,
         text="Container preempted: pod {pod.name} was preempted for a critical pod. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Node shut down, or lost",
         seen="`status.reason` `Terminated`, `NodeShutdown` or `NodeLost`",
         applies=lambda pod, now_ms: pod.reason in _NODE_WENT and not _is_stuck(pod, now_ms),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Container released on a *lost* node: pod {pod.name}. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Pod stuck terminating",
         seen=f"`metadata.deletionTimestamp` more than {TERMINATING_PATIENCE_S:g} s ago and no end",
         applies=_is_stuck,
-        becomes=Becomes.ENDS,
+        becomes=ContainerOutcome.ENDS,
         exit_status=ABORTED,
         text="Container released on a *lost* node: pod {pod.name} does not finish terminating. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Preempted by a scheduler",
         seen="`DisruptionTarget` with reason `PreemptionByScheduler`",
         applies=_disrupted("PreemptionByScheduler"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=PREEMPTED,
         text="Container preempted by scheduler: pod {pod.name}. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Drained, or evicted through the API",
         seen="`DisruptionTarget` with reason `EvictionByEvictionAPI`",
         applies=_disrupted("EvictionByEvictionAPI"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Container released on a *lost* node: pod {pod.name} was evicted through the API. {why}",
     ),
-    Line(
+    PodEventRow(
         what="NoExecute taint (also of a node NotReady for too long)",
         seen="`DisruptionTarget` with reason `DeletionByTaintManager`",
         applies=_disrupted("DeletionByTaintManager"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Container released on a *lost* node: pod {pod.name} was evicted by a taint of its node. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Node deleted",
         seen="`DisruptionTarget` with reason `DeletionByPodGC`",
         applies=_disrupted("DeletionByPodGC"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Container released on a *lost* node: the node of pod {pod.name} was deleted. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Ended by the kubelet for another reason",
         seen="`DisruptionTarget` with reason `TerminationByKubelet`",
         applies=_disrupted("TerminationByKubelet"),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=PREEMPTED,
         text="Container preempted: pod {pod.name} was ended by its node. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Node crashed",
         seen="`terminated.reason` `Unknown` (exit code 255) or `ContainerStatusUnknown` (137)",
         applies=lambda pod, _: pod.terminated_reason in _NO_STATUS,
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Container released on a *lost* node: the outcome of pod {pod.name} is not known. {why}",
     ),
     DELETED,
-    Line(
+    PodEventRow(
         what="Refused by the kubelet",
         seen="phase `Failed`, `status.reason` `OutOfcpu`, `OutOfmemory`, `UnexpectedAdmissionError`, `NodeAffinity`, "
         "…; no container statuses",
         applies=lambda pod, _: is_over(pod) and pod.exit_code is None and bool(_NOT_ADMITTED.fullmatch(pod.reason)),
-        becomes=Becomes.ANOTHER_POD,
+        becomes=ContainerOutcome.ANOTHER_POD,
         exit_status=ABORTED,
         text="Container released: its node did not admit pod {pod.name}. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Container could not be started",
         seen="`terminated.reason` `StartError` or `ContainerCannotRun` (exit code 128 or 127)",
         applies=lambda pod, _: pod.terminated_reason in _NOT_STARTED,
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=INVALID,
         text="Exception from container-launch: pod {pod.name} could not be started. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Ended by itself",
         seen="phase `Succeeded` or `Failed`, `terminated.exitCode`",
         applies=lambda pod, _: is_over(pod) and pod.exit_code is not None,
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         text="Pod {pod.name} exited with {pod.exit_code} ({pod.terminated_reason})",
         awaits_agent=True,
     ),
-    Line(
+    PodEventRow(
         what="Ended without an exit code",
         seen="phase `Succeeded` or `Failed`, nothing else",
         applies=lambda pod, _: is_over(pod),
-        becomes=Becomes.ENDS_WITH_POD,
+        becomes=ContainerOutcome.ENDS_WITH_POD,
         exit_status=ABORTED,
         text="Pod {pod.name} ended without an exit code. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Image that cannot be pulled by its name",
         seen="`waiting.reason` `InvalidImageName` or `ErrImageNeverPull`",
         applies=_waits(*_BAD_IMAGE_NAME),
-        becomes=Becomes.ENDS,
+        becomes=ContainerOutcome.ENDS,
         exit_status=INVALID,
         text="Exception from container-launch: no image for pod {pod.name}. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Image pull fails for too long",
         seen=f"`waiting.reason` `ErrImagePull` or `ImagePullBackOff`, {IMAGE_PATIENCE_S:g} s after the pod was bound",
         applies=_waits_too_long(*_NO_IMAGE),
-        becomes=Becomes.ENDS,
+        becomes=ContainerOutcome.ENDS,
         exit_status=INVALID,
         text="Exception from container-launch: no image for pod {pod.name}. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Image pull fails",
         seen="`waiting.reason` `ErrImagePull` or `ImagePullBackOff`",
         applies=_waits(*_NO_IMAGE),
-        becomes=Becomes.STARTS,
+        becomes=ContainerOutcome.STARTS,
         text="Pod {pod.name} waits for its image. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Container cannot be created for too long",
         seen="`waiting.reason` `CreateContainerError`, `CreateContainerConfigError` or `RunContainerError`, "
         f"{IMAGE_PATIENCE_S:g} s after the pod was bound",
         applies=_waits_too_long(*_NOT_CREATED),
-        becomes=Becomes.ENDS,
+        becomes=ContainerOutcome.ENDS,
         exit_status=INVALID,
         text="Exception from container-launch: pod {pod.name} could not be created. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Container cannot be created",
         seen="`waiting.reason` `CreateContainerError`, `CreateContainerConfigError` or `RunContainerError`",
         applies=_waits(*_NOT_CREATED),
-        becomes=Becomes.STARTS,
+        becomes=ContainerOutcome.STARTS,
         text="Pod {pod.name} cannot be created yet. {why}",
     ),
-    Line(
+    PodEventRow(
         what="Node NotReady",
         seen="phase `Running`, condition `Ready` `False`; it ends when its agent is lost or by the NoExecute taint",
         applies=lambda pod, _: pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN) and pod.is_ready is False,
-        becomes=Becomes.RUNS,
+        becomes=ContainerOutcome.RUNS,
         text="The node of pod {pod.name} is not ready",
     ),
-    Line(
+    PodEventRow(
         what="Running",
         seen="phase `Running`",
         applies=lambda pod, _: pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN),
-        becomes=Becomes.RUNS,
+        becomes=ContainerOutcome.RUNS,
     ),
-    Line(
+    PodEventRow(
         what="Unschedulable",
         seen="condition `PodScheduled` `False`",
         applies=lambda pod, _: pod.node_name is None and bool(pod.unschedulable_message),
-        becomes=Becomes.WAITS,
+        becomes=ContainerOutcome.WAITS,
         text="Pod {pod.name} cannot be scheduled: {pod.unschedulable_message}",
     ),
-    Line(
+    PodEventRow(
         what="Created",
         seen="phase `Pending`, no `spec.nodeName`",
         applies=lambda pod, _: pod.node_name is None,
-        becomes=Becomes.WAITS,
+        becomes=ContainerOutcome.WAITS,
     ),
-    Line(
+    PodEventRow(
         what="Bound",
         seen="phase `Pending`, `spec.nodeName`",
         applies=lambda pod, _: True,
-        becomes=Becomes.STARTS,
+        becomes=ContainerOutcome.STARTS,
     ),
 )
 
 
-def meaning_of(pod: PodObservation, now_ms: int) -> Line:
+def meaning_of(pod: PodObservation, now_ms: int) -> PodEventRow:
     """The first line that applies; the last applies to everything."""
     return next(line for line in TABLE if line.applies(pod, now_ms))
 
@@ -375,7 +375,7 @@ def end_of(pod: PodObservation, now_ms: int) -> End | None:
     container goes on, that.
     """
     line = meaning_of(pod, now_ms)
-    if line.becomes is Becomes.ENDS or is_over(pod) or _is_stuck(pod, now_ms):
+    if line.becomes is ContainerOutcome.ENDS or is_over(pod) or _is_stuck(pod, now_ms):
         return line.end(pod)
     return None
 
@@ -384,7 +384,7 @@ def end_of_gone(name: str, last: PodObservation | None, now_ms: int) -> End:
     """The end of a container whose pod is not there any more; ``last`` is how it was last seen."""
     if last is not None:
         line = meaning_of(last, now_ms)
-        if is_over(last) or line.becomes in (Becomes.ENDS, Becomes.ENDS_WITH_POD):
+        if is_over(last) or line.becomes in (ContainerOutcome.ENDS, ContainerOutcome.ENDS_WITH_POD):
             return line.end(last)
     return deleted(name)
 
@@ -392,13 +392,13 @@ def end_of_gone(name: str, last: PodObservation | None, now_ms: int) -> End:
 def end_by_signal(pod: PodObservation, now_ms: int) -> End | None:
     """Kubernetes' explanation for a process that died of a signal: None when it has none."""
     line = meaning_of(pod, now_ms)
-    explains = line.exit_status is not None and line.becomes in (Becomes.ENDS, Becomes.ENDS_WITH_POD)
+    explains = line.exit_status is not None and line.becomes in (ContainerOutcome.ENDS, ContainerOutcome.ENDS_WITH_POD)
     return line.end(pod) if explains else None
 
 
 def may_change_unseen(pod: PodObservation, now_ms: int) -> bool:
     """Time alone may change what it means: it has to be looked at again."""
-    return not is_over(pod) and (pod.deletion_requested or meaning_of(pod, now_ms).becomes is Becomes.STARTS)
+    return not is_over(pod) and (pod.deletion_requested or meaning_of(pod, now_ms).becomes is ContainerOutcome.STARTS)
 
 
 def deleted(pod_name: str) -> End:

@@ -19,7 +19,7 @@ KUBELET = "kubelet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lent:
+class LentAmounts:
     """What a node lends."""
 
     cpu_milli: int
@@ -31,10 +31,10 @@ class Lent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lending:
+class LentCapacity:
     """What counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to it."""
 
-    lent: Lent | None
+    lent: LentAmounts | None
     steps: Mapping[str, tuple[Step, ...]]
 
 
@@ -64,16 +64,16 @@ class Publication:
 
 
 def lend(
-    said: Lent,
-    machine: Lent | None,
-    before: Lent | None,
+    said: LentAmounts,
+    machine: LentAmounts | None,
+    before: LentAmounts | None,
     silence: Silence,
-    ordered: Lent | None = None,
-    allocatable: Lent | None = None,
-) -> Lending:
+    ordered: LentAmounts | None = None,
+    allocatable: LentAmounts | None = None,
+) -> LentCapacity:
     """``machine`` is the node's size as the API server has it, ``allocatable`` what the kubelet leaves of it to pods;
     ``before`` what counted last; ``ordered`` the most that an administrator leaves it."""
-    before = before or Lent(cpu_milli=0, memory_mib=0)
+    before = before or LentAmounts(cpu_milli=0, memory_mib=0)
     found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
     for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
         last, first = of(before), of(said)
@@ -97,15 +97,17 @@ def lend(
             found[resource] = min(now, most)
             why = f"limited to {most} by an administrator"
             steps[resource] += (Step(name="ordered", before=now, after=min(now, most), why=why),)
-    lent = Lent(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
-    return Lending(lent=lent, steps=steps)
+    lent = (
+        LentAmounts(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
+    )
+    return LentCapacity(lent=lent, steps=steps)
 
 
-def _cpu(lent: Lent) -> int:
+def _cpu(lent: LentAmounts) -> int:
     return lent.cpu_milli
 
 
-def _memory(lent: Lent) -> int:
+def _memory(lent: LentAmounts) -> int:
     return lent.memory_mib
 
 
@@ -120,7 +122,7 @@ def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, St
 
 
 def publication(
-    lent: Lent | None, held_milli: Mapping[str, int], measures: Measures | None, ours: Collection[str]
+    lent: LentAmounts | None, held_milli: Mapping[str, int], measures: Measures | None, ours: Collection[str]
 ) -> Publication:
     """``lent`` None, or ``measures`` None: nothing new is lent.  ``held_milli`` is what the pods of the node ask for,
     thousandths by resource name; ``ours`` are names that were published there before, by whatever policy."""
@@ -131,7 +133,7 @@ def publication(
     return Publication(amounts=amounts, counted={name: now.get(name, 0) for name in names}, held=held)
 
 
-def units(lent: Lent, measures: Measures) -> dict[str, int]:
+def units(lent: LentAmounts, measures: Measures) -> dict[str, int]:
     """In the units of two resources.  What Kubernetes' own notation would write as a fraction is whole cores here, for
     only its own ``cpu`` may be one."""
     cpu = lent.cpu_milli if measures.cpu_unit == "milli" else lent.cpu_milli // 1000
@@ -139,17 +141,17 @@ def units(lent: Lent, measures: Measures) -> dict[str, int]:
     return {measures.cpu: cpu, measures.memory: memory}
 
 
-def size_of(quantities: Mapping[str, str]) -> Lent | None:
+def size_of(quantities: Mapping[str, str]) -> LentAmounts | None:
     """The cores and memory of a node's capacity, or of its allocatable; None where it does not say both."""
     if "cpu" not in quantities or "memory" not in quantities:
         return None
-    return Lent(cpu_milli=milli(quantities["cpu"]), memory_mib=milli(quantities["memory"]) // 1000 // MIB)
+    return LentAmounts(cpu_milli=milli(quantities["cpu"]), memory_mib=milli(quantities["memory"]) // 1000 // MIB)
 
 
-def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> Lent:
+def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> LentAmounts:
     """What pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
     cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
-    return Lent(
+    return LentAmounts(
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
         memory_mib=-(-memory // 1000) if measures.memory_unit == "mib" else -(-memory // (1000 * MIB)),
     )

@@ -13,7 +13,7 @@ from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.queues.queue import Enforcement, Queue, leaves_under_root
+from yodel.domain.queues.queue import LimitEnforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
@@ -21,7 +21,7 @@ from yodel.kube.paced import PaceLimits
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.applications.submission import SubmissionLimits
-from yodel.services.core import Limits
+from yodel.services.core import ServiceSettings
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.liveness import LivenessSettings
@@ -43,9 +43,9 @@ COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
 
 
-def core_limits(settings: Settings) -> Limits:
+def core_limits(settings: Settings) -> ServiceSettings:
     """Raises InvalidValue naming the setting."""
-    return Limits(
+    return ServiceSettings(
         company_s=COMPANY_S,
         ask_again_s=ASK_AGAIN_S,
         access=AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable),
@@ -113,9 +113,9 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
     )
 
 
-def enforcement(settings: Settings) -> Enforcement | None:
+def enforcement(settings: Settings) -> LimitEnforcement | None:
     """None: as it is stored."""
-    return Enforcement(settings.queue_enforcement) if settings.queue_enforcement is not None else None
+    return LimitEnforcement(settings.queue_enforcement) if settings.queue_enforcement is not None else None
 
 
 def pace_limits(settings: Settings) -> PaceLimits:

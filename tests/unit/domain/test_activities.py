@@ -25,13 +25,13 @@ from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.container import Placement
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
 
-ANTI_AFFINE = Single(maximum=0, targets=(Target("hbase"),))
+ANTI_AFFINE = Single(maximum=0, targets=(TagTarget("hbase"),))
 FREE = Resource(4096, 4)
 
 

@@ -9,7 +9,7 @@ from tests.unit.domain.test_places import the_places
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, TakeBack
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import NONE, Resource
@@ -128,8 +128,8 @@ def test_nothing_wanted_is_nothing_decided() -> None:
 # --- places ----------------------------------------------------------------------------------------------------------
 
 NODES = the_places().nodes
-NOT_ZK = Single(maximum=0, targets=(Target("zk"),))
-WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
+NOT_ZK = Single(maximum=0, targets=(TagTarget("zk"),))
+WITH_ZK = Single(minimum=1, targets=(TagTarget("zk"),))
 
 
 def request(number: int, tag: str, constraint: Single | None, count: int = 1) -> Wish:
@@ -228,8 +228,8 @@ def test_first_come_is_told_by_time_and_not_by_id() -> None:
 
 def test_chain_of_constraints_is_served_in_one_tick_in_the_wrong_order_too() -> None:
     """Each wants to be where the one after it will be: the last is planned first, then the others, one a round."""
-    beside = [Single(minimum=1, targets=(Target(f"t{number}"),)) for number in range(1, 4)]
-    constraints = [*beside, Single(maximum=0, targets=(Target("t3"),))]
+    beside = [Single(minimum=1, targets=(TagTarget(f"t{number}"),)) for number in range(1, 4)]
+    constraints = [*beside, Single(maximum=0, targets=(TagTarget("t3"),))]
     wishes = [request(number, f"t{number}", constraint) for number, constraint in enumerate(constraints)]
     decision = decide([demand(wishes=wishes)], room(100, places=the_places()), LIMITS)
     assert [plan.tags for plan in decision.plans] == [("t3",), ("t2",), ("t1",), ("t0",)]

@@ -7,7 +7,7 @@ import pytest
 
 from yodel.domain import ask_book
 from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey, SchedulingAsk, Tally
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
@@ -123,7 +123,7 @@ def test_line_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.Monkey
 
 
 def test_scheduling_request_is_a_wish_with_its_constraint() -> None:
-    constraint = Single(maximum=0, targets=(Target("zk"),))
+    constraint = Single(maximum=0, targets=(TagTarget("zk"),))
     asked = SchedulingAsk(key=KEY, count=2, tags=("zk",), constraint=constraint, message=b"as it came")
     book = AskBook()
     book.request(asked)

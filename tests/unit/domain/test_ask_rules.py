@@ -7,7 +7,7 @@ import pytest
 from tests.support.playbook import ask
 from yodel.domain.ask_book import Ask, SchedulingAsk
 from yodel.domain.ask_rules import AskRules, check_blacklist, check_known, checked, merged
-from yodel.domain.constraints import AllOf, Single, Target
+from yodel.domain.constraints import AllOf, Single, TagTarget
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
 
@@ -114,7 +114,7 @@ def test_label_of_a_submission_follows_the_same_rules() -> None:
 
 
 def test_registered_constraint_holds_beside_the_requests_own() -> None:
-    apart, near = Single(maximum=0, targets=(Target("zk"),)), Single(minimum=1, targets=(Target("hbase"),))
+    apart, near = Single(maximum=0, targets=(TagTarget("zk"),)), Single(minimum=1, targets=(TagTarget("hbase"),))
     plain = SchedulingAsk(key=ask(1).key, count=1, tags=("zk",))
     assert merged(plain, {}) is plain
     assert merged(plain, {"zk": apart}).constraint == apart

@@ -9,14 +9,14 @@ from yodel.domain.allocation.constrained import spots_within
 from yodel.domain.allocation.locality import Spots
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, SchedulingAsk
-from yodel.domain.constraints import AnyOf, Constraint, Scope, Single, Target
+from yodel.domain.constraints import AnyOf, Constraint, Scope, Single, TagTarget
 from yodel.domain.container import Placement
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 
-NOT_ZK = Single(maximum=0, targets=(Target("zk"),))
-WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
-ALONE_OR_WITH_HBASE = AnyOf((NOT_ZK, Single(minimum=1, targets=(Target("hbase"),))))
+NOT_ZK = Single(maximum=0, targets=(TagTarget("zk"),))
+WITH_ZK = Single(minimum=1, targets=(TagTarget("zk"),))
+ALONE_OR_WITH_HBASE = AnyOf((NOT_ZK, Single(minimum=1, targets=(TagTarget("hbase"),))))
 
 
 def within(
@@ -41,7 +41,7 @@ def test_one_for_each_node_where_all_stand_apart() -> None:
 
 
 def test_at_most_so_many_on_each_node_have_slots_of_their_own() -> None:
-    spots = within(Single(maximum=1, targets=(Target("zk"),)))
+    spots = within(Single(maximum=1, targets=(TagTarget("zk"),)))
     assert sorted(placement.rules[0].slot for placement in spots.placements) == [0, 0, 0, 1, 1, 1]
 
 
@@ -87,7 +87,7 @@ def test_request_without_a_constraint_goes_anywhere_and_is_counted() -> None:
 
 
 def test_rack_scope_by_the_resource_manager_where_a_node_has_no_rack() -> None:
-    by_rack = Single(scope=Scope.RACK, maximum=0, targets=(Target("zk"),))
+    by_rack = Single(scope=Scope.RACK, maximum=0, targets=(TagTarget("zk"),))
     assert within(by_rack).placements[0].rules
     bare = the_places(a_place("a", "/default-rack"), C)
     assert within(by_rack, 9, bare).placements[0].nodes == ("a", "c")
@@ -95,5 +95,5 @@ def test_rack_scope_by_the_resource_manager_where_a_node_has_no_rack() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
 def test_never_more_than_were_asked_for(count: int) -> None:
-    at_most_three = Single(maximum=2, targets=(Target("zk"),))
+    at_most_three = Single(maximum=2, targets=(TagTarget("zk"),))
     assert len(within(at_most_three, count).placements) == min(count, 9)

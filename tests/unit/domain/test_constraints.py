@@ -14,7 +14,7 @@ from yodel.domain.constraints import (
     Scope,
     Single,
     TagRule,
-    Target,
+    TagTarget,
     holds,
     rules_of,
     singles,
@@ -22,13 +22,13 @@ from yodel.domain.constraints import (
 from yodel.domain.ids import ApplicationId
 
 OWN, OTHER = ApplicationId(1, 1), ApplicationId(1, 2)
-ZK, HBASE = Target("zk"), Target("hbase")
+ZK, HBASE = TagTarget("zk"), TagTarget("hbase")
 NOT_ZK = Single(maximum=0, targets=(ZK,))
 WITH_ZK = Single(minimum=1, targets=(ZK,))
 AT_MOST_2 = Single(maximum=2, targets=(ZK,))
 
 
-def counted(**counts: int) -> Callable[[Scope, Target], int]:
+def counted(**counts: int) -> Callable[[Scope, TagTarget], int]:
     return lambda _, target: counts.get(target.tag, 0)
 
 
@@ -104,7 +104,7 @@ def test_at_most_so_many_of_its_own_kind_is_a_rule_with_slots() -> None:
     (rule,) = rules(AT_MOST_2, "zk")
     assert (rule.is_apart, rule.slots) == (True, 3)  # two are there and one comes on top
     assert rules(AT_MOST_2, "hbase") is None  # a bound on others' containers
-    assert rules(Single(maximum=2, targets=(Target("zk", Namespace(NamespaceKind.ALL)),)), "zk") is None
+    assert rules(Single(maximum=2, targets=(TagTarget("zk", Namespace(NamespaceKind.ALL)),)), "zk") is None
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_at_most_so_many_of_its_own_kind_is_a_rule_with_slots() -> None:
         Single(minimum=1, targets=(ZK, HBASE)),  # to Kubernetes that would be one pod with both tags
         AllOf((NOT_ZK, AnyOf((WITH_ZK,)))),
         Single(partition="gpu"),
-        Single(maximum=0, targets=(Target("zk", Namespace(NamespaceKind.APP_TAG, "nobody")),)),
+        Single(maximum=0, targets=(TagTarget("zk", Namespace(NamespaceKind.APP_TAG, "nobody")),)),
     ],
     ids=str,
 )
@@ -140,7 +140,7 @@ def test_racks_need_labels_for_rules() -> None:
     ],
 )
 def test_rules_name_whose_pods_count(namespace: Namespace, applications: tuple[str, ...], are_excluded: bool) -> None:
-    (rule,) = rules(Single(maximum=0, targets=(Target("zk", namespace),)), team=(OTHER, OWN))
+    (rule,) = rules(Single(maximum=0, targets=(TagTarget("zk", namespace),)), team=(OTHER, OWN))
     assert (rule.applications, rule.are_excluded) == (applications, are_excluded)
 
 
@@ -152,7 +152,10 @@ def test_rules_name_whose_pods_count(namespace: Namespace, applications: tuple[s
         (Single(minimum=1, maximum=3, targets=(ZK,)), "cardinality,node,zk,1,3"),
         (Single(minimum=2, targets=(ZK,)), "cardinality,node,zk,2,"),
         (AnyOf((NOT_ZK, AllOf((WITH_ZK,)))), "or(notin,node,zk:and(in,node,zk))"),
-        (Single(maximum=0, targets=(Target("zk", Namespace(NamespaceKind.APP_TAG, "t")),)), "notin,node,app-tag/t/zk"),
+        (
+            Single(maximum=0, targets=(TagTarget("zk", Namespace(NamespaceKind.APP_TAG, "t")),)),
+            "notin,node,app-tag/t/zk",
+        ),
         (Single(partition="gpu"), "in,node,yarn_node_partition/=gpu"),
     ],
 )

@@ -8,7 +8,7 @@ from yodel.domain.allocation.holds import HoldRules, Tenancy, best_node, oldest_
 from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import Lent, Pool
+from yodel.domain.queues.pools import Pool, PoolCapacity
 from yodel.domain.resource import Resource
 
 SIZE = Resource(1024, 1)
@@ -30,7 +30,7 @@ def test_node_with_fewest_containers_or_with_the_oldest() -> None:
 def test_pool_finds_all_nodes_with_room_whatever_was_held_and_lent() -> None:
     pool = Pool()
     for number, node_id in enumerate(NODES):
-        pool.lend(node_id, Lent(SIZE * 4, SIZE * 4))
+        pool.lend(node_id, PoolCapacity(SIZE * 4, SIZE * 4))
         pool.hold(node_id, SIZE * number, 1)
     for count in range(1, 5):
         fitting = {node_id for node_id in NODES if (SIZE * count).fits_in(pool.free_on(node_id))}

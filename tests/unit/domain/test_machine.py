@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yodel.domain.machine import Cell, Go, Ignore, Impossible, Machine, Step, every_state, mermaid
+from yodel.domain.machine import Cell, Go, Ignore, Impossible, StateMachine, Step, every_state, mermaid
 from yodel.errors import IllegalTransition
 
 
@@ -41,8 +41,8 @@ COMPLETE: dict[tuple[Enum, type], Cell[Lamp]] = {
 }
 
 
-def lamp_machine(table: dict[tuple[Enum, type], Cell[Lamp]]) -> Machine[Lamp]:
-    return Machine("Lamp", Light, (Switched, Cleaned, Broken), table)
+def lamp_machine(table: dict[tuple[Enum, type], Cell[Lamp]]) -> StateMachine[Lamp]:
+    return StateMachine("Lamp", Light, (Switched, Cleaned, Broken), table)
 
 
 def test_handled_event_gives_the_new_entity_and_its_effects() -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.places import NodePlace, Places, Tagged
-from yodel.domain.constraints import Scope, Single, TagRule, Target
+from yodel.domain.constraints import Scope, Single, TagRule, TagTarget
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource
 
 SIZE, LARGE = Resource(1024, 1), Resource(4096, 4)
 APP, OTHER = ApplicationId(1, 1), ApplicationId(1, 2)
-NOT_ZK = Single(maximum=0, targets=(Target("zk"),))
+NOT_ZK = Single(maximum=0, targets=(TagTarget("zk"),))
 
 
 def a_place(name: str, rack: str = "/r1", label: str = "", capability: Resource = LARGE, *names: str) -> NodePlace:
@@ -133,7 +133,7 @@ def test_room_shrinks_by_what_is_assumed() -> None:
 def test_constraint_is_judged_by_what_stands_on_the_node_or_in_its_rack() -> None:
     places = the_places(tagged=[tagged(A, "zk"), tagged(C, "zk", application=OTHER)])
     assert names(places.satisfying(Placement(), NOT_ZK, APP)) == ["b", "c"]
-    by_rack = Single(scope=Scope.RACK, maximum=0, targets=(Target("zk"),))
+    by_rack = Single(scope=Scope.RACK, maximum=0, targets=(TagTarget("zk"),))
     assert names(places.satisfying(Placement(), by_rack, APP)) == ["c"]
 
 

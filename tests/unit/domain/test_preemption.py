@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.records import a_container_id, an_attempt_id
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
 from yodel.domain.allocation.holds import Short
 from yodel.domain.allocation.places import NodePlace, Places
@@ -15,10 +15,10 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Need, Room, Selection
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.preemption.victims import Candidate, Need, ReclaimableCapacity, Selection
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
 
@@ -37,7 +37,7 @@ def held(number: int, size: int = 1, node: NodeId | None = N1, **changes: Any) -
     return Candidate(id=a_container_id(container=number), queue="root.a", size=SIZE * size, node_id=node, **changes)
 
 
-def room(**changes: Any) -> Room:
+def room(**changes: Any) -> ReclaimableCapacity:
     plenty = {"root.a": SIZE * 100}
     fields: dict[str, Any] = {
         "free": NONE,
@@ -46,7 +46,7 @@ def room(**changes: Any) -> Room:
         "quota": dict(plenty),
         "round": SIZE * 100,
     }
-    return Room(**fields | changes)
+    return ReclaimableCapacity(**fields | changes)
 
 
 def need(size: int = 1, count: int = 1, nodes: tuple[NodeId, ...] = (N1, N2), *, may_hold: bool = True) -> Need:
@@ -135,8 +135,8 @@ def test_a_round_takes_its_part_but_for_the_first_container() -> None:
 
 def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
     queue = Queue(path="root.a", user_limit_factor=-1.0)
-    tree = Tree((Queue(path="root", is_leaf=False), queue), SIZE * 4)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.a": {"u"}})
+    tree = QueueShares((Queue(path="root", is_leaf=False), queue), SIZE * 4)
+    ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.a": {"u"}})
     ledger.take("root.a", "u", SIZE * 4)
     place = NodePlace(id=N1, rack="/r", label="", capability=SIZE * 4, names=frozenset(("n1",)))
     wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), count=2, placement=Placement())
@@ -145,7 +145,7 @@ def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
 
     def victims(rules: PreemptionRules) -> list[int]:
         capacity = Capacity(total=SIZE * 4, used=SIZE * 4, places=Places([place], lambda _: NONE))
-        part = Part(demands=[demand], capacity=capacity)
+        part = PoolPart(demands=[demand], capacity=capacity)
         found = Held(used=frozenset({"root", "root.a"}), candidates=candidates, free_on={N1: NONE})
         limits = AllocationLimits(minimum=SIZE)
         return [one.candidate.id.number for one in victims_of(part, "root", ledger, found, limits, rules).all]
@@ -158,8 +158,8 @@ def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
 def victims_between(held_by_a: int, held_by_b: int, **percents: float) -> int:
     """How many of ``a``'s go for ``b``, which wants all there is of twenty."""
     rows = [Queue(path=f"root.{name}", capacity_percent=of, user_limit_factor=-1.0) for name, of in percents.items()]
-    tree = Tree((Queue(path="root", is_leaf=False), *rows), SIZE * 20)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.b": {"u"}})
+    tree = QueueShares((Queue(path="root", is_leaf=False), *rows), SIZE * 20)
+    ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.b": {"u"}})
     ledger.take("root.a", "u", SIZE * held_by_a)
     ledger.take("root.b", "u", SIZE * held_by_b)
     free = SIZE * (20 - held_by_a - held_by_b)
@@ -172,7 +172,7 @@ def victims_between(held_by_a: int, held_by_b: int, **percents: float) -> int:
         candidates=[held(number) for number in range(2, 2 + held_by_a)],
         free_on={N1: free},
     )
-    part = Part(demands=[demand], capacity=capacity)
+    part = PoolPart(demands=[demand], capacity=capacity)
     rules = replace(RULES, is_intra_queue_enabled=False)
     return len(victims_of(part, "root", ledger, found, AllocationLimits(minimum=SIZE), rules).all)
 

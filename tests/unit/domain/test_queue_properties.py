@@ -27,7 +27,7 @@ from yodel.domain.queues.queue import (
     lifetime_s,
 )
 from yodel.domain.resource import Resource
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, assembled
 from yodel.errors import Refused
 
 TREE = (
@@ -400,12 +400,12 @@ names = st.sampled_from(
     [*sorted({row.name for row in TABLE if row.scope.is_of_queue and row.may_be_set}), "unheard-of"]
 ) | st.text(max_size=5)
 paths = st.sampled_from(["root", "root.a", "root.b", "root.a.b", "b", ""])
-changes = st.lists(st.builds(lambda p, n, v: QueueChange(path=p, properties={n: v}), paths, names, values), max_size=4)
+changes = st.lists(st.builds(lambda p, n, v: QueueUpdate(path=p, properties={n: v}), paths, names, values), max_size=4)
 
 
 @given(st.lists(paths, max_size=2), changes, changes, st.dictionaries(names.map(PREFIX.__add__), values, max_size=2))
 def test_whatever_is_asked_is_refused_or_describes_queues(
-    removed: list[str], added: list[QueueChange], updated: list[QueueChange], overall: dict[str, str]
+    removed: list[str], added: list[QueueUpdate], updated: list[QueueUpdate], overall: dict[str, str]
 ) -> None:
     update = ConfUpdate(removed=removed, added=added, updated=updated, overall=overall)
     try:

@@ -10,7 +10,7 @@ from yodel.domain.scheduler_conf import (
     PREFIX,
     QUEUES_MAX,
     ConfUpdate,
-    QueueChange,
+    QueueUpdate,
     SchedulerConf,
     assembled,
     children,
@@ -28,8 +28,8 @@ PRESENT = {
 }
 
 
-def change(path: str, **properties: str | None) -> QueueChange:
-    return QueueChange(path=path, properties={name.replace("_", "-"): value for name, value in properties.items()})
+def change(path: str, **properties: str | None) -> QueueUpdate:
+    return QueueUpdate(path=path, properties={name.replace("_", "-"): value for name, value in properties.items()})
 
 
 def after(**update: object) -> dict[str, str]:

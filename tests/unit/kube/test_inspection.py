@@ -8,11 +8,11 @@ from tests.support.fake_kubernetes import Answer, FakeApi, refusal
 from yodel.domain.ids import ApplicationId
 from yodel.errors import Refused, Unavailable
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
-from yodel.ports.inspection import ApplicationSummary, PodEvent
+from yodel.ports.inspection import ListedApplication, PodEvent
 
 ID = ApplicationId(1700000000000, 1)
 EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Allocated", message="m" * 5000, at_ms=1767323045000)
-SUMMARY = ApplicationSummary(
+SUMMARY = ListedApplication(
     id=ID,
     name="Spark Pi",
     type="SPARK",

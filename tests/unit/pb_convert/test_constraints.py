@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from yodel.domain.constraints import AllOf, AnyOf, Namespace, NamespaceKind, Scope, Single, Target
+from yodel.domain.constraints import AllOf, AnyOf, Namespace, NamespaceKind, Scope, Single, TagTarget
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidResourceRequest, InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -50,15 +50,21 @@ def request(**changes: Any) -> pb.SchedulingRequestProto:
 
 
 def test_single_constraints() -> None:
-    assert constraint(single(1, COUNT_MAX, "zk", "hbase")) == Single(minimum=1, targets=(Target("zk"), Target("hbase")))
-    assert constraint(single(0, 0, "zk", scope="rack")) == Single(scope=Scope.RACK, maximum=0, targets=(Target("zk"),))
-    assert constraint(single(1, 3, "zk")) == Single(minimum=1, maximum=3, targets=(Target("zk"),))
+    assert constraint(single(1, COUNT_MAX, "zk", "hbase")) == Single(
+        minimum=1, targets=(TagTarget("zk"), TagTarget("hbase"))
+    )
+    assert constraint(single(0, 0, "zk", scope="rack")) == Single(
+        scope=Scope.RACK, maximum=0, targets=(TagTarget("zk"),)
+    )
+    assert constraint(single(1, 3, "zk")) == Single(minimum=1, maximum=3, targets=(TagTarget("zk"),))
 
 
 def test_composite_constraints() -> None:
     kinds = pb.CompositePlacementConstraintProto
     both = composite(kinds.AND, single(0, 0, "a"), composite(kinds.OR, single(1, COUNT_MAX, "b")))
-    expected = AllOf((Single(maximum=0, targets=(Target("a"),)), AnyOf((Single(minimum=1, targets=(Target("b"),)),))))
+    expected = AllOf(
+        (Single(maximum=0, targets=(TagTarget("a"),)), AnyOf((Single(minimum=1, targets=(TagTarget("b"),)),)))
+    )
     assert constraint(both) == expected
 
 
@@ -74,7 +80,7 @@ def test_composite_constraints() -> None:
     ],
 )
 def test_namespaces(key: str, namespace: Namespace) -> None:
-    assert constraint(single(0, 0, "zk", key=key)) == Single(maximum=0, targets=(Target("zk", namespace),))
+    assert constraint(single(0, 0, "zk", key=key)) == Single(maximum=0, targets=(TagTarget("zk", namespace),))
 
 
 def test_node_partition_is_a_label() -> None:
@@ -130,7 +136,7 @@ def test_scheduling_request_comes_whole_and_goes_back_as_it_came() -> None:
     asked = scheduling_ask(message)
     assert (asked.count, asked.tags, asked.key.priority, asked.key.allocation_request_id) == (2, ("zk",), 3, 7)
     assert asked.key.capability == Resource(512, 1)
-    assert asked.constraint == Single(maximum=0, targets=(Target("zk"),))
+    assert asked.constraint == Single(maximum=0, targets=(TagTarget("zk"),))
 
     for is_for_constraint, reason in (
         (True, pb.RRP_COULD_NOT_PLACE_ON_NODE),
@@ -163,4 +169,4 @@ def test_tags_have_a_length() -> None:
 
 def test_registered_constraint_has_its_tags() -> None:
     entry = pb.PlacementConstraintMapEntryProto(allocation_tags=["zk"], placement_constraint=single(0, 0, "zk"))
-    assert registered(entry) == (("zk",), Single(maximum=0, targets=(Target("zk"),)))
+    assert registered(entry) == (("zk",), Single(maximum=0, targets=(TagTarget("zk"),)))

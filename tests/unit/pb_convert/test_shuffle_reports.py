@@ -6,14 +6,23 @@ import pytest
 
 from tests.support.node_agent import container_id
 from yodel.domain.colocation.report import RESOURCES
-from yodel.domain.shuffle.report import DETAIL_LENGTH_MAX, Cause, LeftOut, Outcome, Reason, Report, from_plain, to_plain
+from yodel.domain.shuffle.report import (
+    DETAIL_LENGTH_MAX,
+    Cause,
+    LeftOut,
+    Reason,
+    Report,
+    ShuffleOutcome,
+    from_plain,
+    to_plain,
+)
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert.shuffle_reports import KEY_LENGTH_MAX, reports_of, reports_pb, shuffle_clients, shuffle_words
 
 ID = container_id(1)
 REPORT = Report(
-    Outcome.ADDED,
+    ShuffleOutcome.ADDED,
     (LeftOut(("spark.a", "spark.b"), Cause(Reason.CAN_FALL_BACK)), LeftOut(("spark.c",), Cause(Reason.NO_JAR, "ä"))),
 )
 
@@ -26,7 +35,9 @@ def test_report_comes_back_as_it_was() -> None:
 
 def test_detail_is_one_readable_line() -> None:
     """A name of a file is what its maker wanted it to be."""
-    report = Report(Outcome.LEFT_OUT, (LeftOut((), Cause(Reason.NO_JAR, "a\nb\0\udcff" + "c" * DETAIL_LENGTH_MAX)),))
+    report = Report(
+        ShuffleOutcome.LEFT_OUT, (LeftOut((), Cause(Reason.NO_JAR, "a\nb\0\udcff" + "c" * DETAIL_LENGTH_MAX)),)
+    )
     (found,) = reports_of(reports_pb({ID: report}))[ID].left_out
     assert found.cause.detail == "a?b??" + "c" * (DETAIL_LENGTH_MAX - 5)
 
@@ -39,7 +50,7 @@ def test_what_only_a_later_release_knows() -> None:
     assert reports_of([message]) == {}
     assert from_plain(["HALF", []]) is None
     assert from_plain(["LEFT_OUT", [[["a"], "ECLIPSE", "x"]]]) == Report(
-        Outcome.LEFT_OUT, (LeftOut(("a",), Cause(Reason.OTHER, "x")),)
+        ShuffleOutcome.LEFT_OUT, (LeftOut(("a",), Cause(Reason.OTHER, "x")),)
     )
 
 

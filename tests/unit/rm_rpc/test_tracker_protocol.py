@@ -19,11 +19,11 @@ from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.decision import MASTER_CLASS, Status
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
 from yodel.errors import AccessDenied, InvalidValue
@@ -146,7 +146,8 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     node_id = world.container(one).node_id
     assert node_id is not None
     world.rm.state.notices.tell(
-        Teller.LOANS, {one: Notice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)}
+        Teller.LOANS,
+        {one: PreemptionNotice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)},
     )
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]
@@ -578,13 +579,13 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
 async def test_report_of_remote_shuffle_that_is_malformed_does_not_cost_the_heartbeat(
     world: World, protocol: RpcProtocol
 ) -> None:
-    words = (ShuffleWord("service", "spark-decommission", "root.default"),)
+    words = (ShuffleProperty("service", "spark-decommission", "root.default"),)
     queue = world.rm.state.queues["root.default"]
     world.rm.state.queues["root.default"] = replace(queue, shuffle=words)
     command = pb.ApplicationSubmissionContextProto()
     command.am_container_spec.command.extend(["java", MASTER_CLASS])
     am = await world.running_am(context=command.SerializeToString())
-    report = Report(Outcome.ADDED, (LeftOut(("spark.decommission.enabled",), Cause(Reason.OVERRIDDEN)),))
+    report = Report(ShuffleOutcome.ADDED, (LeftOut(("spark.decommission.enabled",), Cause(Reason.OVERRIDDEN)),))
     for keys_length, status in ((1_000, Status.DECIDED), (1, Status.ADDED)):
         beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id)
         add_status(beat, am.container.id, pb.C_RUNNING, -1000)

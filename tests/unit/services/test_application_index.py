@@ -17,7 +17,7 @@ from tests.support.records import (
     an_attempt,
 )
 from yodel.domain.states import ApplicationState, NodeState, YarnApplicationState
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.writer import application_index
 from yodel.services.writer.state import ClusterState
 
@@ -27,7 +27,7 @@ ENDED = replace(LIVE, state=ApplicationState.FINISHED, finished_ms=5)
 
 @pytest.fixture
 def state() -> ClusterState:
-    return ClusterState(Identity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
+    return ClusterState(ClusterIdentity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
 
 
 def test_counts_and_the_living_follow_an_application(state: ClusterState) -> None:
@@ -78,11 +78,11 @@ def test_version_grows_with_what_ended_and_not_with_what_lives(state: ClusterSta
 def test_address_of_a_known_node_counts(state: ClusterState) -> None:
     node = a_node(state=NodeState.RUNNING, http_port=8042)
     state.publish([node])
-    assert state.standing.addresses == 0
+    assert state.change_counters.addresses == 0
     state.publish([replace(node, health_report="well")])
-    assert state.standing.addresses == 0
+    assert state.change_counters.addresses == 0
     state.publish([replace(node, http_port=1)])
-    assert state.standing.addresses == 1
+    assert state.change_counters.addresses == 1
 
 
 def test_unknown_application_is_not_touched(state: ClusterState) -> None:

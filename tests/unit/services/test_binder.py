@@ -18,7 +18,7 @@ from yodel.domain.pod import PodHolding, PodObservation, PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType, NodeState
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.pods.binder import (
     ADMISSION_S,
     ASSUMED_S,
@@ -46,7 +46,7 @@ class Desk:
 
     def __init__(self, *, binds: bool = True, are_known: bool = True) -> None:
         self.clock = FakeClock()
-        self.state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
+        self.state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
         self.state.publish([agent(name) for name in NAMES])
         self.woken: list[ContainerId] = []
         self._seen: dict[str, NodeObservation] = {}

@@ -70,9 +70,9 @@ async def test_repeated_order_writes_nothing(world: World) -> None:
     await world.running_am()
     for _ in range(2):
         await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=5))
-        version = world.rm.state.standing.version
+        version = world.rm.state.change_counters.version
     await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=5))
-    assert world.rm.state.standing.version == version
+    assert world.rm.state.change_counters.version == version
 
 
 async def test_empty_node_is_out_at_the_first_look(world: World) -> None:
@@ -93,9 +93,9 @@ async def test_lists_that_could_not_be_stored_do_not_count(world: World) -> None
 
 async def test_nodes_that_the_lists_allow_are_left_alone(world: World) -> None:
     await world.register_node()
-    version = world.rm.state.standing.version
+    version = world.rm.state.change_counters.version
     await world.run(world.rm.decommission.refresh(HostLists(included=frozenset({NODE.host}))))
-    assert world.rm.state.standing.version == version
+    assert world.rm.state.change_counters.version == version
 
 
 def follow(world: World, cordoned: set[str]) -> None:

@@ -6,14 +6,18 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.lending import CPU, lending_world, say
+from tests.support.lending import CPU, lending_world, published, say
 from tests.support.playbook import World
+from yodel.domain.ids import NodeId
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.nodes.facts import Change
+from yodel.services.nodes import publisher as publisher_module
+from yodel.services.nodes.facts import Change, NodeFacts
+from yodel.services.nodes.judgement import Judgement, judge
 from yodel.services.writer.changes import Changes
 
 
@@ -86,6 +90,27 @@ async def test_what_only_an_agent_told_of_is_forgotten_at_the_next_listing(lendi
     lending.relist()
     assert facts.of("elsewhere") is None
     assert facts.of(NODE.host) is not None
+
+
+async def test_a_bug_costs_one_node(lending: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = NodeId("node-2", 8041)
+    lending.statuses.put(other.host)
+    await lending.register_node(other)
+    for node_id in (NODE, other):
+        await say(lending, 4, node_id)
+
+    def judged(facts: NodeFacts, *others: Any) -> Judgement:
+        if facts.name == NODE.host:
+            raise ZeroDivisionError
+        return judge(facts, *others)
+
+    monkeypatch.setattr(publisher_module, "judge", judged)
+    for node_id in (NODE, other):
+        await say(lending, 9, node_id)
+    assert (published(lending), published(lending, other.host)) == ((4, 4), (9, 9))
+    monkeypatch.undo()
+    await say(lending, 9)
+    assert published(lending) == (9, 9)
 
 
 async def test_the_follower_of_the_tour_follows(world: World, tmp_path: Path) -> None:

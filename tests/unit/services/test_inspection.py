@@ -14,7 +14,7 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, dns_name
 from yodel.domain.states import ContainerState
 from yodel.errors import Refused, Unavailable
-from yodel.ports.inspection import ApplicationSummary, PodEvent
+from yodel.ports.inspection import ListedApplication, PodEvent
 from yodel.services.pods.inspection import EVENTS_MAX, Inspection, InspectionSettings
 
 pytestmark = pytest.mark.looptime
@@ -38,11 +38,11 @@ class Events:
 
 class Board:
     def __init__(self, *lines: ApplicationId) -> None:
-        self.lines: dict[ApplicationId, ApplicationSummary | None] = dict.fromkeys(lines)
+        self.lines: dict[ApplicationId, ListedApplication | None] = dict.fromkeys(lines)
         self.writes = 0
         self.errors: list[Exception] = []
 
-    async def show(self, summary: ApplicationSummary) -> None:
+    async def show(self, summary: ListedApplication) -> None:
         self._write()
         self.lines[summary.id] = summary
 

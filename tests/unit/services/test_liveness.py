@@ -44,9 +44,9 @@ async def test_node_is_lost_once_and_can_return() -> None:
     async with World(SHORT) as world:
         await world.register_node()
         await world.pass_time(61)
-        version = world.rm.state.standing.version
+        version = world.rm.state.change_counters.version
         await world.pass_time(61)
-        assert world.rm.state.standing.version == version
+        assert world.rm.state.change_counters.version == version
 
         await world.register_node()
         await world.pass_time(59)

@@ -8,12 +8,12 @@ from tests.support.fakes import FakeClock
 from tests.support.records import an_application, an_application_id
 from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.applications.log_aggregation import (
     DIAGNOSTICS_MAX,
     STATUS_TIMEOUT_S,
-    LogAggregation,
     LogAggregationReport,
+    LogAggregationReports,
     LogAggregationStatus,
 )
 from yodel.services.writer.state import ClusterState
@@ -24,7 +24,7 @@ RUNNING = an_application(state=ApplicationState.RUNNING)
 
 
 def over(clock: FakeClock) -> ClusterState:
-    state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
+    state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0))
     state.publish([an_application(state=ApplicationState.FINISHED, finished_ms=clock.now_ms())])
     return state
 
@@ -52,7 +52,7 @@ def test_status_is_made_of_the_nodes(
     at_the_end: LogAggregationStatus,
 ) -> None:
     clock = FakeClock()
-    aggregation = LogAggregation(over(clock), clock, is_enabled=True)
+    aggregation = LogAggregationReports(over(clock), clock, is_enabled=True)
     aggregation.record(ONE, [report(one)])
     aggregation.record(TWO, [report(two)])
     assert aggregation.status_of(RUNNING) is while_running
@@ -63,7 +63,7 @@ def test_status_is_made_of_the_nodes(
 
 def test_switched_off_is_disabled_and_records_nothing() -> None:
     clock = FakeClock()
-    aggregation = LogAggregation(over(clock), clock, is_enabled=False)
+    aggregation = LogAggregationReports(over(clock), clock, is_enabled=False)
     aggregation.record(ONE, [report(S.RUNNING)])
     assert aggregation.status_of(RUNNING) is S.DISABLED
     assert aggregation.nodes_of(RUNNING.id) == {}
@@ -72,7 +72,7 @@ def test_switched_off_is_disabled_and_records_nothing() -> None:
 def test_what_is_final_stays() -> None:
     clock = FakeClock()
     state = over(clock)
-    aggregation = LogAggregation(state, clock, is_enabled=True)
+    aggregation = LogAggregationReports(state, clock, is_enabled=True)
     (application,) = state.applications.values()
     aggregation.record(ONE, [report(S.SUCCEEDED)])
     assert aggregation.status_of(application) is S.SUCCEEDED
@@ -84,7 +84,7 @@ def test_what_is_final_stays() -> None:
 def test_node_that_falls_silent_is_not_waited_for() -> None:
     clock = FakeClock()
     state = over(clock)
-    aggregation = LogAggregation(state, clock, is_enabled=True)
+    aggregation = LogAggregationReports(state, clock, is_enabled=True)
     (application,) = state.applications.values()
     aggregation.record(ONE, [report(S.RUNNING)])
     clock.advance(STATUS_TIMEOUT_S)
@@ -99,7 +99,7 @@ def test_node_that_falls_silent_is_not_waited_for() -> None:
 def test_what_may_time_out_is_not_settled(status: LogAggregationStatus | None, is_settled: bool) -> None:
     clock = FakeClock()
     state = over(clock)
-    aggregation = LogAggregation(state, clock, is_enabled=True)
+    aggregation = LogAggregationReports(state, clock, is_enabled=True)
     (application,) = state.applications.values()
     version = state.index.pages[0].version
     aggregation.record(ONE, [report(status)] if status is not None else [])
@@ -107,9 +107,9 @@ def test_what_may_time_out_is_not_settled(status: LogAggregationStatus | None, i
     assert (state.index.pages[0].version > version) is (status is not None)
 
 
-def told(reports: Sequence[LogAggregationReport]) -> LogAggregation:
+def told(reports: Sequence[LogAggregationReport]) -> LogAggregationReports:
     clock = FakeClock()
-    aggregation = LogAggregation(over(clock), clock, is_enabled=True)
+    aggregation = LogAggregationReports(over(clock), clock, is_enabled=True)
     for one in reports:
         aggregation.record(ONE, [one])
     return aggregation
@@ -129,7 +129,7 @@ def test_last_few_messages_are_kept() -> None:
 def test_unknown_application_is_dropped_and_a_forgotten_one_forgotten() -> None:
     clock = FakeClock()
     state = over(clock)
-    aggregation = LogAggregation(state, clock, is_enabled=True)
+    aggregation = LogAggregationReports(state, clock, is_enabled=True)
     strange = LogAggregationReport(application_id=an_application_id(9), status=S.RUNNING)
     aggregation.record(ONE, [strange, report(S.RUNNING)])
     assert aggregation.nodes_of(an_application_id(9)) == {}

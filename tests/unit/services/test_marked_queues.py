@@ -10,7 +10,7 @@ from tests.support.playbook import World, a_submission
 from tests.unit.services.test_scheduler_conf import HALVES, added, history, service
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import QueueState, shown_state
-from yodel.domain.queues.removal import MARK, Mark, empty, mark_of
+from yodel.domain.queues.removal import MARK, RemovalMark, empty, mark_of
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidQueues, Unavailable
@@ -18,7 +18,7 @@ from yodel.services.scheduling import configuration, marked_queues
 from yodel.services.scheduling.configuration import assembling, replacing
 from yodel.services.scheduling.marked_queues import MarkedQueues
 
-BY_ADMIN = Mark(version=3, author="admin")
+BY_ADMIN = RemovalMark(version=3, author="admin")
 
 
 async def back(world: World, version: int = 1) -> None:

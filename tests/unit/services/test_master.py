@@ -21,7 +21,7 @@ async def test_beat_without_news_is_answered_synchronously(world: World) -> None
 
 
 async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
-    """Whoever keeps answers looks at the version and the pulse only."""
+    """Whoever keeps answers looks at the version and the heartbeats only."""
     am = await world.running_am()
     state, seen = world.rm.state, dict[tuple[int, int], object]()
 
@@ -34,7 +34,7 @@ async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
             if runtime
             else used
         )
-        assert seen.setdefault((state.standing.version, state.standing.pulse), shown) == shown
+        assert seen.setdefault((state.change_counters.version, state.change_counters.heartbeats), shown) == shown
 
     look()
     await am.beat(ask(3), blacklist_additions=["node-9"])

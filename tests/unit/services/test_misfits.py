@@ -6,12 +6,12 @@ from tests.support.playbook import Am, World, ask, key
 from tests.support.rm_options import LIMITS, Options
 from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ask_book import SchedulingAsk
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.services.scheduling.misfits import REJECT_AFTER_S
 
-WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
+WITH_ZK = Single(minimum=1, targets=(TagTarget("zk"),))
 
 
 def strict(count: int) -> tuple[object, ...]:

@@ -31,9 +31,9 @@ async def test_node_that_left_between_the_halves_of_a_beat_is_told_to_register(w
 
 async def test_beat_is_felt_by_who_keeps_answers(world: World) -> None:
     await world.register_node()
-    before = world.rm.state.standing.pulse
+    before = world.rm.state.change_counters.heartbeats
     await world.beat()
-    assert world.rm.state.standing.pulse > before
+    assert world.rm.state.change_counters.heartbeats > before
 
 
 async def test_orders_go_out_once(world: World) -> None:

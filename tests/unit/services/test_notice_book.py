@@ -7,12 +7,12 @@ from math import inf
 
 from tests.support.records import a_container
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.services.writer.notice_book import NoticeBook
 
 ONE, OTHER = NodeId("node-1", 8041), NodeId("node-2", 8041)
 MASTER, FIRST, SECOND = (a_container(container=number).id for number in (1, 2, 3))
-QUEUE = Notice(node_id=ONE, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=15.0)
+QUEUE = PreemptionNotice(node_id=ONE, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=15.0)
 LOAN = replace(QUEUE, reason=NoticeReason.LOAN, why="less is lent", deadline_s=30.0)
 
 

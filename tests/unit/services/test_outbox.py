@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yodel.services.writer.outbox import CHANGED_NODES_MAX, Outbox, RejectedAsk
+from yodel.services.writer.outbox import CHANGED_NODES_MAX, AttemptOutbox, RejectedAsk
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(CLUSTER_TIMESTAMP_MS, 1), 1)
 ONE, TWO = ContainerId.of(ATTEMPT, 1, 0), ContainerId.of(ATTEMPT, 2, 0)
 
 
 def test_an_end_is_told_once_and_is_news_until_the_answer_after_the_next() -> None:
-    outbox = Outbox.of([ONE])
+    outbox = AttemptOutbox.of([ONE])
     outbox.complete(ONE, is_taken_over=True)
     outbox.complete(TWO, is_taken_over=True)
     assert outbox.take_completed() == outbox.delivered == [ONE, TWO]
@@ -19,7 +19,7 @@ def test_an_end_is_told_once_and_is_news_until_the_answer_after_the_next() -> No
 
 
 def test_a_new_size_of_what_has_ended_is_not_told() -> None:
-    outbox = Outbox.of((), [ONE])
+    outbox = AttemptOutbox.of((), [ONE])
     outbox.resized(TWO)
     outbox.complete(ONE, is_taken_over=False)
     assert outbox.take_updated() == [TWO]
@@ -28,7 +28,7 @@ def test_a_new_size_of_what_has_ended_is_not_told() -> None:
 
 
 def test_what_was_offered_for_an_answer_is_offered_no_more() -> None:
-    outbox = Outbox()
+    outbox = AttemptOutbox()
     for container_id in (ONE, TWO):
         outbox.grant(container_id)
     assert not outbox.has_news
@@ -40,7 +40,7 @@ def test_what_was_offered_for_an_answer_is_offered_no_more() -> None:
 
 
 def test_what_is_taken_is_gone_and_nodes_have_a_maximum() -> None:
-    outbox = Outbox()
+    outbox = AttemptOutbox()
     outbox.reject(RejectedAsk(b"", is_for_constraint=True))
     for port in range(CHANGED_NODES_MAX + 1):
         outbox.node_changed(NodeId("n", port))
@@ -51,7 +51,7 @@ def test_what_is_taken_is_gone_and_nodes_have_a_maximum() -> None:
 
 
 def test_what_is_asked_back_is_told_once_its_master_knows_it() -> None:
-    outbox = Outbox()
+    outbox = AttemptOutbox()
     for container_id in (ONE, TWO):
         outbox.grant(container_id)
         outbox.preempt(container_id)

@@ -14,8 +14,8 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.errors import Unavailable
 from yodel.services.scheduling.misfits import Misfits
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.scheduling.scheduler import Scheduler
-from yodel.services.scheduling.surroundings import Surroundings
 
 
 async def test_plan_becomes_a_row_with_its_attempts_facts(world: World) -> None:
@@ -68,8 +68,8 @@ async def test_attempt_that_ended_while_the_plan_waited_gets_nothing(world: Worl
 
 async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: World) -> None:
     rm = world.rm
-    surroundings, misfits = Surroundings(rm.state), Misfits(rm.state, world.clock)
-    scheduler = Scheduler(rm.engine, LIMITS, world.clock, surroundings, misfits, rm.quotas, asyncio.Event())
+    inputs, misfits = PlacementInputs(rm.state), Misfits(rm.state, world.clock)
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event())
     await world.register_node()
     await world.submit()
     loop = asyncio.create_task(scheduler.run())
@@ -88,8 +88,8 @@ async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: Wo
 async def test_loop_outlives_a_bug_in_a_decision(world: World) -> None:
     """Heartbeats and all that runs would end with it.  No configuration can say such a weight."""
     rm = world.rm
-    surroundings, misfits = Surroundings(rm.state), Misfits(rm.state, world.clock)
-    scheduler = Scheduler(rm.engine, LIMITS, world.clock, surroundings, misfits, rm.quotas, asyncio.Event())
+    inputs, misfits = PlacementInputs(rm.state), Misfits(rm.state, world.clock)
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event())
     await world.register_node()
     await world.submit()
     rm.state.publish([replace(rm.state.queues["root.default"], user_weights=(("alice", nan),))])

@@ -18,13 +18,13 @@ from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.queues.words import are_said
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, SchedulerProperty, assembled
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, SchedulerProperty, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
 from yodel.services.access.rights import Rights
 from yodel.services.scheduling import configuration
 from yodel.services.scheduling.configuration import (
+    ConfigurationChange,
     Consequences,
-    Plan,
     SchedulerConfService,
     assembling,
     moving,
@@ -55,9 +55,9 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
     return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, consequences, rights)
 
 
-def added(path: str, **properties: str) -> QueueChange:
+def added(path: str, **properties: str) -> QueueUpdate:
     words = {name.replace("maximum_", "maximum-"): text for name, text in properties.items()}
-    return QueueChange(path=path, properties=words)
+    return QueueUpdate(path=path, properties=words)
 
 
 HALVES = ConfUpdate(added=[added("root.a", capacity="50")], updated=[added("root.default", capacity="50")])
@@ -210,7 +210,7 @@ async def test_of_two_editors_the_second_is_told_that_he_is_late(world: World) -
     acls = [ConfUpdate(updated=[added("root.default", acl_submit_applications=name)]) for name in ("alice", "bob")]
     changes = (conf.change("admin", assembling(update), expected=1) for update in acls)
     results = await asyncio.gather(*(world.run(change) for change in changes), return_exceptions=True)
-    assert [type(result) for result in results] == [Plan, StaleVersion]
+    assert [type(result) for result in results] == [ConfigurationChange, StaleVersion]
     assert (conf.version, world.rm.state.queues["root.default"].submit_acl) == (2, "alice")
     assert str(results[1]) == "The queues are at version 2, but the change is based on version 1"
 
@@ -228,7 +228,7 @@ async def test_plan_changes_nothing(world: World) -> None:
 
 
 async def test_words_are_in_the_rows_and_come_back_after_a_restart(world: World) -> None:
-    words = QueueChange(path="root.default", properties={"capacity": "1e2", "disable_preemption": "true"})
+    words = QueueUpdate(path="root.default", properties={"capacity": "1e2", "disable_preemption": "true"})
     await change(world, ConfUpdate(updated=[words]))
     await world.restart()
     found, own = service(world).properties(), f"{PREFIX}root.default."
@@ -353,7 +353,7 @@ async def test_what_has_changed_since_it_was_described_is_described_anew(world: 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         asked.append(HALVES if asked else ConfUpdate())
         if len(asked) == 1:
-            world.rm.state.standing.queue_changed()
+            world.rm.state.change_counters.queue_changed()
         return assembling(asked[-1])(present)
 
     await world.run(service(world).change("admin", wanted))

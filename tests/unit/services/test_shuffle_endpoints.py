@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.fakes import FakeEndpoints
 from yodel.domain.queues.queue import Queue
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.host.endpoints import TcpEndpoints
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.state import ClusterState
@@ -19,9 +19,9 @@ from yodel.services.writer.state import ClusterState
 FIRST, SECOND = ("m-1", 9097), ("m-2", 9097)
 
 
-def words(endpoints: str) -> tuple[ShuffleWord, ...]:
+def words(endpoints: str) -> tuple[ShuffleProperty, ...]:
     said = {"endpoints": endpoints, "jar": "local:/x.jar", "service": "celeborn"}
-    return tuple(ShuffleWord(name, text, "root.a") for name, text in said.items())
+    return tuple(ShuffleProperty(name, text, "root.a") for name, text in said.items())
 
 
 BOTH = words("m-1:9097,m-2:9097")
@@ -31,12 +31,12 @@ class Looked:
     """Queues whose endpoints are looked at."""
 
     def __init__(self) -> None:
-        self.state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=1, application_sequence=0))
+        self.state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=1, application_sequence=0))
         self.network = FakeEndpoints()
         self.looks = ShuffleEndpoints(self.state, self.network)
         self.say(BOTH)
 
-    def say(self, words: tuple[ShuffleWord, ...]) -> None:
+    def say(self, words: tuple[ShuffleProperty, ...]) -> None:
         self.state.publish([Queue(path="root.a", shuffle=words)])
         self.looks.published()
 

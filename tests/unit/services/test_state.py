@@ -22,12 +22,12 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
-from yodel.ports.store import Identity, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Row, Snapshot
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.state import ClusterState, ask_key
 
-IDENTITY = Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
+IDENTITY = ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
 NODE_ID = NodeId("node-1", 8041)
 
 
@@ -86,9 +86,9 @@ def test_removed_application_leaves_nothing() -> None:
 
 def test_version_grows_with_every_change() -> None:
     state = state_of()
-    before = state.standing.version
+    before = state.change_counters.version
     state.publish([a_container()])
-    assert state.standing.version > before
+    assert state.change_counters.version > before
 
 
 changes = st.lists(
@@ -217,7 +217,7 @@ def test_node_is_found_by_the_host_of_its_agent_those_in_use_first() -> None:
     state = state_of(lost, used)
     assert state.node_index.of_host("h") == used
     assert state.node_index.of_host("elsewhere") is None
-    assert state.standing.nodes == 2
+    assert state.change_counters.nodes == 2
 
 
 def test_labels_are_those_that_some_node_has() -> None:
@@ -239,10 +239,10 @@ def test_misfits_change_the_version_that_bodies_are_cached_by() -> None:
     state = state_of()
     misfit = Misfit(attempt_id=an_attempt_id(), key=None, count=1, capability=Resource(1, 1), reason="why")
     key = (misfit.attempt_id, None)
-    before = state.standing.version
+    before = state.change_counters.version
     for given_misfit, more in ((misfit, 1), (misfit, 1), (None, 2), (None, 2)):
         state.reasons.explain_misfit(key, given_misfit)
-        assert state.standing.version == before + more
+        assert state.change_counters.version == before + more
     assert state.reasons.misfits == {}
 
 
@@ -276,16 +276,16 @@ TASK = a_container(container=2, node_id=NODE_ID, state=ContainerState.RUNNING, c
 )
 def test_what_a_decision_reads_of_rows_is_told_by_a_number(before: Row, after: Row, is_read: bool) -> None:
     state = state_of(an_application(current_attempt=1), an_attempt(), before)
-    stirs = state.standing.stirs
+    decision_inputs = state.change_counters.decision_inputs
     state.publish([before])
-    assert state.standing.stirs == stirs
+    assert state.change_counters.decision_inputs == decision_inputs
     state.publish([after])
-    assert (state.standing.stirs > stirs) is is_read
+    assert (state.change_counters.decision_inputs > decision_inputs) is is_read
 
 
 @pytest.mark.parametrize("row", [an_attempt(attempt=2), a_node("new"), a_container(container=9), an_application(7)])
 def test_new_rows_are_read_by_a_decision(row: Row) -> None:
     state = state_of()
-    stirs = state.standing.stirs
+    decision_inputs = state.change_counters.decision_inputs
     state.publish([row])
-    assert state.standing.stirs == stirs + 1
+    assert state.change_counters.decision_inputs == decision_inputs + 1

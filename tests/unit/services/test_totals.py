@@ -10,7 +10,7 @@ from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, an_applicat
 from yodel.domain.application import Application
 from yodel.domain.queues.queue import Queue
 from yodel.domain.states import ApplicationState, ContainerState
-from yodel.ports.store import Identity, Snapshot
+from yodel.ports.store import ClusterIdentity, Snapshot
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals
 
@@ -24,7 +24,7 @@ QUEUES = (
 
 @pytest.fixture
 def state() -> ClusterState:
-    state = ClusterState(Identity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
+    state = ClusterState(ClusterIdentity(cluster_timestamp_ms=CLUSTER_TIMESTAMP_MS, epoch=1, application_sequence=0))
     state.publish(QUEUES)
     return state
 

@@ -10,7 +10,7 @@ from tests.support.records import a_container, a_container_id, a_node, an_applic
 from yodel.domain.effects import Forgettable, Reconcile
 from yodel.domain.events import ContainerEnded, KillRequested, NodeExpired
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.transaction import TOLD_AT_ONCE, Transaction
 
@@ -25,7 +25,7 @@ FIRST, LAST = a_container_id(container=2), a_container_id(container=MANY + 1)
 def tx() -> Transaction:
     """Above an application with many containers that run on one node."""
     of_task = [a_container(container=n, state=ContainerState.RUNNING, node_id=NODE.id) for n in range(2, MANY + 2)]
-    state = ClusterState(Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=1))
+    state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=1))
     state.publish([APPLICATION, ATTEMPT, NODE, a_container(container=1, state=ContainerState.RUNNING), *of_task])
     return Transaction(state, {}, now_ms=7)
 

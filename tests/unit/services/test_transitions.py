@@ -21,12 +21,12 @@ from yodel.services.views.transitions import (
     READERS_MAX,
     READERS_OF_HOST_MAX,
     READERS_OF_ONE_MAX,
-    Closed,
     FellBehind,
     ReaderOwner,
     Transition,
     TransitionKind,
     Transitions,
+    TransitionsClosed,
 )
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryStore
@@ -175,7 +175,7 @@ async def test_end_lets_readers_go_after_what_there_is(ring: Transitions) -> Non
     ring.end()
     read: list[Transition] = [*await reader.next(10)]
     assert len(read) == 1
-    with pytest.raises(Closed):
+    with pytest.raises(TransitionsClosed):
         await reader.next(10)
     with pytest.raises(Unavailable, match="is stopping"):
         ring.open(0, ALICE)

@@ -4,7 +4,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.user_weights import NO_WEIGHTS, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.store import queue_rows, tables
 
 
@@ -21,7 +21,7 @@ def test_windows_are_kept_with_their_queue() -> None:
 
 
 def test_words_on_shuffle_are_kept_with_their_queue() -> None:
-    queue = Queue(path="root.a", shuffle=(ShuffleWord("service", "spark-decommission", "root"),))
+    queue = Queue(path="root.a", shuffle=(ShuffleProperty("service", "spark-decommission", "root"),))
     assert queue_rows.queue_from(queue_rows.queue_values(queue)) == queue
 
 

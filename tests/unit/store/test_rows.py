@@ -25,7 +25,7 @@ STRATEGIES = {
 
 @given(st.data())
 @pytest.mark.parametrize("kind", rows.KINDS, ids=lambda kind: kind.record.__name__)
-def test_every_field_of_a_record_comes_back(kind: rows.Kind, data: st.DataObject) -> None:
+def test_every_field_of_a_record_comes_back(kind: rows.RecordKind, data: st.DataObject) -> None:
     record = data.draw(STRATEGIES[kind])
 
     assert kind.from_columns(kind.to_values(record)) == record
@@ -34,7 +34,7 @@ def test_every_field_of_a_record_comes_back(kind: rows.Kind, data: st.DataObject
 @settings(max_examples=20)  # columns do not depend on what is in them
 @given(st.data())
 @pytest.mark.parametrize("kind", rows.KINDS, ids=lambda kind: kind.record.__name__)
-def test_every_column_is_written_and_no_other(kind: rows.Kind, data: st.DataObject) -> None:
+def test_every_column_is_written_and_no_other(kind: rows.RecordKind, data: st.DataObject) -> None:
     values = kind.to_values(data.draw(STRATEGIES[kind]))
 
     assert values.keys() == set(kind.table.c.keys())
@@ -43,7 +43,7 @@ def test_every_column_is_written_and_no_other(kind: rows.Kind, data: st.DataObje
 @settings(max_examples=20)  # every field that may be None is None in many of them
 @given(st.data())
 @pytest.mark.parametrize("kind", rows.KINDS, ids=lambda kind: kind.record.__name__)
-def test_what_may_not_be_null_is_not(kind: rows.Kind, data: st.DataObject) -> None:
+def test_what_may_not_be_null_is_not(kind: rows.RecordKind, data: st.DataObject) -> None:
     values = kind.to_values(data.draw(STRATEGIES[kind]))
 
     assert {name for name, value in values.items() if value is None} <= {c.name for c in kind.table.c if c.nullable}

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from tests.support.records import an_attempt
-from yodel.domain.shuffle.decision import Decision, Line, Status
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
+from yodel.domain.shuffle.decision import AddedSetting, ShuffleDecision, Status
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
 from yodel.store.rows import attempt_from, attempt_values
 
-DECISION = Decision(
+DECISION = ShuffleDecision(
     service="celeborn",
     queue="root.a",
-    lines=(Line("spark.a", "1", "why", "service of root.a"),),
-    report=Report(Outcome.ADDED, (LeftOut(("spark.a",), Cause(Reason.CAN_FALL_BACK)),)),
+    lines=(AddedSetting("spark.a", "1", "why", "service of root.a"),),
+    report=Report(ShuffleOutcome.ADDED, (LeftOut(("spark.a",), Cause(Reason.CAN_FALL_BACK)),)),
 )
 
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Identity
+from yodel.ports.store import ClusterIdentity
 from yodel.store.snapshots import snapshot_of
 
 
 def test_rows_are_ordered_by_number_and_keys_as_they_came() -> None:
     keys = (("nm", MasterKey(key_id=9, secret=b"")), ("nm", MasterKey(key_id=1, secret=b"")))
     snapshot = snapshot_of(
-        Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0),
+        ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0),
         queues=[Queue(path="root.b"), Queue(path="root"), Queue(path="root.a")],
         nodes=[a_node("b"), a_node("a")],
         applications=[an_application(10_000), an_application(9_999)],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yodel.translator.binding import FEW, INDEXES_MAX, REMEMBERED_MAX, Chooser, Wants, wants_of
-from yodel.translator.ledger import Ledger
+from yodel.translator.ledger import NodeLedger
 
 HOST, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/rack"
 MANY = FEW + 40
@@ -32,7 +32,7 @@ class Cluster:
     """A ledger and who chooses from it."""
 
     def __init__(self, *nodes: Node) -> None:
-        self.ledger = Ledger()
+        self.ledger = NodeLedger()
         self.chooser = Chooser(self.ledger)
         self.ledger.nodes_listed(nodes)
         self.ledger.pods_listed(())

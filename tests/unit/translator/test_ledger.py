@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yodel.domain.pod import PodHolding
-from yodel.translator.ledger import LEVEL_MAX, ORDERS_MAX, Ledger
+from yodel.translator.ledger import LEVEL_MAX, ORDERS_MAX, NodeLedger
 
 CPU = ("cpu",)
 FOREVER_S = 1e9
@@ -41,19 +41,19 @@ def held(name: str = "p", cores: float = 1, node: str = "n1", uid: str = "", ver
     )
 
 
-def free_cores(ledger: Ledger, node: str = "n1") -> float:
+def free_cores(ledger: NodeLedger, node: str = "n1") -> float:
     return ledger.nodes[node].free.get("cpu", 0) / 1000
 
 
-def a_ledger(*nodes: Node) -> Ledger:
-    ledger = Ledger()
+def a_ledger(*nodes: Node) -> NodeLedger:
+    ledger = NodeLedger()
     ledger.nodes_listed(nodes or (Node(),))
     ledger.pods_listed(())
     return ledger
 
 
 def test_it_is_known_after_both_listings() -> None:
-    ledger = Ledger()
+    ledger = NodeLedger()
     ledger.pods_listed([held()])
     assert not ledger.is_known
     ledger.nodes_listed([Node()])

@@ -14,7 +14,7 @@ import pytest
 from yodel.domain.attempt import NOT_THE_APPLICATIONS_FAULT
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.translator import pod_events
-from yodel.translator.pod_events import TABLE, Becomes, End
+from yodel.translator.pod_events import TABLE, ContainerOutcome, End
 
 NOW_MS = 1_767_323_400_000
 DISRUPTIONS = (
@@ -65,11 +65,11 @@ def all_pods() -> list[PodObservation]:
 
 
 @pytest.fixture(scope="module")
-def meanings() -> list[tuple[PodObservation, pod_events.Line]]:
+def meanings() -> list[tuple[PodObservation, pod_events.PodEventRow]]:
     return [(pod, pod_events.meaning_of(pod, NOW_MS)) for pod in all_pods()]
 
 
-Meanings = list[tuple[PodObservation, pod_events.Line]]
+Meanings = list[tuple[PodObservation, pod_events.PodEventRow]]
 
 
 def test_every_pod_means_something_and_no_line_is_never_meant(meanings: Meanings) -> None:
@@ -95,7 +95,12 @@ def test_pod_that_is_over_is_not_stuck_and_one_that_is_not_ends_by_patience_alon
     for pod, line in meanings:
         if pod_events.is_over(pod):
             assert line.what != "Pod stuck terminating", pod
-            assert line.becomes not in (Becomes.ENDS, Becomes.RUNS, Becomes.WAITS, Becomes.STARTS), pod
+            assert line.becomes not in (
+                ContainerOutcome.ENDS,
+                ContainerOutcome.RUNS,
+                ContainerOutcome.WAITS,
+                ContainerOutcome.STARTS,
+            ), pod
             assert pod_events.end_of(pod, NOW_MS) is not None, pod
         elif pod_events.end_of(pod, NOW_MS) is not None:
             is_stuck = pod.deletion_due_ms == LATE
@@ -112,7 +117,7 @@ def test_what_nodes_and_clusters_did_is_never_the_applications_fault(meanings: M
         end = pod_events.end_of(pod, NOW_MS)
         if end is None or not was_taken or pod.exit_code == 0 or pod.terminated_reason == "OOMKilled":
             continue
-        is_wait = line.becomes is Becomes.ENDS and pod.waiting_reason
+        is_wait = line.becomes is ContainerOutcome.ENDS and pod.waiting_reason
         assert end.exit_status in NOT_THE_APPLICATIONS_FAULT or is_wait, pod
 
 
@@ -138,7 +143,7 @@ def test_end_without_anybody_elses_hand_is_the_process_own(meanings: Meanings) -
 
 def test_another_pod_only_where_nothing_of_it_can_have_run(meanings: Meanings) -> None:
     for pod, line in meanings:
-        if line.becomes is Becomes.ANOTHER_POD:
+        if line.becomes is ContainerOutcome.ANOTHER_POD:
             assert pod.phase is PodPhase.FAILED or pod.phase is PodPhase.SUCCEEDED, pod
             assert pod.exit_code is None, pod
             assert not pod.deletion_requested, pod
@@ -150,9 +155,9 @@ def test_gone_pod_ends_as_one_that_is_over_does(meanings: Meanings) -> None:
         end = pod_events.end_of_gone("p", pod, NOW_MS)
         if pod_events.is_over(pod):
             assert end == pod_events.end_of(pod, NOW_MS), pod
-        elif line.becomes in (Becomes.RUNS, Becomes.WAITS, Becomes.STARTS):
+        elif line.becomes in (ContainerOutcome.RUNS, ContainerOutcome.WAITS, ContainerOutcome.STARTS):
             assert end == pod_events.deleted("p"), pod
-        elif line.becomes is not Becomes.ANOTHER_POD:
+        elif line.becomes is not ContainerOutcome.ANOTHER_POD:
             assert end == line.end(pod), pod
         if pod.disruption_reason and pod.exit_code is None and not pod_events.is_over(pod) and not pod.reason:
             assert end.exit_status in NOT_THE_APPLICATIONS_FAULT, pod
@@ -176,5 +181,5 @@ def test_image_has_its_patience_from_the_binding_on(meanings: Meanings) -> None:
         if pod.reason or pod.disruption_reason:
             continue
         is_late = pod.scheduled_ms != PATIENT  # on no node: since it was created
-        assert line.becomes is (Becomes.ENDS if is_late else Becomes.STARTS), pod
+        assert line.becomes is (ContainerOutcome.ENDS if is_late else ContainerOutcome.STARTS), pod
         assert pod_events.may_change_unseen(pod, NOW_MS) is not is_late, pod

@@ -9,11 +9,11 @@ import pytest
 from tests.support.pod_cases import CASES, NOW_MS, read
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.translator import pod_events
-from yodel.translator.pod_events import TABLE, Becomes, End
+from yodel.translator.pod_events import TABLE, ContainerOutcome, End
 
 
 @pytest.mark.parametrize("line", TABLE, ids=lambda line: line.what)
-def test_line(line: pod_events.Line) -> None:
+def test_line(line: pod_events.PodEventRow) -> None:
     pod, becomes, exit_status, words = CASES[line.what]
     meaning = pod_events.meaning_of(pod, NOW_MS)
     assert meaning.what == line.what
@@ -115,7 +115,7 @@ def test_exits_that_a_deletion_would_cause_too(status: int, is_it: bool) -> None
     "reason", ["OutOfpods", "OutOfkubernetes.io/batch-cpu", "OutOfexample.com/gpu_2", "NodeAffinity", "TaintToleration"]
 )
 def test_refusals_of_kubelets_name_any_resource(reason: str) -> None:
-    assert pod_events.meaning_of(read(phase="Failed", reason=reason), NOW_MS).becomes is Becomes.ANOTHER_POD
+    assert pod_events.meaning_of(read(phase="Failed", reason=reason), NOW_MS).becomes is ContainerOutcome.ANOTHER_POD
 
 
 DISRUPTIONS = (

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 from yodel.translator.dialects import DIALECTS, Measures
 from yodel.translator.names import PUBLISHER
-from yodel.translator.publishing import Lent, Silence, capped, last_steps, lend, publication, publisher_of, units, whole
+from yodel.translator.publishing import (
+    LentAmounts,
+    Silence,
+    capped,
+    last_steps,
+    lend,
+    publication,
+    publisher_of,
+    units,
+    whole,
+)
 
 BATCH = DIALECTS["koordinator"].measures
 CPU, MEMORY = BATCH.cpu, BATCH.memory
@@ -18,7 +28,7 @@ AMOUNTS = st.integers(0, 1 << 45)
 
 
 def test_amounts_are_plain_integers_in_the_unit_of_the_name() -> None:
-    lent = Lent(cpu_milli=2900, memory_mib=3)
+    lent = LentAmounts(cpu_milli=2900, memory_mib=3)
     assert units(lent, BATCH) == {CPU: 2900, MEMORY: 3 << 20}
     assert units(lent, HOUSE) == {"house/cores": 2, "house/mib": 3}
     quantity = Measures(cpu="c", memory="m", cpu_unit="quantity", memory_unit="quantity")
@@ -27,7 +37,7 @@ def test_amounts_are_plain_integers_in_the_unit_of_the_name() -> None:
 
 @given(cpu=AMOUNTS, memory=AMOUNTS, held=st.dictionaries(st.sampled_from([CPU, MEMORY, "pods"]), AMOUNTS))
 def test_published_is_never_below_the_loan_or_what_pods_ask_for(cpu: int, memory: int, held: dict[str, int]) -> None:
-    lent = Lent(cpu_milli=cpu, memory_mib=memory)
+    lent = LentAmounts(cpu_milli=cpu, memory_mib=memory)
     found = publication(lent, held, BATCH, ())
     for name, counted in units(lent, BATCH).items():
         amount = found.amounts[name]
@@ -45,7 +55,7 @@ def test_what_lends_nothing_follows_its_pods_and_the_name_goes_with_the_last() -
 
 
 def test_names_of_an_earlier_policy_go_beside_those_of_the_present_one() -> None:
-    found = publication(Lent(cpu_milli=1000, memory_mib=1), {CPU: 1000}, HOUSE, (CPU, MEMORY))
+    found = publication(LentAmounts(cpu_milli=1000, memory_mib=1), {CPU: 1000}, HOUSE, (CPU, MEMORY))
     assert found.amounts == {"house/cores": 1, "house/mib": 1, CPU: 1, MEMORY: None}
 
 
@@ -64,9 +74,9 @@ def test_an_amount_is_read_as_the_api_server_spells_it(quantity: str, expected: 
     [(Silence.NONE, (8000, 500)), (Silence.STALE, (3000, 500)), (Silence.SILENT, None)],
 )
 def test_a_loan_is_cut_to_the_machine_and_by_silence(silence: Silence, expected: tuple[int, int] | None) -> None:
-    machine, before = Lent(cpu_milli=8000, memory_mib=9000), Lent(cpu_milli=3000, memory_mib=600)
-    found = lend(Lent(cpu_milli=9500, memory_mib=500), machine, before, silence)
-    assert found.lent == (Lent(cpu_milli=expected[0], memory_mib=expected[1]) if expected else None)
+    machine, before = LentAmounts(cpu_milli=8000, memory_mib=9000), LentAmounts(cpu_milli=3000, memory_mib=600)
+    found = lend(LentAmounts(cpu_milli=9500, memory_mib=500), machine, before, silence)
+    assert found.lent == (LentAmounts(cpu_milli=expected[0], memory_mib=expected[1]) if expected else None)
     cut, silent = found.steps[CPU_MILLI]
     assert (cut.before, cut.after, silent.before, silent.after) == (9500, 8000, 8000, expected[0] if expected else 0)
     assert found.steps[MEMORY_MIB][0].why == "the node has 9000"
@@ -86,16 +96,16 @@ def test_a_loan_is_never_above_allocatable(
     machine_mib: int | None, allocatable_mib: int | None, lent: int, why: str
 ) -> None:
     machine, allocatable = (
-        None if mib is None else Lent(cpu_milli=8000, memory_mib=mib) for mib in (machine_mib, allocatable_mib)
+        None if mib is None else LentAmounts(cpu_milli=8000, memory_mib=mib) for mib in (machine_mib, allocatable_mib)
     )
-    said = Lent(cpu_milli=9500, memory_mib=8500)
+    said = LentAmounts(cpu_milli=9500, memory_mib=8500)
     found = lend(said, machine, None, Silence.NONE, allocatable=allocatable)
-    assert found.lent == Lent(cpu_milli=9500 if machine is None else 8000, memory_mib=lent)
+    assert found.lent == LentAmounts(cpu_milli=9500 if machine is None else 8000, memory_mib=lent)
     assert found.steps[MEMORY_MIB][0].why == why
 
 
 def test_the_last_steps_lead_on_to_what_is_published() -> None:
-    found = publication(Lent(cpu_milli=1000, memory_mib=4), {MEMORY: (6 << 20) * 1000}, BATCH, ())
+    found = publication(LentAmounts(cpu_milli=1000, memory_mib=4), {MEMORY: (6 << 20) * 1000}, BATCH, ())
     unit, pods = last_steps(MEMORY, 4, found)
     assert (unit.before, unit.after, pods.before, pods.after) == (4, 4 << 20, 4 << 20, 6 << 20)
     assert last_steps(CPU, 0, publication(None, {}, BATCH, (CPU,)))[1].after == 0

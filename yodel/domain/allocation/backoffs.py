@@ -35,7 +35,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailureStreak:
     """How often in a row, when last, until when it is waited (seconds of the monotonic clock), and what was said."""
 
     count: int
@@ -46,7 +46,7 @@ class Failed:
 
 class Backoffs:
     def __init__(self) -> None:
-        self._failed: dict[Tried, Failed] = {}
+        self._failed: dict[Tried, FailureStreak] = {}
         self._basis: object = None
 
     def failed(self, tried: Tried, now_s: float, said: str = "") -> None:
@@ -58,7 +58,7 @@ class Backoffs:
         count = before.count + 1 if before is not None else 1
         while len(self._failed) >= BACKOFFS_MAX:
             del self._failed[next(iter(self._failed))]
-        self._failed[tried] = Failed(count, now_s, now_s + DELAYS.delay_s(count, lambda: 1.0), said)
+        self._failed[tried] = FailureStreak(count, now_s, now_s + DELAYS.delay_s(count, lambda: 1.0), said)
 
     def placed(self, tried: Tried) -> None:
         """One of its pods found a node."""
@@ -74,7 +74,7 @@ class Backoffs:
             self._basis = basis
             self._failed.clear()
 
-    def waits(self, tried: Tried, now_s: float) -> Failed | None:
+    def waits(self, tried: Tried, now_s: float) -> FailureStreak | None:
         """None: it may be tried."""
         found = self._failed.get(tried) if self._failed else None
         return found if found is not None and found.until_s > now_s else None

@@ -14,11 +14,11 @@ from itertools import chain
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PoolPart:
     """What is wanted of one pool, and what there is of it.  ``capacity.in_flight`` counts the pods of all pools."""
 
     demands: Sequence[Demand]
@@ -26,14 +26,14 @@ class Part:
 
 
 def decide_by_pool(
-    parts: Sequence[Part],
+    parts: Sequence[PoolPart],
     limits: AllocationLimits,
     watched: Container[ApplicationAttemptId] = (),
-    ledger: Ledger | None = None,
+    ledger: UsageLedger | None = None,
 ) -> Decision:
     """One tick, as ``decide``; the ledger knows the queues of all pools."""
 
-    def one(part: Part) -> OfPool:
+    def one(part: PoolPart) -> OfPool:
         return OfPool(
             under_way=_under_way(part),
             in_flight=part.capacity.in_flight,
@@ -67,7 +67,7 @@ def spread(pools: Sequence[OfPool], limits: AllocationLimits) -> Decision:
     return _together(found)
 
 
-def _under_way(part: Part) -> int:
+def _under_way(part: PoolPart) -> int:
     return sum(count for demand in part.demands for count in demand.in_flight.values())
 
 

@@ -1,9 +1,9 @@
 """One tick's decision: which containers to plan, which planned ones to take back.  Pure: a snapshot in, plans out.
 
 The queue that has least of its guarantee is served next (``turns``), and in it the application that its ordering policy
-names; the ``Ledger`` says what limits leave.  What is decided is *how much*; the Kubernetes scheduler decides the node.
-A plan is made only while the cluster's usable capacity is not yet given away, so pods that cannot run do not pile up,
-and an application that does not fit does not hold up one that does.
+names; the ``UsageLedger`` says what limits leave.  What is decided is *how much*; the Kubernetes scheduler decides the
+node. A plan is made only while the cluster's usable capacity is not yet given away, so pods that cannot run do not pile
+up, and an application that does not fit does not hold up one that does.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from yodel.domain.allocation.demands import (
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.holds import Short, Wait
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
-from yodel.domain.allocation.orders import Order, alike, is_anywhere, take_backs
+from yodel.domain.allocation.orders import PlanRequest, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
-from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns, is_served
+from yodel.domain.allocation.turns import AT_ONCE_MAX, LeafTurns, is_served
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource, rounded_up
 from yodel.domain.waiting import (
     WAITS_FOR_NEIGHBOURS,
@@ -57,7 +57,7 @@ def decide(
     capacity: Capacity,
     limits: AllocationLimits,
     watched: Container[ApplicationAttemptId] = (),
-    ledger: Ledger | None = None,
+    ledger: UsageLedger | None = None,
 ) -> Decision:
     """One tick.  Never plans beyond the capacity, the in-flight limit, the per-tick limit and what the ledger leaves.
 
@@ -80,11 +80,11 @@ def decide_leaves(
     leaves: Mapping[str, Sequence[Demand]],
     capacity: Capacity,
     limits: AllocationLimits,
-    ledger: Ledger,
+    ledger: UsageLedger,
     *,
     watched: Container[ApplicationAttemptId] = (),
     told: Container[str] = (),
-    standings: MutableMapping[str, Standing] | None = None,
+    ranks: MutableMapping[str, ServingRank] | None = None,
     heads_max: float = inf,
 ) -> Decision:
     """One tick of these leaves, each with the applications that want something there; none of their users is missing
@@ -95,7 +95,7 @@ def decide_leaves(
     """
     tick = _Tick(capacity, limits, watched, ledger)
     tick.serve_holds()
-    turns = Turns(ledger, leaves, standings)
+    turns = LeafTurns(ledger, leaves, ranks)
     may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
         for path in turns.under_way:
@@ -117,7 +117,7 @@ def decide_leaves(
     )
 
 
-def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: float, *, may_grow: bool) -> bool:
+def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_max: float, *, may_grow: bool) -> bool:
     """Plans, leaf by leaf in their turns, until nothing more can be.  False: cut short after ``heads_max`` wishes."""
     while (may_grow or not tick.is_spent) and (line := turns.next_line()) is not None:
         if tick.heads >= heads_max and line.path not in tick.looked:
@@ -138,7 +138,7 @@ def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: 
     return True
 
 
-def _tell_the_rest(tick: _Tick, turns: Turns, told: Container[str], heads_max: float) -> bool:
+def _tell_the_rest(tick: _Tick, turns: LeafTurns, told: Container[str], heads_max: float) -> bool:
     """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
     is_whole = True
     for path, left in turns.rest():
@@ -156,11 +156,11 @@ def _tell_the_rest(tick: _Tick, turns: Turns, told: Container[str], heads_max: f
     return is_whole
 
 
-def in_one_line(capacity: Capacity, limits: AllocationLimits) -> Ledger:
+def in_one_line(capacity: Capacity, limits: AllocationLimits) -> UsageLedger:
     """A ledger that knows of no queues: the cluster's room and one share of AMs limit."""
     use = _Use(capacity.used, capacity.am_used)
-    tree = Tree.of_one(capacity.total)
-    return Ledger(tree, {ROOT: use}, {}, minimum=limits.minimum, am_share=limits.am_share)
+    tree = QueueShares.of_one(capacity.total)
+    return UsageLedger(tree, {ROOT: use}, {}, minimum=limits.minimum, am_share=limits.am_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +174,15 @@ class _Tick:
     """What one decision has made so far."""
 
     def __init__(
-        self, capacity: Capacity, limits: AllocationLimits, watched: Container[ApplicationAttemptId], ledger: Ledger
+        self,
+        capacity: Capacity,
+        limits: AllocationLimits,
+        watched: Container[ApplicationAttemptId],
+        ledger: UsageLedger,
     ) -> None:
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
         self._limits, self._ledger, self._capacity = limits, ledger, capacity
-        self._begun: dict[tuple[ApplicationAttemptId, AskKey], Order] = {}
+        self._begun: dict[tuple[ApplicationAttemptId, AskKey], PlanRequest] = {}
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.unserved = Unserveds(capacity.pool)
         self.patience = Patience(limits.delays)
@@ -190,7 +194,7 @@ class _Tick:
         """Turns that wishes had."""
         self._from_holds: set[Wait] = set()
         """Wishes of which one container goes to the node that is held for it."""
-        self._postponed: list[Order] = []
+        self._postponed: list[PlanRequest] = []
         self._in_vain: dict[tuple[str, str, Resource, str], Resource] = {}
         """Wishes for any place that limits or room left nothing for, by queue, user, size and label, each with the
         size as it is taken; until something is given."""
@@ -307,7 +311,7 @@ class _Tick:
         order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
         if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum, demand.most)
-            order = Order(demand, wish, capability, self._count(demand, wish))
+            order = PlanRequest(demand, wish, capability, self._count(demand, wish))
         before, wanted = order.planned, min(order.left, at_most)
         waits = self._capacity.backing_off(demand, order.capability, order.placement)
         if waits is not None and order.left > 0:
@@ -444,7 +448,7 @@ class _Tick:
         self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(what, number, size, own))
         looked = self.looked[demand.queue]
         if own is not None or isinstance(what, ContainerId):
-            looked.is_restless = True
+            looked.has_changed = True
         else:
             looked.blocked.add(Blocked(demand.user, size, what is None))
 
@@ -454,7 +458,7 @@ class _Tick:
         text = f"Node {increase.node_id} has too little free capacity: {figures}."
         return Hindrance(Hurdle.OWN_NODE, increase.extra, said=text)
 
-    def _conclude(self, order: Order, spots: Spots) -> None:
+    def _conclude(self, order: PlanRequest, spots: Spots) -> None:
         """Keep what is left, with what is in its way apart from limits; tell it where somebody asked."""
         demand, key, own = order.demand, order.wish.key, None
         if order.left > 0:
@@ -492,7 +496,7 @@ class _Tick:
             return Hurdle.PODS, ""
         return told[0].hurdle, told[0].figures or told[0].reason
 
-    def _own_hindrance(self, order: Order, spots: Spots) -> Hindrance | None:
+    def _own_hindrance(self, order: PlanRequest, spots: Spots) -> Hindrance | None:
         size = order.capability
         if order.own is not None:
             return order.own
@@ -509,7 +513,7 @@ class _Tick:
             return Hindrance(Hurdle.LOCALITY, size, said=WAITS_FOR_PLACES)
         return Hindrance(Hurdle.NEIGHBOURS, size, said=WAITS_FOR_NEIGHBOURS)
 
-    def _plan(self, order: Order, wanted: int) -> Spots:
+    def _plan(self, order: PlanRequest, wanted: int) -> Spots:
         demand, request = order.demand, order.wish.request
         allowed = order.allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
         spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
@@ -538,13 +542,13 @@ class _Tick:
             )
         return spots
 
-    def _never(self, order: Order) -> Spots:
+    def _never(self, order: PlanRequest) -> Spots:
         """No spot, for a limit stands in the way; what no node can ever take is told all the same."""
         if self._places is None:
             return Spots()
         return Spots(why_none=self._places.why_never(order.placement, order.capability))
 
-    def _spots(self, order: Order, wanted: int) -> Spots:
+    def _spots(self, order: PlanRequest, wanted: int) -> Spots:
         demand, request, places = order.demand, order.wish.request, self._places
         count = min(wanted, self._purse.pods_left)
         if places is None or count <= 0:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from yodel.domain.allocation.backoffs import Backoffs, Failed, Tried
+from yodel.domain.allocation.backoffs import Backoffs, FailureStreak, Tried
 from yodel.domain.allocation.figures import Figures
-from yodel.domain.allocation.holds import Hold, Short, Wait
+from yodel.domain.allocation.holds import NodeReservation, Short, Wait
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.allocation.outcomes import Outcome
 from yodel.domain.allocation.places import Places
@@ -71,7 +71,7 @@ class Capacity:
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
     places: Places | None = None
     pool: str = ""
-    holds: Sequence[Hold] = ()
+    holds: Sequence[NodeReservation] = ()
     """Nodes of the pool that are held; the ledger has them too."""
     avoided: Mapping[Wait, frozenset[NodeId]] = field(default_factory=dict)
     """Nodes on which Kubernetes did not place a wish, or that were held for it in vain."""
@@ -79,7 +79,7 @@ class Capacity:
     """Wishes that Kubernetes found no node for, and ``now_s`` of the monotonic clock."""
     now_s: float = 0.0
 
-    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> Failed | None:
+    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> FailureStreak | None:
         """None: it may be tried."""
         if self.backoffs is None or not self.backoffs.is_any:
             return None
@@ -162,7 +162,7 @@ class Looked:
     short: dict[Wait, Short] = field(default_factory=dict)
     """Wishes for more than the least container that room was missing for, in the order they are served: the first few.
     """
-    is_restless: bool = False
+    has_changed: bool = False
     """Something else is in the way of a wish: places, constraints, a node of its own."""
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from yodel.domain.allocation.holds import Hold
+from yodel.domain.allocation.holds import NodeReservation
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.resource import Resource, total_of
-from yodel.domain.waiting import SERVED_NEXT, Hindrance, Told, Unserved, Waiting
+from yodel.domain.waiting import SERVED_NEXT, Hindrance, Obstacles, Unserved, Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,19 +18,19 @@ class Figures:
     """``pool`` is as ``Capacity`` names it; ``pods`` are under way, of ``pods_max``, and ``are_pods_left`` says whether
     one more could be planned in that round.  What counts as held by ``held`` is not free."""
 
-    ledger: Ledger
+    ledger: UsageLedger
     total: Resource
     free: Resource
     pool: str
     pods: int
     pods_max: int
     are_pods_left: bool
-    held: tuple[Hold, ...] = ()
+    held: tuple[NodeReservation, ...] = ()
 
-    def told(self, waiting: Waiting) -> Iterator[Told]:
+    def told(self, waiting: Waiting) -> Iterator[Obstacles]:
         """What an attempt waits for, each with what is in its way."""
         for unserved in waiting.unserved:
-            yield Told(unserved, self.chain(waiting.queue, waiting.user, unserved))
+            yield Obstacles(unserved, self.chain(waiting.queue, waiting.user, unserved))
 
     def chain(self, queue: str, user: str, unserved: Unserved) -> tuple[Hindrance, ...]:
         """Nearest first; a pool that others decide on comes before limits: when it dips, they dip with it."""
@@ -75,7 +75,7 @@ class Figures:
         return Hindrance(Hurdle.PODS, size, said=text)
 
 
-def _held_for(hold: Hold) -> str:
+def _held_for(hold: NodeReservation) -> str:
     short = hold.short
     what = "its ApplicationMaster" if short.key is None else f"priority {short.key.priority}"
     return (

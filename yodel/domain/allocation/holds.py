@@ -40,7 +40,7 @@ class Short:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class NodeReservation:
     """A node that is held for one container.  Seconds of the monotonic clock: ``since_s``, and when something was freed
     there last (``freed_s``).  ``free`` is what of the size was free there at the last look; ``container_id`` is the
     container once its pod is being made."""

@@ -14,7 +14,7 @@ from yodel.domain.waiting import Hindrance
 
 
 @dataclass(slots=True)
-class Order:
+class PlanRequest:
     """What is to be planned of one wish."""
 
     demand: Demand

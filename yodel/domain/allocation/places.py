@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule, Target, holds, singles
+from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule, TagTarget, holds, singles
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.node import DEFAULT_RACK
@@ -60,7 +60,7 @@ class Never:
     text: str
 
 
-class NodeIndex:
+class PlaceIndex:
     """Nodes by name and by rack, and what was found out about them: good until one of them changes."""
 
     def __init__(self, nodes: Sequence[NodePlace]) -> None:
@@ -81,7 +81,7 @@ class Places:
 
     def __init__(
         self,
-        nodes: Sequence[NodePlace] | NodeIndex,
+        nodes: Sequence[NodePlace] | PlaceIndex,
         free_on: Callable[[NodeId], Resource],
         *,
         are_labels_enabled: bool = False,
@@ -97,7 +97,7 @@ class Places:
         self._pieces: dict[_Piece, Iterator[NodePlace]] = {}
         """Nodes not looked at yet, by what is looked for: one that was full once is so to the end."""
         self._piece: dict[_Piece, NodePlace] = {}
-        self._index = nodes if isinstance(nodes, NodeIndex) else NodeIndex(nodes)
+        self._index = nodes if isinstance(nodes, PlaceIndex) else PlaceIndex(nodes)
         self.nodes, self._free_on = self._index.nodes, free_on
         self._are_labels_enabled, self._tags_of = are_labels_enabled, tags_of
         self._taken: dict[NodeId, Resource] = {}
@@ -270,7 +270,7 @@ class Places:
         return self.is_of_partition(node, placement) and _is_allowed(node, placement)
 
     def satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:
-        def count(scope: Scope, target: Target) -> int:
+        def count(scope: Scope, target: TagTarget) -> int:
             held: Mapping[tuple[ApplicationId, str], int] = (
                 self._on_node.get(node.id, {}) if scope is Scope.NODE else self._on_rack.get(node.rack, {})
             )

@@ -23,7 +23,7 @@ from yodel.domain.allocation.orders import take_backs
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.turns import is_served, is_wanted
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource
 
@@ -67,7 +67,7 @@ class _Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class LeafTurn:
     """Leaves of a pool that this round looks at."""
 
     leaves: Mapping[str, Sequence[Demand]]
@@ -94,7 +94,7 @@ class Rounds:
         """Attempts that want nothing any more, since the last round."""
         self._changed: set[str] = set()
         """Leaves whose users may be others."""
-        self._standings: dict[str, Standing] = {}
+        self._serving_ranks: dict[str, ServingRank] = {}
         self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
         """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
         self._basis: object = None
@@ -158,10 +158,10 @@ class Rounds:
         self,
         basis: object,
         changed: Collection[str],
-        ledger: Ledger,
+        ledger: UsageLedger,
         free_of: Callable[[PoolName], Resource],
         pool_of: Callable[[str], PoolName],
-    ) -> dict[PoolName, Turn]:
+    ) -> dict[PoolName, LeafTurn]:
         """By pool, the leaves that this round looks at.
 
         ``basis`` is all that a decision reads but what is put here and what is held; ``changed`` are queues that
@@ -171,13 +171,13 @@ class Rounds:
             self._basis = basis
             self.start_anew(pool_of)
         for path in changed:
-            self._standings.pop(path, None)
+            self._serving_ranks.pop(path, None)
             for sleeper in self._watchers.pop(path, ()):
                 self._wake(sleeper)
         self.note_users(ledger)
         return {name: self._turn(pool, free_of(name), changed, ledger) for name, pool in self._pools.items()}
 
-    def note_users(self, ledger: Ledger) -> None:
+    def note_users(self, ledger: UsageLedger) -> None:
         """``ledger`` is told who wants something."""
         if self._changed:
             self._note_users()
@@ -195,7 +195,7 @@ class Rounds:
         if active != self.active:
             self.active = active
 
-    def _turn(self, pool: _Pool, free: Resource, changed: Collection[str], ledger: Ledger) -> Turn:
+    def _turn(self, pool: _Pool, free: Resource, changed: Collection[str], ledger: UsageLedger) -> LeafTurn:
         on = dict(pool.awake)
         for size, paths in pool.by_size.items():
             if size.fits_in(free):
@@ -204,11 +204,11 @@ class Rounds:
             for path, limit in pool.masters.items():
                 if not ledger.am_limit(ledger.share(path)).fits_in(limit):
                     on[path] = None
-        return Turn(leaves={path: self._leaves[path].served for path in on})
+        return LeafTurn(leaves={path: self._leaves[path].served for path in on})
 
     # --- who may be held a node for
 
-    def shorts(self, pool: PoolName, beside: Collection[str], ledger: Ledger, at_most: int) -> list[Short]:
+    def shorts(self, pool: PoolName, beside: Collection[str], ledger: UsageLedger, at_most: int) -> list[Short]:
         """The first of some leaves that waits for nothing but room in one piece, in the order of their turns; not of
         those ``beside``."""
         known = self._short.get(pool)
@@ -217,14 +217,14 @@ class Rounds:
         paths = (path for path in known if path not in beside)
         return [known[path][0] for path in nsmallest(at_most, paths, key=lambda path: self._turn_of(path, ledger))]
 
-    def _turn_of(self, path: str, ledger: Ledger) -> list[tuple[Standing, str]]:
+    def _turn_of(self, path: str, ledger: UsageLedger) -> list[tuple[ServingRank, str]]:
         """What leaves are served by, from the top of the tree down."""
-        return [(self._standing(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
+        return [(self._serving_rank(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
 
-    def _standing(self, path: str, ledger: Ledger) -> Standing:
-        found = self._standings.get(path)
+    def _serving_rank(self, path: str, ledger: UsageLedger) -> ServingRank:
+        found = self._serving_ranks.get(path)
         if found is None:
-            found = self._standings[path] = ledger.standing(path)
+            found = self._serving_ranks[path] = ledger.serving_rank(path)
         return found
 
     def is_wanted(self, short: Short) -> bool:
@@ -236,7 +236,7 @@ class Rounds:
             and is_wanted(demand, short.key)
         )
 
-    def _note_short(self, path: str, leaf: _Leaf, looked: Looked, ledger: Ledger) -> None:
+    def _note_short(self, path: str, leaf: _Leaf, looked: Looked, ledger: UsageLedger) -> None:
         let = tuple(
             one for one in looked.short.values() if ledger.lets(path, one.user, one.size, is_am=one.key is None)
         )
@@ -247,10 +247,10 @@ class Rounds:
 
     def decide(
         self,
-        turns: Mapping[PoolName, Turn],
+        turns: Mapping[PoolName, LeafTurn],
         capacities: Mapping[PoolName, Capacity],
         limits: AllocationLimits,
-        ledger: Ledger,
+        ledger: UsageLedger,
         heads_max: float = HEADS_MAX,
     ) -> Decision:
         """The round that was begun.  What it says of ``waiting`` is of those it ``heard``."""
@@ -269,7 +269,7 @@ class Rounds:
                     own,
                     ledger,
                     told=told,
-                    standings=self._standings,
+                    ranks=self._serving_ranks,
                     heads_max=heads_max,
                 ),
             )
@@ -280,11 +280,11 @@ class Rounds:
         for path, looked in found.looked.items():
             leaf = self._leaves[path]
             heard.update(leaf.demands)
-            leaf.is_told = not (looked.is_restless or looked.planned)
+            leaf.is_told = not (looked.has_changed or looked.planned)
             self._note_short(path, leaf, looked, ledger)
             self._wake(path)
             sleep = None
-            if not looked.planned and not looked.is_restless:
+            if not looked.planned and not looked.has_changed:
                 figures = found.figures[capacities[leaf.pool].pool]
                 sleep = _sleep(path, looked, ledger, figures.free)
             if sleep is not None:
@@ -305,7 +305,7 @@ class Rounds:
 
     def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
         """What was found out holds no more."""
-        self._standings.clear()
+        self._serving_ranks.clear()
         self._watchers.clear()
         self._pools.clear()
         self._short.clear()
@@ -350,7 +350,7 @@ def _drop(sets: dict[_K, set[str]], key: _K, path: str) -> None:
             del sets[key]
 
 
-def _sleep(path: str, looked: Looked, ledger: Ledger, free: Resource) -> _Sleep | None:
+def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _Sleep | None:
     """What a leaf waits for that a look found nothing to do for; None: it is not known well enough."""
     sleep = _Sleep()
     for blocked in looked.blocked:
@@ -359,7 +359,7 @@ def _sleep(path: str, looked: Looked, ledger: Ledger, free: Resource) -> _Sleep 
     return sleep if looked.blocked else None
 
 
-def _is_kept(path: str, blocked: Blocked, ledger: Ledger, free: Resource, sleep: _Sleep) -> bool:
+def _is_kept(path: str, blocked: Blocked, ledger: UsageLedger, free: Resource, sleep: _Sleep) -> bool:
     """Whether it is known what must change for one size; that is noted.  One thing that stands in its way is enough,
     the one that changes least often."""
     limits = [one.path for one in ledger.hindrances(path, blocked.user, blocked.size)]

@@ -13,7 +13,7 @@ from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
 from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import ROOT, Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import Resource
@@ -23,7 +23,7 @@ Head = tuple[Demand, Wish | None]
 """What is served next of an application: None is what comes before its wishes, its AM or larger containers."""
 
 
-class Line:
+class ServingOrder:
     """The applications of one leaf that want something, in the order they are served."""
 
     def __init__(self, path: str, ordering: Ordering, demands: Sequence[Demand]) -> None:
@@ -54,7 +54,7 @@ class Line:
                 return
             heapq.heappop(self._heap)
 
-    def at_most(self, capability: Resource, turns: Turns) -> int:
+    def at_most(self, capability: Resource, turns: LeafTurns) -> int:
         """How many containers of this size it is given before somebody else's turn."""
         count = turns.in_a_row(self.path, capability)
         if self._is_fair and len(self._heap) > 1:
@@ -99,24 +99,24 @@ def is_wanted(demand: Demand, key: AskKey | None) -> bool:
     return any(wish is not None and wish.key == key for _, wish in heads(demand))
 
 
-class Turns:
+class LeafTurns:
     """All leaves that want something, and whose turn it is."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: UsageLedger,
         leaves: Mapping[str, Sequence[Demand]],
-        standings: MutableMapping[str, Standing] | None = None,
+        ranks: MutableMapping[str, ServingRank] | None = None,
     ) -> None:
-        """``leaves`` are applications that want something, by leaf; ``standings`` those that are known already, and
+        """``leaves`` are applications that want something, by leaf; ``ranks`` those that are known already, and
         those found now."""
         self._ledger, self._leaves = ledger, leaves
-        self._standings = standings if standings is not None else {}
+        self._serving_ranks = ranks if ranks is not None else {}
         self._waiting: dict[str, None] = dict.fromkeys(leaves)
         """Leaves that had no turn yet, or not their last one."""
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, ServingOrder] = {}
         """Of leaves that had a turn."""
-        self._heaps: dict[str, list[tuple[Standing, str]]] = {}
+        self._heaps: dict[str, list[tuple[ServingRank, str]]] = {}
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""
         for path in leaves:
@@ -124,7 +124,7 @@ class Turns:
         for heap in self._heaps.values():
             heapq.heapify(heap)
 
-    def next_line(self) -> Line | None:
+    def next_line(self) -> ServingOrder | None:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
         if not self._waiting:
             return None
@@ -149,10 +149,10 @@ class Turns:
             yield line.head
             line.advance()
 
-    def _line(self, path: str) -> Line:
+    def _line(self, path: str) -> ServingOrder:
         line = self._lines.get(path)
         if line is None:
-            line = self._lines[path] = Line(path, self._ledger.share(path).queue.ordering, self._leaves[path])
+            line = self._lines[path] = ServingOrder(path, self._ledger.share(path).queue.ordering, self._leaves[path])
         return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
@@ -165,8 +165,8 @@ class Turns:
                 count = min(count, self._until(own, min(heap[1:3])[0], capability))
         return count
 
-    def _until(self, path: str, other: Standing, capability: Resource) -> int:
-        own = self._ledger.standing(path)
+    def _until(self, path: str, other: ServingRank, capability: Resource) -> int:
+        own = self._ledger.serving_rank(path)
         if own.has_no_guarantee != other.has_no_guarantee:
             return AT_ONCE_MAX  # the other has no guarantee and comes after
         is_before = own[:3] < other[:3]  # by priority, until it has its guarantee
@@ -182,7 +182,7 @@ class Turns:
             return max(1, min(AT_ONCE_MAX, ceil((1.0 - own.part) / step - 1e-9)))
         return int(min(AT_ONCE_MAX, max(0.0, (other.part - own.part) / step))) + 1
 
-    def served(self, line: Line) -> None:
+    def served(self, line: ServingOrder) -> None:
         """What the queue holds has changed, or it wants nothing more."""
         way = self._ledger.share(line.path).path
         gone = line.is_done
@@ -194,7 +194,7 @@ class Turns:
                 heapq.heappop(heap)
                 gone = not heap
             else:
-                heapq.heapreplace(heap, (self._ledger.standing(own), own))
+                heapq.heapreplace(heap, (self._ledger.serving_rank(own), own))
 
     def _enter(self, path: str) -> None:
         """A leaf and the queues above it stand among their siblings, those with something to serve."""
@@ -202,9 +202,9 @@ class Turns:
         self._top = way[-1]
         for own, above in pairwise(way):
             is_new = above not in self._heaps
-            standing = self._standings.get(own)
-            if standing is None:
-                standing = self._standings[own] = self._ledger.standing(own)
-            self._heaps.setdefault(above, []).append((standing, own))
+            rank = self._serving_ranks.get(own)
+            if rank is None:
+                rank = self._serving_ranks[own] = self._ledger.serving_rank(own)
+            self._heaps.setdefault(above, []).append((rank, own))
             if not is_new:
                 return

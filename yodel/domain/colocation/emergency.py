@@ -90,7 +90,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class EmergencyState:
     """What is remembered from one reading to the next.
 
     ``over`` counts readings in a row; ``is_full``: it is for what is used; ``until_ms``: the end of the cool-down, as
@@ -113,39 +113,39 @@ class Course:
         return Emergency(reason=self.reason, cool_down_s=left_s, containers=self.ended)
 
 
-def judged(course: Course, memory: Memory | None, now_ms: int) -> Course:
+def judged(state: EmergencyState, memory: Memory | None, now_ms: int) -> EmergencyState:
     """Take a reading in; None: it was lost."""
-    if course.until_ms is not None and now_ms >= course.until_ms:
-        course = Course()
+    if state.until_ms is not None and now_ms >= state.until_ms:
+        state = EmergencyState()
     if memory is None or memory.is_absurd:
-        return replace(course, over=0)
-    is_full = memory.is_high or (course.is_on and course.is_full and not memory.is_low)
+        return replace(state, over=0)
+    is_full = memory.is_high or (state.is_on and state.is_full and not memory.is_low)
     is_over = is_full or memory.is_stalled
-    over = course.over + 1 if is_over else 0
-    if not is_over or not (course.is_on or over >= READINGS):
-        return replace(course, over=over, is_on=False, is_full=False)
-    return replace(course, over=over, is_on=True, is_full=is_full, reason=str(memory), until_ms=now_ms + COOL_DOWN_MS)
+    over = state.over + 1 if is_over else 0
+    if not is_over or not (state.is_on or over >= READINGS):
+        return replace(state, over=over, is_on=False, is_full=False)
+    return replace(state, over=over, is_on=True, is_full=is_full, reason=str(memory), until_ms=now_ms + COOL_DOWN_MS)
 
 
-def is_one_to_end(course: Course, now_ms: int, living: Container[ContainerId] = ()) -> bool:
+def is_one_to_end(state: EmergencyState, now_ms: int, living: Container[ContainerId] = ()) -> bool:
     """Whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended yet."""
-    if not course.is_on or not course.over:
+    if not state.is_on or not state.over:
         return False
-    if course.ended_ms is None:
+    if state.ended_ms is None:
         return True
-    apart_ms = APART_MS if course.is_full else STALLS_FOR_MS
-    if course.ended[-1] in living:
+    apart_ms = APART_MS if state.is_full else STALLS_FOR_MS
+    if state.ended[-1] in living:
         apart_ms = GOING_MS
-    return now_ms - course.ended_ms >= apart_ms
+    return now_ms - state.ended_ms >= apart_ms
 
 
-def with_ended(course: Course, container_id: ContainerId, now_ms: int, kept: int) -> Course:
+def with_ended(state: EmergencyState, container_id: ContainerId, now_ms: int, kept: int) -> EmergencyState:
     """A container was ended for it; the last ``kept`` are told."""
-    return replace(course, ended_ms=now_ms, ended=(*course.ended, container_id)[-kept:])
+    return replace(state, ended_ms=now_ms, ended=(*state.ended, container_id)[-kept:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class EmergencyCandidate:
     """A container on lent capacity.  ``over_mib``: what it uses beyond what a container of its size may."""
 
     container_id: ContainerId
@@ -155,7 +155,7 @@ class Candidate:
     over_mib: int = 0
 
 
-def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -> Candidate | None:
+def first_to_go(candidates: Iterable[EmergencyCandidate], ranks: Sequence[ContainerId]) -> EmergencyCandidate | None:
     """Return who is ended; None: there is nobody.
 
     Who uses more than it was granted goes before who does not, be it an ApplicationMaster, and whatever the ranks: one
@@ -165,7 +165,7 @@ def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -
     """
     places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
 
-    def turn(one: Candidate) -> tuple[int, bool, bool, int, int, int, int]:
+    def turn(one: EmergencyCandidate) -> tuple[int, bool, bool, int, int, int, int]:
         newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
         return -one.over_mib, one.is_master, not one.is_running, places.get(one.container_id, -1), *newest
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from yodel.domain.colocation.policy import FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.switch import OFF, Colocation
-from yodel.domain.property_row import FLAG, Kind, PropertyRow, Scope, choice, count, matching
+from yodel.domain.property_row import FLAG, PropertyKind, PropertyRow, PropertyScope, choice, count, matching
 from yodel.errors import Refused, did_you_mean
 
 PREFIX: Final = "yodel.colocation."
@@ -55,8 +55,8 @@ def formula_names(resource: str) -> dict[str, str]:
 SHAPING_NAMES: Final = {number: PREFIX + number.replace("_", "-") for number in SHAPING_RANGES}
 
 
-def _row(name: str, kind: Kind, default: str, why: str, field: str = "") -> PropertyRow:
-    return PropertyRow(name, Scope.COLOCATION, kind, default, why, (field,) if field else ())
+def _row(name: str, kind: PropertyKind, default: str, why: str, field: str = "") -> PropertyRow:
+    return PropertyRow(name, PropertyScope.COLOCATION, kind, default, why, (field,) if field else ())
 
 
 def _formula_rows(resource: str) -> Iterator[PropertyRow]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Share
 from yodel.domain.resource import MEMORY, NONE, VCORES, Resource, larger, smaller
@@ -60,7 +60,7 @@ class Branch:
 
 
 def trees_of(
-    ledger: Ledger,
+    ledger: UsageLedger,
     used: Set[str],
     pending: Mapping[str, Resource],
     without_node: Mapping[str, Resource] = MappingProxyType({}),
@@ -85,7 +85,7 @@ def trees_of(
     return {top: branches[top] for top in tops}
 
 
-def _branch(ledger: Ledger, path: str, share: Share, without_node: Mapping[str, Resource]) -> Branch:
+def _branch(ledger: UsageLedger, path: str, share: Share, without_node: Mapping[str, Resource]) -> Branch:
     beside = without_node.get(path, NONE)
     return Branch(
         path=path,
@@ -98,7 +98,7 @@ def _branch(ledger: Ledger, path: str, share: Share, without_node: Mapping[str, 
     )
 
 
-def _counts_priority(ledger: Ledger, share: Share) -> bool:
+def _counts_priority(ledger: UsageLedger, share: Share) -> bool:
     return len(share.path) > 1 and ledger.share(share.path[1]).queue.is_by_priority
 
 

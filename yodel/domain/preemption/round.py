@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
-from yodel.domain.allocation.holds import Hold, Short, Wait
+from yodel.domain.allocation.holds import NodeReservation, Short, Wait
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import Wish
@@ -21,8 +21,8 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, Room, Selection, Victim
-from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, ReclaimableCapacity, Selection, Victim
+from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, part_of, part_up_of, rounded_up, times_in, total_of
@@ -43,7 +43,7 @@ class Held:
     """Of what queues hold above the maximum of an open window: what may go in this round, over 0 and at most 1."""
     maxima: Mapping[str, Resource] = field(default_factory=dict)
     """Of queues that have less now because less is lent: what they may hold until somebody says less."""
-    holds: Sequence[Hold] = ()
+    holds: Sequence[NodeReservation] = ()
     """Nodes that are held for one container each, and how many more may be."""
     holds_left: int = 0
     claims: Sequence[Claim] = ()
@@ -93,9 +93,9 @@ class Chosen:
 
 
 def victims_of(
-    part: Part,
+    part: PoolPart,
     top: str,
-    ledger: Ledger,
+    ledger: UsageLedger,
     held: Held,
     limits: AllocationLimits,
     rules: PreemptionRules,
@@ -123,7 +123,7 @@ class _Round:
     def __init__(
         self,
         lacking: Sequence[Lacking],
-        ledger: Ledger,
+        ledger: UsageLedger,
         capacity: Capacity,
         top: str,
         held: Held,
@@ -147,7 +147,7 @@ class _Round:
         self._branches = {branch.path: branch for branch in self._root.all()}
         self._lack = {path: branch.lack for path, branch in self._branches.items()}
         excess = {path: self._excess(branch) for path, branch in self._branches.items() if not branch.below}
-        room = Room(
+        reclaimable = ReclaimableCapacity(
             free=capacity.total - capacity.used,
             on_node=dict(held.free_on),
             excess=excess,
@@ -155,7 +155,7 @@ class _Round:
             round=part_of(self._total, rules.total_per_round),
             masters={path: self._masters_above(path) for path in excess},
         )
-        self.selection = Selection(room, held.candidates)
+        self.selection = Selection(reclaimable, held.candidates)
 
     def _excess(self, leaf: Branch) -> Resource:
         """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
@@ -184,7 +184,7 @@ class _Round:
                 continue
             leaves = [one for one in branch.all() if not one.below]
             gone = total_of(self.selection.taken_of(leaf.path) for leaf in leaves)
-            leaves.sort(key=self._standing, reverse=True)
+            leaves.sort(key=self._serving_rank, reverse=True)
             over = self._ledger.tree.open_over(branch.path)
             if over is not None:
                 wanted = part_up_of(above, parts.get(over[0], 0.0))
@@ -247,7 +247,7 @@ class _Round:
             self._leaves_held.add(one.demand.queue)
             if self._holds.pop(wait, None) is None:
                 self._holds_left -= 1
-            self.selection.room.on_node.pop(held_node, None)
+            self.selection.capacity.on_node.pop(held_node, None)
 
     def _way(self, one: Lacking) -> Sequence[str]:
         return self._ledger.share(one.demand.queue).path[:-1]
@@ -260,7 +260,7 @@ class _Round:
     def serve_queues(self, lacking: Sequence[Lacking]) -> None:
         """Those that are held a node for, then those that hold least of their guarantee, and in a queue those that
         would be served first."""
-        ordered = sorted(lacking, key=lambda one: (self._standing(self._branches[one.demand.queue]), *_turn(one)))
+        ordered = sorted(lacking, key=lambda one: (self._serving_rank(self._branches[one.demand.queue]), *_turn(one)))
         held = [one for one in ordered if one.short.wait in self._holds]
         for one in held:
             hold = self._holds[one.short.wait]
@@ -278,10 +278,10 @@ class _Round:
 
     def _keep_off_held(self) -> None:
         """What is free on nodes that are held is for those whom they are held for."""
-        room = self.selection.room
+        capacity = self.selection.capacity
         for hold in self._holds.values():
-            room.on_node.pop(hold.node_id, None)
-            room.free -= hold.counted
+            capacity.on_node.pop(hold.node_id, None)
+            capacity.free -= hold.counted
 
     def _serve(self, one: Lacking, count: int, *, may_hold: bool) -> None:
         before = len(self.selection.claims)
@@ -335,13 +335,13 @@ class _Round:
             nodes = tuple(node_id for node_id in nodes if node_id not in not_these)
         return Need(short=short, count=count, nodes=nodes, may_hold=may_hold)
 
-    def _standing(self, branch: Branch) -> Standing:
-        return self._ledger.standing(branch.path)
+    def _serving_rank(self, branch: Branch) -> ServingRank:
+        return self._ledger.serving_rank(branch.path)
 
 
 def lacking_of(
     demands: Sequence[Demand],
-    ledger: Ledger,
+    ledger: UsageLedger,
     places: Places,
     limits: AllocationLimits,
     is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
@@ -375,7 +375,7 @@ def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource
             yield rounded_up(wish.key.capability, limits.minimum, demand.most), count, placement, wish
 
 
-def _is_short_of_masters(ledger: Ledger, demand: Demand, size: Resource) -> bool:
+def _is_short_of_masters(ledger: UsageLedger, demand: Demand, size: Resource) -> bool:
     hindrance = ledger.why_no_am(demand.queue, demand.user, size)
     return hindrance is not None and hindrance.hurdle in (Hurdle.PARALLEL, Hurdle.AM_SHARE)
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.preemption.round import Held, Lacking, lacking_of
 from yodel.domain.preemption.victims import Candidate, Victim
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, total_of
 
 
-def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits) -> list[Victim]:
+def unplaced_of(part: PoolPart, ledger: UsageLedger, held: Held, limits: AllocationLimits) -> list[Victim]:
     """Candidates without a node that are to be taken back, each with the queue that gets its share."""
     waiting = sorted((one for one in held.candidates if one.node_id is None), key=lambda one: one.rank)
     places = part.capacity.places
@@ -27,7 +27,7 @@ def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits
     on_node = {node_id: room for node_id, room in held.free_on.items() if room.is_any_positive}
     more: dict[str, Resource] = {}
     lacking = lacking_of(part.demands, ledger, places, limits, part.capacity.is_backing_off)
-    for one in sorted(lacking, key=lambda each: ledger.standing(each.demand.queue)):
+    for one in sorted(lacking, key=lambda each: ledger.serving_rank(each.demand.queue)):
         nodes = [node.id for node in places.allowed(one.placement)]
         for _ in range(one.count):
             if not _is_under(one, ledger, held, more.get(one.demand.queue, NONE)):
@@ -48,7 +48,7 @@ def unplaced_of(part: Part, ledger: Ledger, held: Held, limits: AllocationLimits
     return found
 
 
-def _is_under(one: Lacking, ledger: Ledger, held: Held, more: Resource) -> bool:
+def _is_under(one: Lacking, ledger: UsageLedger, held: Held, more: Resource) -> bool:
     """Its queue has less than its guarantee, without what has no node."""
     path = one.demand.queue
     firm = ledger.used(path) - held.without_node.get(path, NONE) + more

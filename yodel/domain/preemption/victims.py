@@ -121,7 +121,7 @@ class Victim:
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
+class ReclaimableCapacity:
     """What there is, and what may be asked back.
 
     ``free`` is of the whole, ``on_node`` of each node that may be used.  ``excess`` is all that a queue may lose,
@@ -141,8 +141,8 @@ class Room:
 class Selection:
     """The victims of one round, found claim by claim."""
 
-    def __init__(self, room: Room, candidates: Iterable[Candidate]) -> None:
-        self.room = room
+    def __init__(self, capacity: ReclaimableCapacity, candidates: Iterable[Candidate]) -> None:
+        self.capacity = capacity
         self.victims: dict[ContainerId, Victim] = {}
         self.claims: list[Claim] = []
         self._is_first = True
@@ -171,8 +171,8 @@ class Selection:
 
     def open_up(self, queue: str, amount: Resource) -> None:
         """A leaf may be asked for so much in this round, whatever else it holds."""
-        self.room.excess[queue] = larger(self.room.excess.get(queue, NONE), amount)
-        self.room.quota[queue] = larger(self.room.quota.get(queue, NONE), amount)
+        self.capacity.excess[queue] = larger(self.capacity.excess.get(queue, NONE), amount)
+        self.capacity.quota[queue] = larger(self.capacity.quota.get(queue, NONE), amount)
 
     def bring_back(self, queue: str, excess: Resource, ease: Ease | None = None) -> Resource:
         """More than its maximum is held: so much goes, whoever has use for it.  Returns what is left of the excess.
@@ -216,18 +216,18 @@ class Selection:
     def keep(self, claim: Claim) -> bool:
         """A claim of an earlier round, with those of its victims that still have to go.  False: it is over, or none of
         them would help any more."""
-        size, room, own = claim.short.size, self.room, {one.id for one in claim.victims}
-        if claim.node_id not in room.on_node:
+        size, capacity, own = claim.short.size, self.capacity, {one.id for one in claim.victims}
+        if claim.node_id not in capacity.on_node:
             return False
         left = [one for one in self._ordered if one.id in own]
         chosen = self.among(
-            [one for one in left if one.node_id == claim.node_id], size, room.on_node[claim.node_id], lambda _: True
+            [one for one in left if one.node_id == claim.node_id], size, capacity.on_node[claim.node_id], lambda _: True
         )
-        if not chosen and not size.fits_in(room.on_node[claim.node_id]):
+        if not chosen and not size.fits_in(capacity.on_node[claim.node_id]):
             return False
         self.take_all(chosen, claim.short.queue)
-        if not size.fits_in(room.free):
-            of_whole = self.among([one for one in left if one not in chosen], size, room.free, lambda _: True)
+        if not size.fits_in(capacity.free):
+            of_whole = self.among([one for one in left if one not in chosen], size, capacity.free, lambda _: True)
             self.take_all(of_whole, claim.short.queue)
             chosen = [*chosen, *of_whole]
         if not chosen:
@@ -238,8 +238,8 @@ class Selection:
         return True
 
     def _fill(self, node_id: NodeId, size: Resource) -> None:
-        self.room.on_node[node_id] -= size
-        self.room.free -= size
+        self.capacity.on_node[node_id] -= size
+        self.capacity.free -= size
 
     def among(
         self, candidates: Iterable[Candidate], size: Resource, free: Resource, may_go: Callable[[Candidate], bool]
@@ -277,43 +277,43 @@ class Selection:
     def may_begin(self, chosen: Iterable[Candidate]) -> bool:
         """Whether the limits of a round let all of them go for one claim.  The first may cost more than a round: in a
         small cluster a tenth is less than one container."""
-        room, spent, of_queue = self.room, NONE, dict[str, Resource]()
+        capacity, spent, of_queue = self.capacity, NONE, dict[str, Resource]()
         for one in chosen:
             own = of_queue.get(one.queue, NONE)
-            is_in_quota = lowers(one.size, room.quota.get(one.queue, NONE) - own)
-            if not self._is_first and not (is_in_quota and one.size.fits_in(room.round - spent)):
+            is_in_quota = lowers(one.size, capacity.quota.get(one.queue, NONE) - own)
+            if not self._is_first and not (is_in_quota and one.size.fits_in(capacity.round - spent)):
                 return False
             of_queue[one.queue], spent = own + one.size, spent + one.size
         return True
 
     def _may_go(self, one: Candidate, spent: Resource) -> bool:
         """It is not taken yet, and lowers what its queue holds too much of; ``spent`` is chosen of it beside."""
-        room, size = self.room, one.size
-        if one.id in self.victims or not lowers(size, room.excess.get(one.queue, NONE) - spent):
+        capacity, size = self.capacity, one.size
+        if one.id in self.victims or not lowers(size, capacity.excess.get(one.queue, NONE) - spent):
             return False
         if not one.is_am:
             return True
-        return self._others[one.queue] == 0 and one.size.fits_in(room.masters.get(one.queue, NONE))
+        return self._others[one.queue] == 0 and one.size.fits_in(capacity.masters.get(one.queue, NONE))
 
     def _has_to_go(self, one: Candidate, ease: Ease) -> bool:
         if one.id in self.victims or (one.is_am and ease is not Ease.MASTERS):
             return False
-        return ease is not Ease.EXCESS or lowers(one.size, self.room.excess.get(one.queue, NONE))
+        return ease is not Ease.EXCESS or lowers(one.size, self.capacity.excess.get(one.queue, NONE))
 
     def _take(self, one: Candidate, for_queue: str) -> None:
-        room = self.room
+        capacity = self.capacity
         self.victims[one.id] = Victim(candidate=one, for_queue=for_queue)
-        for left in (room.excess, room.quota):
+        for left in (capacity.excess, capacity.quota):
             left[one.queue] = left.get(one.queue, NONE) - one.size
         self._taken[one.queue] = self._taken.get(one.queue, NONE) + one.size
-        room.round -= one.size
-        room.free += one.size
+        capacity.round -= one.size
+        capacity.free += one.size
         if one.is_am:
-            room.masters[one.queue] = room.masters.get(one.queue, NONE) - one.size
+            capacity.masters[one.queue] = capacity.masters.get(one.queue, NONE) - one.size
         else:
             self._others[one.queue] -= 1
-        if one.node_id in room.on_node:
-            room.on_node[one.node_id] += one.size
+        if one.node_id in capacity.on_node:
+            capacity.on_node[one.node_id] += one.size
 
 
 class _Search:
@@ -322,7 +322,7 @@ class _Search:
     def __init__(self, selection: Selection, need: Need, may_go: Callable[[Candidate], bool]) -> None:
         self._selection, self._size, self.nodes, self._may_go = selection, need.size, need.nodes, may_go
         self._may_hold = need.may_hold
-        self._on_node = selection.room.on_node
+        self._on_node = selection.capacity.on_node
         lenders = [node_id for node_id in need.nodes if node_id in self._on_node]
         self._free = deque(node_id for node_id in lenders if self._size.fits_in(self._on_node[node_id]))
         self._prices = [(price, node_id) for node_id in lenders if (price := self._price(node_id)) is not None]
@@ -357,9 +357,9 @@ class _Search:
         """A node has room; the whole has it too, or what has to go for that."""
         size, selection = self._size, self._selection
         is_held = not self._is_simple(chosen)
-        if size.fits_in(selection.room.free):
+        if size.fits_in(selection.capacity.free):
             return node_id, chosen, is_held
-        of_whole = selection.among(selection.ordered, size, selection.room.free, self._frees_the_whole)
+        of_whole = selection.among(selection.ordered, size, selection.capacity.free, self._frees_the_whole)
         if not of_whole or not selection.may_begin(of_whole):
             return None
         selection.take_all(of_whole, queue)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from yodel.domain.queues.limit_properties import USER_LENGTH_MAX, last_user_of
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, TEXT_LENGTH_MAX
-from yodel.domain.scheduler_conf import PATH_PARTS_MAX, PREFIX, QUEUES_MAX, ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import PATH_PARTS_MAX, PREFIX, QUEUES_MAX, ConfUpdate, QueueUpdate
 from yodel.errors import InvalidQueues
 
 NAME_BYTES_MAX = 4096
@@ -77,7 +77,7 @@ def require_properties(properties: Iterable[tuple[str, str | None]]) -> None:
             raise OutOfBounds(f"Too many queues in {_clipped(name)}: expected at most {QUEUES_MAX} in the tree", name)
 
 
-def _said(changes: Iterable[QueueChange]) -> Iterable[tuple[str, str | None]]:
+def _said(changes: Iterable[QueueUpdate]) -> Iterable[tuple[str, str | None]]:
     for change in changes:
         for name, value in change.properties.items():
             yield f"{PREFIX}{change.path}.{name}", value

@@ -87,7 +87,7 @@ def undone(properties: Mapping[str, str], changes: Iterable[TreeChange]) -> dict
     return found
 
 
-class Kept(Protocol):
+class HistoryEntry(Protocol):
     """What of a change says whether it goes."""
 
     @property
@@ -100,12 +100,12 @@ class Kept(Protocol):
     def since(self) -> int | None: ...
 
 
-def outdated(changes: Iterable[Kept], kept: ChangesKept) -> list[int]:
+def outdated(changes: Iterable[HistoryEntry], kept: ChangesKept) -> list[int]:
     """Versions of the changes that go, of these, the newest first."""
     return [version for version, _ in surplus(changes, kept)]
 
 
-def surplus(changes: Iterable[Kept], kept: ChangesKept) -> list[tuple[int, int | None]]:
+def surplus(changes: Iterable[HistoryEntry], kept: ChangesKept) -> list[tuple[int, int | None]]:
     """The same, each with the version of the change that it is put together with; None: there is no way back behind
     it, as nothing older is kept.
 

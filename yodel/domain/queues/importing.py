@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
-from yodel.domain.property_row import Effect, PropertyRow
+from yodel.domain.property_row import PropertyEffect, PropertyRow
 from yodel.domain.queues.bounds import OutOfBounds, require_properties
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.property_table import BY_QUEUE, BY_SCHEDULER, DOMINANT
@@ -37,7 +37,7 @@ _TEMPLATE = "capacity-scheduler"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Said:
+class ImportRemark:
     """Something about a line of the file."""
 
     line: int
@@ -53,9 +53,9 @@ class Understood:
     they are about, as far as that is known, and ``refused`` its names."""
 
     properties: dict[str, str] = field(default_factory=dict)
-    notes: list[Said] = field(default_factory=list)
+    notes: list[ImportRemark] = field(default_factory=list)
     """What was converted or left out."""
-    refusals: list[Said] = field(default_factory=list)
+    refusals: list[ImportRemark] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
@@ -78,13 +78,13 @@ def understood(entries: Iterable[Entry]) -> Understood:
     try:
         below = tree_of(told)
     except Refused as error:
-        found.refusals.append(Said(_line(str(error), _named(str(error), told), once, {}), str(error)))
+        found.refusals.append(ImportRemark(_line(str(error), _named(str(error), told), once, {}), str(error)))
         found.refused.clear()  # nothing is left of the rest either
         return found
     paths = below.keys()
     if paths == {ROOT}:
         names = once.get(f"{PREFIX}root.queues")
-        found.refusals.append(Said(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
+        found.refusals.append(ImportRemark(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
         found.refused.clear()
         return found
     of_leaves: dict[str, str] = {}
@@ -92,10 +92,10 @@ def understood(entries: Iterable[Entry]) -> Understood:
     for entry in once.values():
         verdict = _verdict(entry, paths, parents)
         if verdict.refusal:
-            found.refusals.append(Said(entry.line, f"{entry.name} {verdict.refusal}"))
+            found.refusals.append(ImportRemark(entry.line, f"{entry.name} {verdict.refusal}"))
             found.refused.append(entry.name)
         elif verdict.note:
-            found.notes.append(Said(entry.line, f"{entry.name} {verdict.note}"))
+            found.notes.append(ImportRemark(entry.line, f"{entry.name} {verdict.note}"))
         if verdict.value is not None:
             found.properties[entry.name] = verdict.value
         if verdict.of_leaves:
@@ -125,12 +125,12 @@ def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
         try:
             require_properties([(entry.name, " ".join(entry.value.split()))])
         except OutOfBounds as error:
-            found.refusals.append(Said(entry.line, str(error)))
+            found.refusals.append(ImportRemark(entry.line, str(error)))
             found.refused.append(ascii(entry.name[:REFUSED_NAME_LENGTH])[1:-1])
             continue
         value = entry.value if entry.value.isprintable() else " ".join(entry.value.split())
         if (first := once.get(entry.name)) is not None:
-            found.refusals.append(Said(entry.line, f"{entry.name} is set twice, also in line {first.line}"))
+            found.refusals.append(ImportRemark(entry.line, f"{entry.name} is set twice, also in line {first.line}"))
         else:
             once[entry.name] = Entry(entry.name, value, entry.line)
     return once
@@ -168,15 +168,15 @@ def _by_row(row: PropertyRow, value: str) -> _Verdict:
     if row.harmless and row.is_accepted(value):
         return _Verdict(note=f"is left out: {row.harmless}")
     match row.effect:
-        case Effect.OF_LEAVES:
+        case PropertyEffect.OF_LEAVES:
             return _Verdict(note=f"became {row.why} of each leaf queue that does not set it", of_leaves=row.why)
-        case Effect.LEFT_OUT:
+        case PropertyEffect.LEFT_OUT:
             return _Verdict(note=f"is left out: {row.why}")
-        case Effect.IGNORED:
+        case PropertyEffect.IGNORED:
             return _ignored(row.why)
-        case Effect.MISSING:
+        case PropertyEffect.MISSING:
             return _Verdict(refusal=f"is not supported here yet: {row.why}")
-        case Effect.FIXED if row.why and not row.is_accepted(value):
+        case PropertyEffect.FIXED if row.why and not row.is_accepted(value):
             return _Verdict(refusal=f"is not supported here yet: {row.why}")
     return _Verdict(value)
 
@@ -212,7 +212,7 @@ def _judge(found: Understood, once: Mapping[str, Entry], below: Mapping[str, Seq
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             name = _named(text, properties)
             if name or not found.refusals:  # a sum may be wrong because of what was taken out
-                found.refusals.append(Said(_line(text, name, once, below), text))
+                found.refusals.append(ImportRemark(_line(text, name, once, below), text))
             if not name or name.endswith(".queues"):
                 return
             del properties[name]

@@ -16,8 +16,8 @@ from typing import NamedTuple, Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.queues.shares import Share, Tree, dominant
-from yodel.domain.queues.windows import Hold
+from yodel.domain.queues.shares import QueueShares, Share, dominant
+from yodel.domain.queues.windows import WindowEffect
 from yodel.domain.resource import (
     NONE,
     Resource,
@@ -29,13 +29,13 @@ from yodel.domain.resource import (
     smaller,
     total_of,
 )
-from yodel.domain.waiting import Hindrance, Masters, too_many
+from yodel.domain.waiting import Hindrance, MasterShare, too_many
 
 NO_USE = (NONE, NONE)
 UNLIMITED = 2**31 - 1
 
 
-class Use(Protocol):
+class LiveUsage(Protocol):
     """What live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something else is
     held, there is another one."""
 
@@ -49,7 +49,7 @@ class Use(Protocol):
     def masters(self) -> int: ...
 
 
-class Standing(NamedTuple):
+class ServingRank(NamedTuple):
     """What queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
 
     has_no_guarantee: bool
@@ -72,7 +72,7 @@ class _Limit:
     wide: Resource
 
 
-class Ledger:
+class UsageLedger:
     """What is held, with what the decision under way has added.
 
     ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
@@ -83,9 +83,9 @@ class Ledger:
 
     def __init__(
         self,
-        tree: Tree,
-        by_queue: Mapping[str, Use],
-        by_user: Mapping[tuple[str, str], Use],
+        tree: QueueShares,
+        by_queue: Mapping[str, LiveUsage],
+        by_user: Mapping[tuple[str, str], LiveUsage],
         *,
         minimum: Resource,
         am_share: float,
@@ -152,7 +152,7 @@ class Ledger:
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
-    def standing(self, path: str) -> Standing:
+    def serving_rank(self, path: str) -> ServingRank:
         """Least first is served first: queues without a guarantee after all others; where priorities count those that
         have less than their guarantee first, and of them or of the others those of the highest priority; then by the
         used part of the guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy,
@@ -162,8 +162,8 @@ class Ledger:
         has_none = share.capacity <= 0
         guarantee = 0.0 if has_none else -share.capacity
         if len(share.path) > 1 and self.share(share.path[1]).queue.is_by_priority:
-            return Standing(has_none, part >= 1.0, -share.queue.priority, part, guarantee)
-        return Standing(has_none, False, 0, part, guarantee)
+            return ServingRank(has_none, part >= 1.0, -share.queue.priority, part, guarantee)
+        return ServingRank(has_none, False, 0, part, guarantee)
 
     def measure(self, share: Share) -> Resource:
         """What a queue's use is measured by: its guarantee, or the least container if that is more."""
@@ -243,7 +243,7 @@ class Ledger:
             held, own = _memory_and_cores(masters), _memory_and_cores(self._of_user(path, user)[1])
             limit = self.am_limit(share)
             by_user = self.user_am_limit(share, user, limit)
-            figures = Masters(limit, by_user, held)
+            figures = MasterShare(limit, by_user, held)
             if not (held + size).fits_in(limit):
                 yield Hindrance(Hurdle.AM_SHARE, capability, limit, held, path, masters=figures)
             if by_user != limit and not (own + size).fits_in(by_user):
@@ -403,7 +403,7 @@ class Ledger:
         return (use.resource, use.am_resource) if use is not None else NO_USE
 
 
-def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
+def _begins_soon(path: str, hold: WindowEffect, capability: Resource) -> Hindrance:
     assert hold.near is not None
     text = (
         f"Window {hold.near.name} of queue {path} begins at {hold.begins}: no new containers start in {path} before "
@@ -412,7 +412,7 @@ def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
     return Hindrance(Hurdle.WINDOW, capability, path=path, said=text)
 
 
-def _until(path: str, hold: Hold) -> str:
+def _until(path: str, hold: WindowEffect) -> str:
     assert hold.open is not None
     return f"window {hold.open.name} of {path} until {hold.ends}"
 

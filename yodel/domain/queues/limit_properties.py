@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from yodel.domain.property_row import Mark, PropertyRow, Scope
+from yodel.domain.property_row import Mark, PropertyRow, PropertyScope
 from yodel.domain.queues.property_table import OF_QUEUES, OF_SCHEDULER, USER_WEIGHT
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, below, weights_of
@@ -28,17 +28,17 @@ class _Field(NamedTuple):
     is_always_said: bool
 
 
-def _fields(scope: Scope, always: Mark) -> tuple[_Field, ...]:
-    rows = (row for row in OF_QUEUES if row.fields and row.scope in (Scope.QUEUE, scope))
+def _fields(scope: PropertyScope, always: Mark) -> tuple[_Field, ...]:
+    rows = (row for row in OF_QUEUES if row.fields and row.scope in (PropertyScope.QUEUE, scope))
     return tuple(_Field(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
 
 
 _FIELDS = {
-    True: _fields(Scope.LEAF, Mark.ALWAYS_SAID | Mark.SAID_OF_LEAVES),
-    False: _fields(Scope.PARENT, Mark.ALWAYS_SAID),
+    True: _fields(PropertyScope.LEAF, Mark.ALWAYS_SAID | Mark.SAID_OF_LEAVES),
+    False: _fields(PropertyScope.PARENT, Mark.ALWAYS_SAID),
 }
 """By whether the queue is a leaf."""
-_OF_LEAVES = tuple(row for row in OF_QUEUES if row.scope is Scope.LEAF and row.name != "ordering-policy")
+_OF_LEAVES = tuple(row for row in OF_QUEUES if row.scope is PropertyScope.LEAF and row.name != "ordering-policy")
 _BARE = Queue(path=f"{ROOT}.bare")
 """A queue that nothing is said of."""
 

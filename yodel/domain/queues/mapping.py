@@ -29,7 +29,7 @@ HasQueue = Callable[[str], bool]
 """Whether there is a queue of this path, a leaf or not."""
 
 
-class Kind(StrEnum):
+class MatchKind(StrEnum):
     """What is looked at."""
 
     USER = "user"
@@ -45,7 +45,7 @@ class Fallback(StrEnum):
     PLACE_DEFAULT = "placeDefault"
 
 
-class Policy(StrEnum):
+class MappingPolicy(StrEnum):
     """What a rule does for whom it matches."""
 
     PLACE = "place"
@@ -57,9 +57,9 @@ class Policy(StrEnum):
 class MappingRule:
     """``target`` is a path, or a leaf's name, whose parts may be variables."""
 
-    kind: Kind
+    kind: MatchKind
     matches: str
-    policy: Policy = Policy.PLACE
+    policy: MappingPolicy = MappingPolicy.PLACE
     target: str = ""
     fallback: Fallback = Fallback.SKIP
 
@@ -121,17 +121,17 @@ class _Placing:
 
     def is_for(self, rule: MappingRule) -> bool:
         submitted = self._submitted
-        if rule.kind is Kind.USER:
+        if rule.kind is MatchKind.USER:
             return rule.matches == ANYBODY or self._text(rule.matches) in (submitted.user, _clean(submitted.user))
-        if rule.kind is Kind.APPLICATION:
+        if rule.kind is MatchKind.APPLICATION:
             return rule.matches == ANYBODY or self._text(rule.matches) == submitted.application
         return self._text(rule.matches) in submitted.groups
 
     def followed(self, rule: MappingRule) -> str | None:
         """Where it goes; None: the next rule is asked."""
-        if rule.policy is Policy.REJECT:
+        if rule.policy is MappingPolicy.REJECT:
             raise RejectedByRule(REJECTED)
-        if rule.policy is Policy.SET_DEFAULT:
+        if rule.policy is MappingPolicy.SET_DEFAULT:
             self._values[DEFAULT] = self._path(rule.target)
             return None
         found = self._find(self._path(rule.target))

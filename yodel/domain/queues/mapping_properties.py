@@ -21,10 +21,10 @@ from yodel.domain.queues.mapping import (
     USER,
     VARIABLES,
     Fallback,
-    Kind,
+    MappingPolicy,
     MappingRule,
     MappingRules,
-    Policy,
+    MatchKind,
 )
 from yodel.domain.queues.property_table import JSON_RULES, OVERRIDES, RULE_FORMAT, RULES
 from yodel.domain.scheduler_conf import PREFIX
@@ -52,7 +52,7 @@ _TARGETS = {
 _BELOW = frozenset(_TARGETS) - {"specified", "defaultQueue"}
 """Policies that a parentQueue may stand before."""
 _POLICIES = (*_TARGETS, "custom", "setDefaultQueue", "reject")
-_KINDS = {"u": Kind.USER, "g": Kind.GROUP}
+_KINDS = {"u": MatchKind.USER, "g": MatchKind.GROUP}
 
 
 def mapping_of(properties: Mapping[str, str], leaves: Collection[str], parents: Collection[str]) -> MappingRules:
@@ -87,7 +87,7 @@ def _of_words(text: str) -> tuple[MappingRule, ...]:
         kind = _KINDS.get(words[0])
         if kind is None:
             raise Refused(f"unknown mapping prefix {words[0][:80]}; expected u or g")
-        matches = ANYBODY if kind is Kind.USER and words[1] == USER else words[1]
+        matches = ANYBODY if kind is MatchKind.USER and words[1] == USER else words[1]
         found.append(MappingRule(kind=kind, matches=matches, target=words[2], fallback=Fallback.PLACE_DEFAULT))
     return tuple(found)
 
@@ -112,9 +112,9 @@ def _rule(where: str, said: Any) -> MappingRule:
         if not isinstance(value, bool if name == "create" else str):
             raise Refused(f"Invalid {where}.{name}: expected {'true or false' if name == 'create' else 'text'}")
     policy = _one_of(where, said, "policy", _POLICIES)
-    kind = Kind(_one_of(where, said, "type", tuple(Kind)))
+    kind = MatchKind(_one_of(where, said, "type", tuple(MatchKind)))
     matches = _text(where, said, "matches", "Match string")
-    if kind is Kind.GROUP and matches == ANYBODY:
+    if kind is MatchKind.GROUP and matches == ANYBODY:
         raise Refused(f"Invalid {where}.matches: Cannot match '*' for groups")
     fallback = Fallback(_one_of(where, {"fallbackResult": "skip", **said}, "fallbackResult", tuple(Fallback)))
     users = {"parentQueue": _BELOW, "customPlacement": ("custom",), "value": ("setDefaultQueue",)}
@@ -122,10 +122,12 @@ def _rule(where: str, said: Any) -> MappingRule:
         if name in said and policy not in policies:
             raise Refused(f"Property {where}.{name} has no effect with the policy {policy}")
     if policy == "reject":
-        return MappingRule(kind=kind, matches=matches, policy=Policy.REJECT, fallback=fallback)
+        return MappingRule(kind=kind, matches=matches, policy=MappingPolicy.REJECT, fallback=fallback)
     if policy == "setDefaultQueue":
         target = _text(where, said, "value", "default queue")
-        return MappingRule(kind=kind, matches=matches, policy=Policy.SET_DEFAULT, target=target, fallback=fallback)
+        return MappingRule(
+            kind=kind, matches=matches, policy=MappingPolicy.SET_DEFAULT, target=target, fallback=fallback
+        )
     target = _text(where, said, "customPlacement", "custom queue") if policy == "custom" else _TARGETS[policy]
     above = said.get("parentQueue", "").strip()
     target = f"{above}.{target}" if above else target
@@ -153,7 +155,7 @@ def _text(where: str, said: Mapping[str, Any], name: str, what: str) -> str:
 def _require_queue(where: str, rule: MappingRule, leaves: Collection[str], parents: Collection[str]) -> None:
     """``MappingRuleValidationContextImpl``: what can be known of a target beforehand is right."""
     target = rule.target
-    if rule.policy is Policy.REJECT:
+    if rule.policy is MappingPolicy.REJECT:
         return
     if len(target) > TARGET_LENGTH_MAX:
         raise Refused(f"Invalid {where}: a queue of {len(target)} characters; expected at most {TARGET_LENGTH_MAX}")

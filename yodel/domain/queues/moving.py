@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled, children
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, assembled, children
 from yodel.errors import Refused
 
 
@@ -22,4 +22,4 @@ def moved(properties: Mapping[str, str], path: str, to: str) -> dict[str, str]:
         raise Refused(f"Can't move queue {path} to {to}: there is no queue {parent}")
     own = f"{PREFIX}{path}."
     said = {name.removeprefix(own): text for name, text in properties.items() if name.startswith(own)}
-    return assembled(properties, ConfUpdate(removed=[path], added=[QueueChange(path=to, properties=said)]))
+    return assembled(properties, ConfUpdate(removed=[path], added=[QueueUpdate(path=to, properties=said)]))

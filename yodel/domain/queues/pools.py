@@ -73,7 +73,7 @@ def top_of(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class PoolCapacity:
     """What a node has of a pool: ``now``, and what it may have at most (``ever``), by which is judged what can never
     start there."""
 
@@ -85,7 +85,7 @@ class Lent:
 class _Part:
     """One node's.  ``counted`` is what it adds to the total."""
 
-    lent: Lent | None = None
+    lent: PoolCapacity | None = None
     is_leaving: bool = False
     held: Resource = NONE
     counted: Resource = NONE
@@ -132,7 +132,7 @@ class Pool:
                     self._largest = larger(self._largest, part.lent.ever)
         return self._largest
 
-    def lent(self, node_id: NodeId) -> Lent | None:
+    def lent(self, node_id: NodeId) -> PoolCapacity | None:
         part = self._parts.get(node_id)
         return part.lent if part is not None else None
 
@@ -145,7 +145,7 @@ class Pool:
         part = self._parts.get(node_id)
         return part.held if part is not None else NONE
 
-    def lend(self, node_id: NodeId, lent: Lent | None, *, is_leaving: bool = False) -> bool:
+    def lend(self, node_id: NodeId, lent: PoolCapacity | None, *, is_leaving: bool = False) -> bool:
         """What a node lends from now on; None: nothing may be placed there.  Whether that is news."""
         part = self._parts.setdefault(node_id, _Part())
         is_leaving = is_leaving and lent is None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from yodel.domain.colocation import properties as colocation
 from yodel.domain.colocation.switch import OFF, Colocation
-from yodel.domain.property_row import Effect, number_text
+from yodel.domain.property_row import PropertyEffect, number_text
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.bounds import require_properties
 from yodel.domain.queues.limit_properties import common_fields, fields_of, said_of, said_of_all, text_of
@@ -259,7 +259,7 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
         if row is None or not row.may_be_set:
             hint = _hint(path, own, paths) if path else BY_SCHEDULER.nearest(short)
             raise Refused(f"Property {name} is not supported: {hint or 'it has no effect'}")
-        if row.effect is Effect.FIXED and not row.is_accepted(value):
+        if row.effect is PropertyEffect.FIXED and not row.is_accepted(value):
             raise Refused(f"Property {name} cannot be {value}: it has no effect, expected {row.accepts}")
 
 

@@ -17,11 +17,11 @@ from yodel.domain.numerals import plain
 from yodel.domain.property_row import (
     FLAG,
     TEXT,
-    Effect,
-    Kind,
     Mark,
+    PropertyEffect,
+    PropertyKind,
     PropertyRow,
-    Scope,
+    PropertyScope,
     choice,
     count,
     number,
@@ -138,7 +138,7 @@ def _parallel(name: str, text: str) -> int | None:
     return None if most == INTEGER_MAX else most
 
 
-def _of_window(judge: Callable[[str], object]) -> Kind:
+def _of_window(judge: Callable[[str], object]) -> PropertyKind:
     """The kind of a text that ``judge`` refuses without saying whose it is."""
 
     def parse(name: str, text: str) -> str:
@@ -149,40 +149,42 @@ def _of_window(judge: Callable[[str], object]) -> Kind:
             raise Refused(f"{error} (in window {window} of {path})") from error
         return text.strip()
 
-    return Kind("text", parse)
+    return PropertyKind("text", parse)
 
 
 _STATES = choice({"RUNNING": QueueState.RUNNING, "STOPPED": QueueState.STOPPED}, is_lower=False)
-_STATE = Kind(_STATES.name, _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED")
+_STATE = PropertyKind(
+    _STATES.name, _STATES.parse, lambda state: "RUNNING" if state is QueueState.RUNNING else "STOPPED"
+)
 _MOST = number(1.0, INTEGER_MAX, is_whole=True)
-_PARALLEL = Kind("whole number", _parallel, lambda most: str(INTEGER_MAX if most is None else most))
-_ACL = Kind("ACL", lambda _, text: text, is_blank_meant=True)
+_PARALLEL = PropertyKind("whole number", _parallel, lambda most: str(INTEGER_MAX if most is None else most))
+_ACL = PropertyKind("ACL", lambda _, text: text, is_blank_meant=True)
 _LIFETIME = count(-1, LIFETIME_S_MAX, "whole seconds")
 
 _INHERITED, _ALWAYS, _DELEGATED = Mark.INHERITED, Mark.ALWAYS_SAID, Mark.DELEGATED
-_QUEUE, _LEAF, _PARENT, _WINDOW = Scope.QUEUE, Scope.LEAF, Scope.PARENT, Scope.WINDOW
-_ALL, _MAPPING = Scope.SCHEDULER, Scope.MAPPING
+_QUEUE, _LEAF, _PARENT, _WINDOW = PropertyScope.QUEUE, PropertyScope.LEAF, PropertyScope.PARENT, PropertyScope.WINDOW
+_ALL, _MAPPING = PropertyScope.SCHEDULER, PropertyScope.MAPPING
 _row = PropertyRow
 
 # One row a property, and its sentence in the lines below: a formatter would make a line of every word.
 # fmt: off
 OF_QUEUES = (
-    NAMES := _row("queues", _QUEUE, Kind("names", _names, ",".join), "",
+    NAMES := _row("queues", _QUEUE, PropertyKind("names", _names, ",".join), "",
         "names of the queues below it, separated by commas"),
-    CAPACITY := _row("capacity", _QUEUE, Kind("share", _capacity, _capacity_text), "0",
+    CAPACITY := _row("capacity", _QUEUE, PropertyKind("share", _capacity, _capacity_text), "0",
         "the guarantee: percent of the parent (`30`), a weight among the siblings (`3w`) or "
         "[amounts](#amounts-percents-and-weights) (`[memory=10240,vcores=12]`)",
         ("capacity_percent", "weight", "capacity_amounts"), _ALWAYS | _DELEGATED),
-    MAXIMUM_CAPACITY := _row("maximum-capacity", _QUEUE, Kind("share", _maximum, _maximum_text), "100",
+    MAXIMUM_CAPACITY := _row("maximum-capacity", _QUEUE, PropertyKind("share", _maximum, _maximum_text), "100",
         "percent of the parent's maximum, or amounts: no container starts that would bring the queue above it",
         ("maximum_capacity_percent", "maximum_amounts"), _ALWAYS | _DELEGATED),
-    _row("user-limit-factor", _LEAF, Kind("number", _factor, number_text), "1",
+    _row("user-limit-factor", _LEAF, PropertyKind("number", _factor, number_text), "1",
         "one user may use at most this multiple of the guarantee; `-1`: no limit of users",
         ("user_limit_factor",), _ALWAYS | _DELEGATED),
     _row("minimum-user-limit-percent", _LEAF, number(0.0, 100.0), "100",
         "the minimum for each active user, as a percent of the queue",
         ("minimum_user_limit_percent",), _DELEGATED),
-    USER_WEIGHT := _row("user-settings.USER.weight", Scope.USER, number(-math.inf, math.inf), "1",
+    USER_WEIGHT := _row("user-settings.USER.weight", PropertyScope.USER, number(-math.inf, math.inf), "1",
         "multiplies the limit of one user; set on a parent it applies to all leaves below", (), _DELEGATED),
     _row("maximum-am-resource-percent", _LEAF, number(0.0, 1.0), "",
         "the part that ApplicationMasters may use, of what the queue may use at the moment; default: the scheduler's "
@@ -194,7 +196,7 @@ OF_QUEUES = (
         ("maximum_allocation_mib",), _INHERITED),
     _row("maximum-allocation-vcores", _QUEUE, _MOST, "", "cores of the largest container, within the cluster's",
         ("maximum_allocation_vcores",), _INHERITED),
-    _row("maximum-allocation", _QUEUE, Kind("amounts", _largest, _largest_text), "",
+    _row("maximum-allocation", _QUEUE, PropertyKind("amounts", _largest, _largest_text), "",
         "both (`memory-mb=8192,vcores=4`); it decides where one of the two is set as well",
         ("maximum_allocation_mib", "maximum_allocation_vcores"), Mark.ALIAS),
     _row("max-parallel-apps", _QUEUE, _PARALLEL, "",
@@ -230,7 +232,7 @@ OF_QUEUES = (
     _row("default-application-lifetime", _QUEUE, _LIFETIME, "-1",
         "the same of an application that requests none; `-1`: as the queue above, or else the maximum",
         ("default_lifetime_s",), Mark.SAID_OF_LEAVES | _DELEGATED),
-    _row(REMOVAL, _QUEUE, Kind("mark", read), "",
+    _row(REMOVAL, _QUEUE, PropertyKind("mark", read), "",
         "set by `revert` and `import` on a queue that is [to be removed](#changing-queues)"),
 )
 """With an effect, in the order in which they are read and shown."""
@@ -273,24 +275,24 @@ OF_SCHEDULER = (
 )
 
 
-def _one_way(name: str, value: str, default: str, why: str = "", scope: Scope = _QUEUE) -> PropertyRow:
-    return _row(name, scope, TEXT, default, why, effect=Effect.FIXED, accepts=value)
+def _one_way(name: str, value: str, default: str, why: str = "", scope: PropertyScope = _QUEUE) -> PropertyRow:
+    return _row(name, scope, TEXT, default, why, effect=PropertyEffect.FIXED, accepts=value)
 
 
-def _missing(name: str, default: str, why: str, harmless: str = "", scope: Scope = _QUEUE) -> PropertyRow:
+def _missing(name: str, default: str, why: str, harmless: str = "", scope: PropertyScope = _QUEUE) -> PropertyRow:
     """``harmless``: why its default changes nothing here."""
     accepts = default if harmless else ""
-    return _row(name, scope, TEXT, default, why, effect=Effect.MISSING, accepts=accepts, harmless=harmless)
+    return _row(name, scope, TEXT, default, why, effect=PropertyEffect.MISSING, accepts=accepts, harmless=harmless)
 
 
-def _left_out(name: str, default: str, why: str, effect: Effect = Effect.LEFT_OUT) -> PropertyRow:
+def _left_out(name: str, default: str, why: str, effect: PropertyEffect = PropertyEffect.LEFT_OUT) -> PropertyRow:
     return _row(name, _ALL, TEXT, default, why, effect=effect)
 
 
 _AUTOMATIC, _POLICY = "automatic creation of queues", "further settings of an ordering policy"
 WITHOUT_EFFECT = (
     _one_way("accessible-node-labels", "*", "*", "node labels by queue"),
-    _missing("accessible-node-labels.", "", "shares by node label", scope=Scope.LABEL),
+    _missing("accessible-node-labels.", "", "shares by node label", scope=PropertyScope.LABEL),
     _missing("default-node-label-expression", "", "a default node label by queue"),
     _one_way("auto-create-child-queue.enabled", "false", "false", _AUTOMATIC),
     _missing("auto-create-child-queue.", "", _AUTOMATIC),
@@ -305,13 +307,13 @@ WITHOUT_EFFECT = (
     _missing("multi-node-sorting.policy", "", "an order of nodes by queue"),
     _one_way("reservable", "false", "false", "reservations in advance (yarn.resourcemanager.reservation-system)"),
     _missing("allow-zero-capacity-sum", "false", "children with capacity 0 under a parent that has some"),
-    _row("acl_administer_jobs", _QUEUE, TEXT, "", "it belongs to MapReduce 1", effect=Effect.IGNORED),
+    _row("acl_administer_jobs", _QUEUE, TEXT, "", "it belongs to MapReduce 1", effect=PropertyEffect.IGNORED),
     _one_way("resource-calculator", DOMINANT, DOMINANT.replace("Dominant", "Default"), scope=_ALL),
     _one_way("schedule-asynchronously.enable", "true", "true", scope=_ALL),
     _one_way("multi-node-placement-enabled", "true", "false", scope=_ALL),
-    _left_out("user-limit-factor", "1", "user-limit-factor", Effect.OF_LEAVES),
-    _left_out("minimum-user-limit-percent", "100", "minimum-user-limit-percent", Effect.OF_LEAVES),
-    _left_out("global-queue-max-application", "-1", "maximum-applications", Effect.OF_LEAVES),
+    _left_out("user-limit-factor", "1", "user-limit-factor", PropertyEffect.OF_LEAVES),
+    _left_out("minimum-user-limit-percent", "100", "minimum-user-limit-percent", PropertyEffect.OF_LEAVES),
+    _left_out("global-queue-max-application", "-1", "maximum-applications", PropertyEffect.OF_LEAVES),
     _left_out("node-locality-delay", "40", "use the setting node_locality_delay_s"),
     _left_out("rack-locality-additional-delay", "-1", "use the setting rack_locality_delay_s"),
     _left_out("rack-locality-full-reset", "true",
@@ -330,7 +332,7 @@ WITHOUT_EFFECT = (
     _left_out("queue.auto.refresh.", "", "configuration files are not watched"),
     _left_out("workflow-priority-mappings-override.enable", "false", "workflow priority mappings are not supported"),
     _left_out("default.minimum-user-limit-percent", "", "it names no queue, because paths begin with root",
-        Effect.IGNORED),
+        PropertyEffect.IGNORED),
     _missing("mapping-rule-json-file", "", "a separate file of mapping rules; put the rules into mapping-rule-json",
         scope=_ALL),
     _missing("workflow-priority-mappings", "", "priorities by workflow", scope=_ALL),
@@ -340,7 +342,7 @@ WITHOUT_EFFECT = (
     _missing("user.", "", "limits of parallel applications by user", scope=_ALL),
 )
 # fmt: on
-_OTHER_SHUFFLE = _row(MARKER, Scope.SHUFFLE, TEXT, "", "is refused with the names that there are")
+_OTHER_SHUFFLE = _row(MARKER, PropertyScope.SHUFFLE, TEXT, "", "is refused with the names that there are")
 TABLE = (*OF_QUEUES, *OF_WINDOWS, *OF_SHUFFLE, _OTHER_SHUFFLE, *OF_SCHEDULER, *OF_COLOCATION, *WITHOUT_EFFECT)
 
 
@@ -369,7 +371,7 @@ class _ByName:
     def nearest(self, name: str) -> str:
         """Return a question that names the one that somebody may have meant; empty: none is near.  Words about shuffle
         are judged with the service that they are of."""
-        known = [row for row in self._exact.values() if row.may_be_set and row.scope is not Scope.SHUFFLE]
+        known = [row for row in self._exact.values() if row.may_be_set and row.scope is not PropertyScope.SHUFFLE]
         return did_you_mean(name, [row.name for row in known if row.why])
 
 

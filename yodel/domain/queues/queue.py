@@ -17,7 +17,7 @@ from yodel.domain.queues.amounts import Amounts
 from yodel.domain.queues.user_weights import Pairs, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import Resource
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
@@ -48,7 +48,7 @@ BY_PRIORITY = "priority-utilization"
 """Who is served first among the queues below one (ordering-policy)."""
 
 
-class Enforcement(Enum):
+class LimitEnforcement(Enum):
     """Whether the tree's limits count.  Kept with the root."""
 
     OBSERVE = "observe"
@@ -118,11 +118,11 @@ class Queue:
     it says otherwise."""
     is_intra_queue_preemption_disabled: bool = False
     """Nor within it (intra-queue-preemption.disable_preemption)."""
-    enforcement: Enforcement = Enforcement.LIMIT
+    enforcement: LimitEnforcement = LimitEnforcement.LIMIT
     """Of the root: for the whole tree."""
     windows: tuple[Window, ...] = ()
     """When it may hold less, by name."""
-    shuffle: tuple[ShuffleWord, ...] = ()
+    shuffle: tuple[ShuffleProperty, ...] = ()
     """What it says of remote shuffle, and what those above it say, by name (``yodel.domain.shuffle.words``)."""
     said: tuple[tuple[str, str], ...] = ()
     """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
@@ -264,7 +264,9 @@ def leaves_under_root(
     return (Queue(path=ROOT, is_leaf=False), *leaves)
 
 
-def with_enforcement(wanted: Iterable[Queue], stored: Mapping[str, Queue], said: Enforcement | None) -> list[Queue]:
+def with_enforcement(
+    wanted: Iterable[Queue], stored: Mapping[str, Queue], said: LimitEnforcement | None
+) -> list[Queue]:
     """The queues, with the root's enforcement as it is said, or else as it is stored."""
     root = stored.get(ROOT)
     if said is None and root is not None:

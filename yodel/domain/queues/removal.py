@@ -14,7 +14,7 @@ from itertools import accumulate
 from yodel.domain.queues.amounts import is_by_resource
 from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.queues.words import tree_of, words_of
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, assembled
 from yodel.errors import Refused
 
 MARK = "yodel.to-be-removed"
@@ -23,7 +23,7 @@ _ZERO, _ZERO_WEIGHT, _ZERO_AMOUNT = "0", "0w", "[memory=0]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class RemovalMark:
     """The version that does not name the queue any more, and its author."""
 
     version: int
@@ -33,12 +33,12 @@ class Mark:
         return f"{self.version} {self.author}"
 
 
-def mark_of(queue: Queue) -> Mark | None:
+def mark_of(queue: Queue) -> RemovalMark | None:
     text = next((text for name, text in queue.said if name == MARK), None)
     return None if text is None else read(f"{PREFIX}{queue.path}.{MARK}", text)
 
 
-def read(name: str, text: str) -> Mark:
+def read(name: str, text: str) -> RemovalMark:
     """The mark that a property is.
 
     Raises:
@@ -49,7 +49,7 @@ def read(name: str, text: str) -> Mark:
         raise Refused(
             f"Invalid {name}: {text[:80]!r}; expected a version and its author, as written by revert and import"
         )
-    return Mark(version=int(version), author=author)
+    return RemovalMark(version=int(version), author=author)
 
 
 def require_marks(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]) -> None:
@@ -58,7 +58,7 @@ def require_marks(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]
     Raises:
         Refused: one is not, or there is a queue below one that is not marked.
     """
-    marks: dict[str, Mark] = {}
+    marks: dict[str, RemovalMark] = {}
     for queue in queues:  # each after its parent
         text = words[queue.path].get(MARK)
         above = marks.get(queue.parent_path or "")
@@ -83,7 +83,9 @@ def require_not_made(before: Mapping[str, str], wanted: Mapping[str, str]) -> No
             )
 
 
-def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[str], mark: Mark) -> dict[str, str]:
+def with_used(
+    before: Mapping[str, str], wanted: Mapping[str, str], used: Set[str], mark: RemovalMark
+) -> dict[str, str]:
     """What is wanted, with those queues of ``before`` that it does not name and that are in use.  What is marked in it
     counts as not named.
 
@@ -97,7 +99,7 @@ def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[st
     if not stay:
         return named
     words = words_of(below.keys(), before)
-    added: list[QueueChange] = []
+    added: list[QueueUpdate] = []
     zeros: dict[str, str] = {}
     for path in stay:  # each after its parent
         parent = path.rpartition(".")[0]
@@ -106,7 +108,7 @@ def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[st
         zeros[path] = _share_below(zeros[parent]) if parent in zeros else _share_of(named, parent, below_wanted[parent])
         said = {name: text for name, text in words[path].items() if name not in ("queues", "state", "capacity")}
         own = {"state": QueueState.STOPPED.name, "capacity": zeros[path], MARK: said.get(MARK, str(mark))}
-        added.append(QueueChange(path=path, properties={**said, **own}))
+        added.append(QueueUpdate(path=path, properties={**said, **own}))
     found = assembled(named, ConfUpdate(added=added))
     for change in added:  # the first queue below one takes its order away, as Hadoop has it
         order = change.properties.get("ordering-policy")
@@ -115,10 +117,10 @@ def with_used(before: Mapping[str, str], wanted: Mapping[str, str], used: Set[st
     return found
 
 
-def empty(queues: Mapping[str, Queue], used: Set[str]) -> Iterator[tuple[Mark, list[str]]]:
+def empty(queues: Mapping[str, Queue], used: Set[str]) -> Iterator[tuple[RemovalMark, list[str]]]:
     """What may go now: by mark, the oldest first, the topmost of its queues, which take with them what is below."""
     marks = {path: mark for path, queue in queues.items() if path not in used and (mark := mark_of(queue)) is not None}
-    by_mark: dict[str, tuple[Mark, list[str]]] = {}
+    by_mark: dict[str, tuple[RemovalMark, list[str]]] = {}
     for path, mark in marks.items():
         if path.rpartition(".")[0] not in marks:
             by_mark.setdefault(str(mark), (mark, []))[1].append(path)
@@ -157,7 +159,7 @@ def _share_below(of_parent: str) -> str:
     return _ZERO_AMOUNT if of_parent == _ZERO_AMOUNT else _ZERO
 
 
-def _refused(path: str, mark: Mark, why: str) -> Refused:
+def _refused(path: str, mark: RemovalMark, why: str) -> Refused:
     return Refused(
         f"{path} is marked for removal by version {mark.version} of {mark.author}: {why}; "
         f"remove {PREFIX}{path}.{MARK} to keep it"

@@ -15,7 +15,7 @@ from yodel.domain.queues.pools import Wholes
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.siblings import is_plain
 from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, weights_of
-from yodel.domain.queues.windows import NO_WINDOWS, Hold, InForce
+from yodel.domain.queues.windows import NO_WINDOWS, InForce, WindowEffect
 from yodel.domain.resource import NONE, Resource, part_of
 
 
@@ -38,7 +38,7 @@ class Share:
     """It is no product of percents along the path, so what is below it is counted by resource too."""
 
 
-class Tree:
+class QueueShares:
     """Queues by path, with what they have of the whole, or of their own pool."""
 
     def __init__(self, queues: Iterable[Queue], whole: Resource | Wholes, windows: InForce = NO_WINDOWS) -> None:
@@ -63,19 +63,19 @@ class Tree:
                     self._add_by_resource(siblings, above)
 
     @classmethod
-    def of_one(cls, total: Resource, am_share: float | None = None) -> Tree:
+    def of_one(cls, total: Resource, am_share: float | None = None) -> QueueShares:
         """One line for all, as if there were one queue."""
         return cls([Queue(path=ROOT, is_leaf=True, user_limit_factor=-1.0, am_share=am_share)], total)
 
-    def open_over(self, path: str) -> tuple[str, Hold] | None:
+    def open_over(self, path: str) -> tuple[str, WindowEffect] | None:
         """The nearest queue with an open window that lowers what a queue may hold: its own path or one above."""
         return self._nearest(path, lambda hold: hold.open is not None)
 
-    def near_over(self, path: str) -> tuple[str, Hold] | None:
+    def near_over(self, path: str) -> tuple[str, WindowEffect] | None:
         """The nearest queue with a window that begins soon: nothing starts in it, or below."""
         return self._nearest(path, lambda hold: hold.near is not None)
 
-    def _nearest(self, path: str, counts: Callable[[Hold], bool]) -> tuple[str, Hold] | None:
+    def _nearest(self, path: str, counts: Callable[[WindowEffect], bool]) -> tuple[str, WindowEffect] | None:
         holds = self.windows.holds
         while holds and path:
             hold = holds.get(path)

@@ -33,7 +33,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class WindowEffect:
     """What windows do to one queue: the open one that leaves it least, and the closed one that keeps new containers
     from starting, whichever begins first; each with when that is over."""
 
@@ -59,7 +59,7 @@ class InForce:
 
     from_ms: float = -inf
     until_ms: float = inf
-    holds: Mapping[str, Hold]
+    holds: Mapping[str, WindowEffect]
 
     def is_of(self, now_ms: int) -> bool:
         return self.from_ms <= now_ms < self.until_ms
@@ -87,7 +87,7 @@ class Calendar:
 
     def in_force(self, queues: Iterable[Queue], now_ms: int) -> InForce:
         """What the windows of these queues do at a moment, and how long that stays so."""
-        until_ms, holds, has_any = inf, dict[str, Hold](), False
+        until_ms, holds, has_any = inf, dict[str, WindowEffect](), False
         if len(self._known) > 2 * WINDOWS_MAX:  # of windows that are no more
             self._known.clear()
         for queue in queues:
@@ -97,7 +97,7 @@ class Calendar:
             has_any = True
             until_ms = min(until_ms, *(phase.until_ms for _, phase in phases))
             hold = _hold(phases, queue.maximum_capacity_percent)
-            if hold != Hold():
+            if hold != WindowEffect():
                 holds[queue.path] = hold
         return InForce(from_ms=now_ms, until_ms=until_ms, holds=holds) if has_any else NO_WINDOWS
 
@@ -112,9 +112,9 @@ class Calendar:
         return found[1]
 
 
-def _hold(phases: Iterable[tuple[Window, Phase]], maximum_percent: float) -> Hold:
+def _hold(phases: Iterable[tuple[Window, Phase]], maximum_percent: float) -> WindowEffect:
     """``maximum_percent`` is the queue's own: a window that leaves more changes nothing while it is open."""
-    found = Hold()
+    found = WindowEffect()
     for window, phase in phases:
         is_lower = window.maximum_percent < maximum_percent
         if phase.is_open and is_lower and (found.open is None or _binds_more(window, phase, found)):
@@ -124,7 +124,7 @@ def _hold(phases: Iterable[tuple[Window, Phase]], maximum_percent: float) -> Hol
     return found
 
 
-def _binds_more(window: Window, phase: Phase, than: Hold) -> bool:
+def _binds_more(window: Window, phase: Phase, than: WindowEffect) -> bool:
     """Of two that leave the same, the one that lasts."""
     assert than.open is not None
     return (window.maximum_percent, -phase.ends_ms) < (than.open.maximum_percent, -than.ends_ms)

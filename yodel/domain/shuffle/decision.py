@@ -14,7 +14,7 @@ from enum import Enum
 from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report
 from yodel.domain.shuffle.service import Setting
 from yodel.domain.shuffle.spark_release import LIBRARIES, PYTHON_PATH, as_said, by_names, contradiction, lack
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.shuffle.words import (
     DIGEST,
     ENDPOINTS,
@@ -24,7 +24,7 @@ from yodel.domain.shuffle.words import (
     SERVICE,
     SPARK_VERSION,
     WHEN_AWAY,
-    Wanted,
+    QueueShuffleSettings,
     is_plain,
     jar_path,
     wanted_of,
@@ -41,7 +41,7 @@ _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class MasterLaunch:
     """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted.
 
     ``resources`` are the links of what it is to have localized, and the paths that they come from.
@@ -59,7 +59,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AddedSetting:
     """One setting that was added: what for, and which word of which queue says so."""
 
     key: str
@@ -79,7 +79,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ShuffleDecision:
     """``reason`` says why nothing is added; else ``lines`` are.  ``told`` is what the container tokens say.
 
     ``is_refused``: the ApplicationMaster is not launched at all, for that reason.  ``report`` is what its node agent
@@ -88,7 +88,7 @@ class Decision:
 
     service: str
     queue: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[AddedSetting, ...] = ()
     told: tuple[tuple[str, str], ...] = ()
     reason: str = ""
     is_refused: bool = False
@@ -103,7 +103,7 @@ class Decision:
         return Status.LEFT_OUT if self.reason else Status.DECIDED
 
     @property
-    def added(self) -> tuple[Line, ...]:
+    def added(self) -> tuple[AddedSetting, ...]:
         """The lines that are there, as far as is known: defaults, which a submission's own value overrides."""
         left_out = {key for one in self.left_out if one.cause.reason is not Reason.OVERRIDDEN for key in one.keys}
         return tuple(line for line in self.lines if line.key not in left_out)
@@ -131,7 +131,7 @@ class Decision:
             return f"Without {self.service}, which {self.queue} requires: {because}."
         return f"With {self.service}, which {self.queue} requires, but for some settings: {because}."
 
-    def reported(self, report: Report) -> Decision:
+    def reported(self, report: Report) -> ShuffleDecision:
         """With what its node agent says; nobody can leave out what was not added."""
         return replace(self, report=report.of_keys([line.key for line in self.lines]))
 
@@ -141,7 +141,9 @@ class Decision:
         return f"{self.service}, required by {self.queue}, is not available: {self.reason}." if self.is_refused else ""
 
 
-def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str = "") -> Decision | None:
+def decided(
+    queue: str, words: Sequence[ShuffleProperty], launch: MasterLaunch, away: str = ""
+) -> ShuffleDecision | None:
     """None: the queue says nothing, and nothing is different from a queue that never did.
 
     ``away`` says why the service cannot be reached; empty: as far as is known it can.
@@ -152,23 +154,25 @@ def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch, away: str 
     service = wanted.service.name
     reason = _hindrance(wanted, queue, launch)
     if reason:
-        return Decision(
+        return ShuffleDecision(
             service=service, queue=queue, reason=reason, told=_told_alone(wanted) if _is_outside(launch) else ()
         )
     reason = away or str(_lack(wanted, launch) or "")
     if reason:
         is_refused = wanted.when_away == REFUSE
-        return Decision(service=service, queue=queue, reason=reason, told=_told_alone(wanted), is_refused=is_refused)
+        return ShuffleDecision(
+            service=service, queue=queue, reason=reason, told=_told_alone(wanted), is_refused=is_refused
+        )
     lines = tuple(line for line in _lines(wanted, queue, launch) if not _is_said(line.key, launch))
     told = _told(wanted, lines)
     if sum(len(name.encode()) + len(value.encode()) for name, value in told) > TOLD_BYTES_MAX - 16 * len(told):
-        return Decision(
+        return ShuffleDecision(
             service=service, queue=queue, reason=f"the settings for its containers exceed {TOLD_BYTES_MAX} bytes"
         )
-    return Decision(service=service, queue=queue, lines=lines, told=told)
+    return ShuffleDecision(service=service, queue=queue, lines=lines, told=told)
 
 
-def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[Line, ...]:
+def for_submitter(queue: str, words: Sequence[ShuffleProperty], user: str) -> tuple[AddedSetting, ...]:
     """The settings for a user's own file, where nothing can be added for him: what needs more than his name is not
     among them."""
     wanted = wanted_of(words)
@@ -176,7 +180,7 @@ def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[
         return ()
     unknown = ["{application}"] + ([] if is_file_name(user) else ["{user}"])
     known = {k: w for k, w in wanted.options.items() if not any(name in w.text for name in unknown)}
-    launch = Launch(user=user, application="", command=(), environment={})
+    launch = MasterLaunch(user=user, application="", command=(), environment={})
     settings = tuple(replace(one, value=one.outside or one.value) for one in wanted.service.settings)
     known_settings = tuple(one for one in settings if not any(name in one.value for name in unknown))
     service = replace(wanted.service, settings=known_settings)
@@ -189,36 +193,38 @@ def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[
     return (*(line for line in lines if line not in others), *_of_the_jvm(others), *_class_path(wanted))
 
 
-def _of_the_jvm(lines: Sequence[Line]) -> Iterator[Line]:
+def _of_the_jvm(lines: Sequence[AddedSetting]) -> Iterator[AddedSetting]:
     """What is no setting of Spark's, in the one that has options of the driver's JVM."""
     if lines:
         text = " ".join(f"-D{line.key}={line.value}" for line in lines)
-        yield Line("spark.driver.extraJavaOptions", text, "; ".join(line.why for line in lines), lines[0].source)
+        yield AddedSetting(
+            "spark.driver.extraJavaOptions", text, "; ".join(line.why for line in lines), lines[0].source
+        )
 
 
-def _class_path(wanted: Wanted) -> Iterator[Line]:
+def _class_path(wanted: QueueShuffleSettings) -> Iterator[AddedSetting]:
     """Of a driver that is not in a container: a comment where its machine cannot have the jar by that path."""
     jar = wanted.text(JAR)
     path = jar_path(jar)
     if jar.startswith("hdfs:"):
         why = f"copy {jar} to the driver's machine, and uncomment this line with its path there"
-        yield Line("# spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
+        yield AddedSetting("# spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
     elif path:
         why = "has to be there on the driver's machine too"
-        yield Line("spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
+        yield AddedSetting("spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
 
 
-def completed(command: Sequence[str], lines: Sequence[Line]) -> list[str]:
+def completed(command: Sequence[str], lines: Sequence[AddedSetting]) -> list[str]:
     """The command with an option for each line before the class, quoted as Spark quotes its own."""
     at = list(command).index(MASTER_CLASS)
     return [*command[:at], *(f"'-D{line.key}={line.value}'" for line in lines), *command[at:]]
 
 
-def _is_outside(launch: Launch) -> bool:
+def _is_outside(launch: MasterLaunch) -> bool:
     return CLIENT_MODE_CLASS in launch.command and OPT_OUT_TAG not in launch.tags and not launch.is_unmanaged
 
 
-def _lack(wanted: Wanted, launch: Launch) -> Cause | None:
+def _lack(wanted: QueueShuffleSettings, launch: MasterLaunch) -> Cause | None:
     """Of a service with a client: why that cannot be in the application's JVMs, where its jars or the queue say so.
 
     What is packed in an archive the node agent sees.
@@ -238,7 +244,7 @@ def _lack(wanted: Wanted, launch: Launch) -> Cause | None:
     return cause
 
 
-def _hindrance(wanted: Wanted, queue: str, launch: Launch) -> str:
+def _hindrance(wanted: QueueShuffleSettings, queue: str, launch: MasterLaunch) -> str:
     if OPT_OUT_TAG in launch.tags:
         return f"the application is tagged {OPT_OUT_TAG}"
     if launch.is_unmanaged:
@@ -270,7 +276,7 @@ def is_file_name(name: str) -> bool:
     return bool(name) and is_plain(name) and "/" not in name and name != "."
 
 
-def _lines(wanted: Wanted, queue: str, launch: Launch) -> Iterator[Line]:
+def _lines(wanted: QueueShuffleSettings, queue: str, launch: MasterLaunch) -> Iterator[AddedSetting]:
     """An option replaces the setting of the same key."""
     names = {"{queue}": queue, "{user}": launch.user, "{application}": launch.application}
     names["{endpoints}"] = wanted.text(ENDPOINTS)
@@ -278,9 +284,9 @@ def _lines(wanted: Wanted, queue: str, launch: Launch) -> Iterator[Line]:
         is_meant = setting.when_away in ("", wanted.when_away) and setting.needs in ("", *wanted.options)
         if setting.key not in wanted.options and is_meant:
             word = wanted.client[ENDPOINTS] if "{endpoints}" in setting.value else wanted.said
-            yield Line(setting.key, _filled(setting.value, names), _why(setting), _source(word))
+            yield AddedSetting(setting.key, _filled(setting.value, names), _why(setting), _source(word))
     for key, word in wanted.options.items():
-        yield Line(key, _filled(word.text, names), wanted.service.options[key].why, _source(word))
+        yield AddedSetting(key, _filled(word.text, names), wanted.service.options[key].why, _source(word))
 
 
 def _filled(text: str, names: Mapping[str, str]) -> str:
@@ -298,23 +304,23 @@ def _why(setting: Setting) -> str:
     return f"{setting.why}, where {named}" if named else setting.why
 
 
-def _source(word: ShuffleWord) -> str:
+def _source(word: ShuffleProperty) -> str:
     return f"{MARKER}{word.name} of {word.path}"
 
 
-def _is_said(key: str, launch: Launch) -> bool:
+def _is_said(key: str, launch: MasterLaunch) -> bool:
     """The submitter's own JVM options have it already, and the last one of a name would count."""
     texts = [*launch.command, *(launch.environment.get(name, "") for name in _OPTION_VARIABLES)]
     return any(f"-D{key}=" in text for text in texts)
 
 
-def _told(wanted: Wanted, lines: Sequence[Line]) -> tuple[tuple[str, str], ...]:
+def _told(wanted: QueueShuffleSettings, lines: Sequence[AddedSetting]) -> tuple[tuple[str, str], ...]:
     values = {line.key: line.value for line in lines}
     found = {name: values[key] for name, key in wanted.service.told.items() if key in values}
     said = {name: wanted.text(name) for name in (JAR, DIGEST, SPARK_VERSION) if wanted.text(name)}
     return ((SERVICE, wanted.service.name), (WHEN_AWAY, wanted.when_away), *found.items(), *said.items())
 
 
-def _told_alone(wanted: Wanted) -> tuple[tuple[str, str], ...]:
+def _told_alone(wanted: QueueShuffleSettings) -> tuple[tuple[str, str], ...]:
     """Where nothing was added."""
     return () if wanted.service.client is None else (*_told(wanted, ()), (LINES, NO_LINES))

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 
-class Outcome(Enum):
+class ShuffleOutcome(Enum):
     """What became of the service for one ApplicationMaster."""
 
     ADDED = "ADDED"
@@ -101,7 +101,7 @@ class LeftOut:
 class Report:
     """Of one ApplicationMaster."""
 
-    outcome: Outcome
+    outcome: ShuffleOutcome
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -138,7 +138,7 @@ def to_plain(report: Report | None) -> list[Any] | None:
 
 def from_plain(content: Sequence[Any] | None) -> Report | None:
     """None: there is none, or one that only a later release understands."""
-    outcome = Outcome.__members__.get(content[0]) if content else None
+    outcome = ShuffleOutcome.__members__.get(content[0]) if content else None
     if content is None or outcome is None:
         return None
     left_out = (LeftOut(tuple(keys), Cause(reason_of(name), detail)) for keys, name, detail in content[1])

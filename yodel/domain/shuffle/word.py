@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffleWord:
+class ShuffleProperty:
     """``name`` is ``service``, ``when-away`` or ``option.KEY``; ``path`` is the queue that says it."""
 
     name: str

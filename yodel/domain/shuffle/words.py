@@ -15,13 +15,13 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from yodel.domain.property_row import TEXT, Kind, PropertyRow, Scope, choice, matching, refused
+from yodel.domain.property_row import TEXT, PropertyKind, PropertyRow, PropertyScope, choice, matching, refused
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.service import Service
 from yodel.domain.shuffle.services import SERVICES
 from yodel.domain.shuffle.spark_release import EXPECTED, as_said
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.errors import Refused, did_you_mean
 
 MARKER = "yodel.remote-shuffle."
@@ -59,12 +59,12 @@ def jar_path(jar: str) -> str:
     return "" if found is None else found[1]
 
 
-def _one_of(*texts: str) -> Kind:
+def _one_of(*texts: str) -> PropertyKind:
     return choice({text: text for text in texts}, is_lower=False, expected=" or ".join(texts))
 
 
-def _row(name: str, kind: Kind, default: str, why: str) -> PropertyRow:
-    return PropertyRow(f"{MARKER}{name}", Scope.SHUFFLE, kind, default, why)
+def _row(name: str, kind: PropertyKind, default: str, why: str) -> PropertyRow:
+    return PropertyRow(f"{MARKER}{name}", PropertyScope.SHUFFLE, kind, default, why)
 
 
 _ENDPOINTS = matching(_are_endpoints, f"host:port, at most {ENDPOINTS_MAX} of them with commas between")
@@ -97,14 +97,14 @@ _KINDS = {row.name.removeprefix(MARKER): row.kind for row in ROWS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class QueueShuffleSettings:
     """What the words of one queue come to.  ``options`` are words by the key of the setting."""
 
     service: Service
-    said: ShuffleWord
+    said: ShuffleProperty
     when_away: str
-    options: Mapping[str, ShuffleWord]
-    client: Mapping[str, ShuffleWord] = field(default_factory=dict)
+    options: Mapping[str, ShuffleProperty]
+    client: Mapping[str, ShuffleProperty] = field(default_factory=dict)
     """Of a service that has one: the words in OF_CLIENTS that are said."""
 
     def text(self, name: str) -> str:
@@ -122,14 +122,14 @@ def is_shuffle_word(own: str) -> bool:
     return own.startswith(MARKER)
 
 
-def wanted_of(words: Iterable[ShuffleWord]) -> Wanted | None:
+def wanted_of(words: Iterable[ShuffleProperty]) -> QueueShuffleSettings | None:
     """None: nothing is to be done."""
     by_name = {word.name: word for word in words}
     said, away = by_name.get(SERVICE), by_name.get(WHEN_AWAY)
     service = SERVICES.get(said.text) if said is not None else None
     if said is None or service is None:
         return None
-    return Wanted(
+    return QueueShuffleSettings(
         service=service,
         said=said,
         when_away=SPARK if away is None else away.text,
@@ -138,7 +138,7 @@ def wanted_of(words: Iterable[ShuffleWord]) -> Wanted | None:
     )
 
 
-def endpoints_of(words: Iterable[ShuffleWord]) -> tuple[tuple[str, int], ...]:
+def endpoints_of(words: Iterable[ShuffleProperty]) -> tuple[tuple[str, int], ...]:
     """Host and port of each that the queue's service has; none where it needs none."""
     wanted = wanted_of(words)
     text = "" if wanted is None else wanted.text(ENDPOINTS)
@@ -166,7 +166,7 @@ def with_shuffle(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]
     said = _said(words)
     if not said:
         return rows
-    found: dict[str, tuple[ShuffleWord, ...]] = {}
+    found: dict[str, tuple[ShuffleProperty, ...]] = {}
     for queue in rows:
         above = found.get(queue.parent_path or "", ())
         found[queue.path] = _words(queue.path, above, said.get(queue.path, {}))
@@ -182,7 +182,7 @@ def _said(words: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -> tuple[ShuffleWord, ...]:
+def _words(path: str, above: tuple[ShuffleProperty, ...], said: Mapping[str, str]) -> tuple[ShuffleProperty, ...]:
     own = f"{PREFIX}{path}.{MARKER}"
     words = {word.name: word for word in above}
     before, service = words.get(SERVICE), said.get(SERVICE)
@@ -190,7 +190,7 @@ def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -
         words = {name: word for name, word in words.items() if name in (SERVICE, WHEN_AWAY)}
     if JAR in said:
         words.pop(DIGEST, None)  # it is another jar's
-    words |= {name: ShuffleWord(name, text, path) for name, text in said.items()}
+    words |= {name: ShuffleProperty(name, text, path) for name, text in said.items()}
     if sum(name.startswith(OPTION) for name in words) > OPTIONS_MAX:
         raise Refused(f"Too many {own}{OPTION}KEY: at most {OPTIONS_MAX} of a queue")
     for name, text in sorted(said.items(), key=lambda pair: pair[0] != SERVICE):  # the others are judged by it
@@ -216,7 +216,7 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
         _KINDS[name].parse(own + name, text)
 
 
-def _require_whole(own: str, words: Mapping[str, ShuffleWord]) -> None:
+def _require_whole(own: str, words: Mapping[str, ShuffleProperty]) -> None:
     """What the service of the queue cannot do without."""
     service = SERVICES.get(words[SERVICE].text) if SERVICE in words else None
     if service is None or service.client is None:

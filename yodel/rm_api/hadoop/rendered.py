@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.views.queries import ApplicationView, Queries
-from yodel.services.views.rows import Page
+from yodel.services.views.rows import IndexPage
 
 BYTES_MAX = 64 * 1024 * 1024
 """Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""
@@ -65,7 +65,7 @@ class RenderedPage:
 class RenderedApplications:
     """The pages in one form, JSON or XML."""
 
-    def __init__(self, queries: Queries, log_aggregation: LogAggregation, render: Render) -> None:
+    def __init__(self, queries: Queries, log_aggregation: LogAggregationReports, render: Render) -> None:
         self._queries, self._log_aggregation, self._render = queries, log_aggregation, render
         self._pages: dict[int, RenderedPage] = {}
         self._replaced: weakref.WeakSet[RenderedPage] = weakref.WeakSet()
@@ -111,10 +111,10 @@ class RenderedApplications:
         found = self.known(number) if number is not None else None
         return found.of(application_id) if found is not None else None
 
-    def _version(self, page: Page) -> tuple[int, int]:
+    def _version(self, page: IndexPage) -> tuple[int, int]:
         return page.version, self._queries.rows.addresses_version
 
-    def _made(self, page: Page, old: RenderedPage | None) -> RenderedPage:
+    def _made(self, page: IndexPage, old: RenderedPage | None) -> RenderedPage:
         spans: dict[ApplicationId, Span] = {}
         parts: list[bytes] = []
         begin, version, is_settled = 0, self._version(page), True

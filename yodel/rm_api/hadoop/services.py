@@ -18,7 +18,7 @@ from yodel.rm_api.proxy.origin import Origins
 from yodel.rpc_io.server import RpcServer
 from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.nodes.administration import AdminService
@@ -77,7 +77,7 @@ class HadoopServices:
     submission: SubmissionService
     changes: ApplicationChanges
     nodes: Agents
-    log_aggregation: LogAggregation
+    log_aggregation: LogAggregationReports
     delegation_tokens: DelegationTokens
     admin: AdminService
     activities: Activities

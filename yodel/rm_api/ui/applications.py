@@ -12,7 +12,7 @@ from starlette.routing import Route
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.shuffle.decision import Decision, Status
+from yodel.domain.shuffle.decision import ShuffleDecision, Status
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.door.rim import named_user, reader
@@ -49,7 +49,7 @@ class Details:
     """What only who may view an application sees of it."""
 
     why: WhyView
-    shuffle: Decision | None
+    shuffle: ShuffleDecision | None
     amounts: tuple[tuple[str, str], ...]
     attempts: tuple[tuple[Attempt, Container | None, str], ...]
     containers: tuple[Container, ...]

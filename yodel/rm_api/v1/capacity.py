@@ -27,7 +27,7 @@ from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 from yodel.services.nodes.taking_back import Eviction
 from yodel.services.nodes.written_limits import NodeLimits
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 NODES_SHOWN_MAX = 200
 UNITS = {CPU_MILLI: "m", MEMORY_MIB: "Mi"}
@@ -80,7 +80,7 @@ async def evict(
     services = services_of(request)
     user, asked = writer(request), NodeId.parse(node_id)
     services.queries.node(asked)
-    left = Lent(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib)
+    left = LentAmounts(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib)
     return _eviction(await services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
 
 

@@ -21,7 +21,7 @@ from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
 from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.door.admin_network import require_network
 from yodel.rm_api.door.bodies import read_object
@@ -31,7 +31,7 @@ from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
 from yodel.rm_api.v1.services import ApiServices, services_of
-from yodel.services.scheduling.configuration import Plan, Wanted, assembling, moving, replacing
+from yodel.services.scheduling.configuration import ConfigurationChange, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
 """As a body of scheduler-conf."""
@@ -100,7 +100,7 @@ async def change_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueSetting, since: From
 ) -> models.QueuesChanged:
     """Change properties of one queue."""
-    change = QueueChange(path=_path(services_of(request), path), properties=body.properties)
+    change = QueueUpdate(path=_path(services_of(request), path), properties=body.properties)
     return await changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
 
 
@@ -254,7 +254,9 @@ async def changed(
     return await _answer(services, plan, user, is_dry_run=is_dry_run)
 
 
-async def _answer(services: ApiServices, plan: Plan, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
+async def _answer(
+    services: ApiServices, plan: ConfigurationChange, user: str, *, is_dry_run: bool
+) -> models.QueuesChanged:
     over = services.queries.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
     losers = await services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(
@@ -300,8 +302,8 @@ def _change(change: TreeChange, count_max: int) -> dict[str, Any]:
     }
 
 
-def _edit(edit: models.QueueEdit) -> QueueChange:
-    return QueueChange(path=edit.path, properties=edit.properties)
+def _edit(edit: models.QueueEdit) -> QueueUpdate:
+    return QueueUpdate(path=edit.path, properties=edit.properties)
 
 
 def _path(services: ApiServices, name: str) -> str:

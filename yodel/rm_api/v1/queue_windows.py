@@ -17,7 +17,7 @@ from yodel.domain.queues.history import REASON_LENGTH_MAX
 from yodel.domain.queues.queue import Queue, is_name
 from yodel.domain.queues.window import STAGES_DEFAULT, Window
 from yodel.domain.queues.window_properties import said_as
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.errors import InvalidValue, QueueNotFound, Refused, WindowNotFound
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import KNOWN, TEXT_LENGTH_MAX
@@ -161,4 +161,4 @@ def _update(path: str, name: str, said: WindowSaid | None) -> ConfUpdate:
             stop_new_before_s=said.stop_new_before_s,
             stages=said.give_back_stages,
         )
-    return ConfUpdate(updated=[QueueChange(path=path, properties=said_as(name, window))])
+    return ConfUpdate(updated=[QueueUpdate(path=path, properties=said_as(name, window))])

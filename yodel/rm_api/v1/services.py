@@ -14,7 +14,7 @@ from yodel.rm_api.proxy.origin import Origins
 from yodel.rm_api.v1.container_pages import ContainerSource
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.services.access.rights import Rights
-from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.capacity import Capacities
@@ -36,7 +36,7 @@ class ApiServices:
     nodes: Agents
     capacities: Capacities
     taking_back: TakingBack
-    log_aggregation: LogAggregation
+    log_aggregation: LogAggregationReports
     scheduler_conf: SchedulerConfService
     tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]
     """What is kept of changes of the queues (``QueueHistory`` of the store's port)."""

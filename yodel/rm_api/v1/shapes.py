@@ -15,7 +15,7 @@ from yodel.domain.queues.properties import capacity_text, maximum_text
 from yodel.domain.queues.queue import applications_max, shown_state
 from yodel.domain.queues.removal import mark_of
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.shuffle.decision import Decision
+from yodel.domain.shuffle.decision import ShuffleDecision
 from yodel.domain.shuffle.words import MARKER
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
@@ -112,7 +112,7 @@ def attempt(row: Attempt) -> models.Attempt:
     )
 
 
-def _shuffle(decision: Decision) -> models.Shuffle:
+def _shuffle(decision: ShuffleDecision) -> models.Shuffle:
     return models.Shuffle(
         service=decision.service,
         queue=decision.queue,

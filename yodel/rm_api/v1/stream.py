@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from yodel.domain.application import Application
 from yodel.errors import InvalidValue, YodelError
 from yodel.rm_api.v1 import shapes
-from yodel.services.views.transitions import Closed, FellBehind, Reader, Transition, Transitions
+from yodel.services.views.transitions import FellBehind, Transition, TransitionReader, Transitions, TransitionsClosed
 
 HEARTBEAT_S = 15.0
 """Silence that proxies between us and the reader bear, and that tells it we are there."""
@@ -61,7 +61,7 @@ class EventStream(Response):
     def __init__(
         self,
         transitions: Transitions,
-        reader: Reader,
+        reader: TransitionReader,
         rendered: RenderedEvents,
         *,
         wanted: Wanted,
@@ -109,7 +109,7 @@ class EventStream(Response):
                     steps = await self._reader.next(BATCH)
             except TimeoutError:
                 steps = ()
-            except (FellBehind, Closed) as error:
+            except (FellBehind, TransitionsClosed) as error:
                 yield farewell(error)
                 return
             now_s = loop.time()

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from yodel.rm_api.v1 import why_models as models
 from yodel.rm_api.v1.callers import KNOWN, ApplicationPath, viewer, visible_application
 from yodel.rm_api.v1.shapes import amount, on_notice
-from yodel.services.views.why import AskView, Holder, Link, WhyView
+from yodel.services.views.why import AskView, Obstacle, ResourceUser, WhyView
 
 router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
 
@@ -54,7 +54,7 @@ def _ask(ask: AskView) -> models.WaitingAsk:
     )
 
 
-def _link(link: Link) -> models.Link:
+def _link(link: Obstacle) -> models.Link:
     return models.Link(
         what=link.what,
         text=link.text,
@@ -68,6 +68,6 @@ def _link(link: Link) -> models.Link:
     )
 
 
-def _holder(holder: Holder) -> models.Holder:
+def _holder(holder: ResourceUser) -> models.Holder:
     kind = models.HolderKind(holder.kind)
     return models.Holder(kind=kind, name=holder.name, queue=holder.queue, held=amount(holder.held))

@@ -12,14 +12,14 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.application import Application
 from yodel.domain.queues import access as queue_access
 from yodel.errors import AccessDenied
-from yodel.ports.identity import Groups
+from yodel.ports.identity import GroupMapping
 from yodel.services.writer.state import ClusterState
 
 
 class Rights:
     """One instance for the process.  ``login_user`` is whom the RM runs as: always an administrator."""
 
-    def __init__(self, state: ClusterState, groups: Groups, rules: AccessRules, login_user: str) -> None:
+    def __init__(self, state: ClusterState, groups: GroupMapping, rules: AccessRules, login_user: str) -> None:
         self._state, self._groups, self._rules, self._login_user = state, groups, rules, login_user
 
     def use_admin_acl(self, acl: Acl) -> None:

@@ -54,7 +54,7 @@ _S = LogAggregationStatus
 _FINAL = (_S.SUCCEEDED, _S.FAILED, _S.TIME_OUT)
 
 
-class LogAggregation:
+class LogAggregationReports:
     """One instance for the process.  ``is_enabled`` is yarn.log-aggregation-enable of the RM."""
 
     def __init__(self, state: ClusterState, clock: Clock, *, is_enabled: bool) -> None:

@@ -35,7 +35,7 @@ class ShuffleEndpoints:
 
     def published(self) -> None:
         """Rows were committed.  Never waits."""
-        if self._queues != self._state.standing.queues:
+        if self._queues != self._state.change_counters.queues:
             self._changed.set()
 
     async def begin(self) -> None:
@@ -64,8 +64,8 @@ class ShuffleEndpoints:
         )
 
     def _all(self) -> frozenset[Endpoint]:
-        if self._queues != self._state.standing.queues:
-            self._queues = self._state.standing.queues
+        if self._queues != self._state.change_counters.queues:
+            self._queues = self._state.change_counters.queues
             rows = (queue.shuffle for queue in self._state.queues.values() if queue.shuffle)
             self._named = frozenset(endpoint for words in rows for endpoint in endpoints_of(words))
             self._state.endpoints.forget_others(self._named)

@@ -67,7 +67,7 @@ class AllocateResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class MasterRegistration:
     """The answer to registerApplicationMaster; earlier attempts' containers when the submission keeps them."""
 
     application: Application

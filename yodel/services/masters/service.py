@@ -51,13 +51,13 @@ from yodel.errors import (
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer, told_of
-from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, Registration
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, MasterRegistration
 from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.dialogue import Sizes
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.maximum import MaximumAllocation
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ask_key
 from yodel.services.writer.transaction import Transaction
@@ -115,7 +115,7 @@ class MasterService:
         rpc_port: int,
         tracking_url: str,
         constraints: Sequence[tuple[Sequence[str], Constraint]] = (),
-    ) -> Registration:
+    ) -> MasterRegistration:
         """registerApplicationMaster.  ``constraints`` are by allocation tag; as in Hadoop, one for several tags at once
         counts for nothing.
 
@@ -148,7 +148,7 @@ class MasterService:
         sizes = Sizes(told=told, allowed=self._maximum.configured_of(queue) if is_again else told)
         runtime.dialogue.registered(self._clock.monotonic_s(), by_tag, sizes)
         previous = self._previous_containers(application)
-        return Registration(
+        return MasterRegistration(
             application=self._engine.state.applications[attempt_id.application_id],
             maximum_capability=told,
             previous_containers=previous,
@@ -277,7 +277,7 @@ class MasterService:
 
     def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
         """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         is_changed = bool(beat.asks)
         if is_changed:
             runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
@@ -339,7 +339,7 @@ class MasterService:
         )
         return self._answer(runtime, result)
 
-    def _preempted(self, outbox: Outbox, granted: Sequence[Granted]) -> list[Container]:
+    def _preempted(self, outbox: AttemptOutbox, granted: Sequence[Granted]) -> list[Container]:
         found = map(self._engine.state.containers.get, outbox.take_preempted([one.container.id for one in granted]))
         return [container for container in found if container is not None and container.is_live]
 
@@ -369,7 +369,7 @@ class MasterService:
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
     ) -> list[Granted]:
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         runtime.outbox.handed_over(offered)
         granted = []
         for container_id in taken:
@@ -442,7 +442,7 @@ class MasterService:
 
     def _cluster_counts(self) -> _Counts:
         state = self._engine.state
-        if self._counts.version != state.standing.version:
+        if self._counts.version != state.change_counters.version:
             total, used = state.total_resource, state.usage.cluster.resource
-            self._counts = _Counts(version=state.standing.version, cores=max(total.vcores, used.vcores))
+            self._counts = _Counts(version=state.change_counters.version, cores=max(total.vcores, used.vcores))
         return self._counts

@@ -27,7 +27,7 @@ from yodel.domain.queues.settings_change import by_settings
 from yodel.domain.queues.words import are_said
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, Refused
-from yodel.ports.identity import Groups
+from yodel.ports.identity import GroupMapping
 from yodel.services.access.rights import Rights
 from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.decommission import Decommission
@@ -78,7 +78,7 @@ class AdminService:
         nodes: Agents,
         decommission: Decommission,
         rights: Rights,
-        groups: Groups,
+        groups: GroupMapping,
         reloads: Reloads,
     ) -> None:
         self._engine, self._nodes, self._decommission = engine, nodes, decommission

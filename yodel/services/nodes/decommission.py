@@ -24,7 +24,7 @@ from yodel.domain.events import NodeDecommissioned, NodeDecommissionStarted, Nod
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
 from yodel.services.nodes.agents import Agents
@@ -128,13 +128,13 @@ class Decommission:
 
     def _tell_of_drains(self) -> None:
         """What is on nodes that leave is to go with them."""
-        state, notices = self._engine.state, dict[ContainerId, Notice]()
+        state, notices = self._engine.state, dict[ContainerId, PreemptionNotice]()
         for node in self._in_state(NodeState.DECOMMISSIONING):
             _, since_s = self._leaving_since_s[node.id]
             is_endless = node.decommissioning_timeout_s < 0 or self._leaves_for_a_cordon(node)
             what = "is cordoned" if self._leaves_for_a_cordon(node) else "is being decommissioned"
             for container_id in state.container_index.on_node(node.id):
-                notices[container_id] = Notice(
+                notices[container_id] = PreemptionNotice(
                     node_id=node.id,
                     reason=NoticeReason.DRAIN,
                     why=f"node {node.id} {what}",

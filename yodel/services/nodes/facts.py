@@ -19,7 +19,7 @@ from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import Declared, Said
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import Lent as PoolLent
+from yodel.domain.queues.pools import PoolCapacity as PoolLent
 from yodel.domain.queues.pools import PoolName
 from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation
@@ -28,8 +28,8 @@ from yodel.services.nodes.published import Published
 from yodel.services.writer.changes import Changes, Follower
 from yodel.services.writer.state import ClusterState
 from yodel.translator import node_events
-from yodel.translator.node_events import Becomes
-from yodel.translator.publishing import Lent, capped
+from yodel.translator.node_events import NodeOutcome
+from yodel.translator.publishing import LentAmounts, capped
 
 log = structlog.get_logger("yodel.colocation")
 
@@ -126,7 +126,7 @@ class Facts:
             return node
         return replace(node, allocatable=capped(node.allocatable, facts.judgement.counted))
 
-    def allocatable(self, name: str) -> Lent | None:
+    def allocatable(self, name: str) -> LentAmounts | None:
         """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
         facts = self._nodes.get(name) if self.terms.measures is not None else None
         return facts.published.allocatable if facts is not None and facts.published is not None else None
@@ -190,7 +190,7 @@ class Facts:
         if known.other != before:
             text = "another program publishes these resource names"
             log.warning(text, node=node.name, who=known.other, has_yielded=known.has_yielded)
-        if node_events.meaning_of(node).becomes is Becomes.LEAVES:
+        if node_events.meaning_of(node).becomes is NodeOutcome.LEAVES:
             self.cordoned.add(node.name)
         else:
             self.cordoned.discard(node.name)

@@ -33,7 +33,7 @@ from yodel.services.nodes.outbox import Outbox, Topic
 from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 ALL_PODS_EVERY = 16
 """Answers from one look at the pods of all containers that run on a node to the next."""
@@ -91,7 +91,7 @@ class HeartbeatAnswer:
     """Uids of the pods of containers on this node that the agent was not told yet."""
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
-    allocatable: Lent | None = None
+    allocatable: LentAmounts | None = None
     """What the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
@@ -128,7 +128,7 @@ class Heartbeats:
 
     def take(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``slow``."""
-        self._engine.state.standing.heard()
+        self._engine.state.change_counters.heartbeat_received()
         if reason := self._agents.is_for_another(beat.node_id, beat.proved_name):
             return HeartbeatAnswer(must_shut_down=True, diagnostics=disallowed(beat.node_id, reason))
         runtime = self._agents.runtimes.get(beat.node_id)

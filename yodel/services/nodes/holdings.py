@@ -9,7 +9,7 @@ from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.taking_back import Holding, in_order
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.ports.clock import Clock
 from yodel.services.nodes.facts import Facts
@@ -43,7 +43,7 @@ class Holdings:
     ) -> None:
         self._state, self._clock, self._facts = state, clock, facts
         self._quotas, self._others_on = quotas, others_on
-        self._ledger: Ledger | None = None
+        self._ledger: UsageLedger | None = None
         self._over: dict[str, int] = {}
         self._ranked: dict[NodeId, _Ranked] = {}
 

@@ -23,7 +23,7 @@ from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published import Published
 from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
-from yodel.translator.publishing import Lending, Lent, Publication, Silence, lend, publication
+from yodel.translator.publishing import LentAmounts, LentCapacity, Publication, Silence, lend, publication
 
 if TYPE_CHECKING:
     from yodel.services.nodes.facts import NodeFacts
@@ -64,7 +64,7 @@ class Judgement:
     names that are not in it are as published.  ``amounts``: what is published of our names.  ``changes``: what is to be
     written, None: it is there."""
 
-    lending: Lending | None = None
+    lending: LentCapacity | None = None
     publication: Publication | None = None
     counted: Mapping[str, int] = field(default_factory=dict)
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Judgement:
     why: str = ""
 
     @property
-    def lent(self) -> Lent | None:
+    def lent(self) -> LentAmounts | None:
         return self.lending.lent if self.lending is not None else None
 
     def intakes(self, terms: Terms, published: Published) -> dict[PoolName, Intake]:
@@ -165,18 +165,18 @@ def _offered(facts: NodeFacts, published: Published, around: Around, terms: Term
     )
 
 
-def _lending(facts: NodeFacts, published: Published, around: Around, silence: Silence) -> Lending:
+def _lending(facts: NodeFacts, published: Published, around: Around, silence: Silence) -> LentCapacity:
     """Of a resource that the agent cannot tell of counts what counted last."""
     assert facts.said is not None
     report, last = facts.said.report, facts.judgement.lent
-    before = last or Lent(cpu_milli=0, memory_mib=0)
+    before = last or LentAmounts(cpu_milli=0, memory_mib=0)
     cpu, memory = report.loan_of(CPU_MILLI), report.loan_of(MEMORY_MIB)
-    reported = Lent(
+    reported = LentAmounts(
         cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
         memory_mib=memory.amount if memory is not None else before.memory_mib,
     )
     limit = around.row.lent_limit if around.row is not None else None
-    most = Lent(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
+    most = LentAmounts(cpu_milli=limit.cpu_milli, memory_mib=limit.memory_mib) if limit is not None else None
     return lend(reported, published.machine, last, silence, most, published.allocatable)
 
 

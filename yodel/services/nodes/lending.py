@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from yodel.domain.queues.pools import NATIVE, Lent
+from yodel.domain.queues.pools import NATIVE, PoolCapacity
 from yodel.domain.resource import larger
 from yodel.services.nodes.facts import Facts, NodeFacts
 from yodel.services.writer.changes import Changes
@@ -59,10 +59,10 @@ class Lending:
 
     def _published(self, facts: NodeFacts, allocatable: Mapping[str, str]) -> Published:
         own, before = self.rules.ordinary(allocatable), facts.ever
-        found = {NATIVE: Lent(own, own)}
+        found = {NATIVE: PoolCapacity(own, own)}
         for name in self.rules.kinds.keys() - {NATIVE}:
             now = self.rules.lent(name, allocatable)
             if now is not None:
-                found[name] = Lent(now, larger(now, before[name].ever if name in before else own))
+                found[name] = PoolCapacity(now, larger(now, before[name].ever if name in before else own))
         facts.ever = found
         return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
 from yodel.translator.names import PUBLISHED, PUBLISHER
-from yodel.translator.publishing import Lent, publisher_of, size_of, whole
+from yodel.translator.publishing import LentAmounts, publisher_of, size_of, whole
 
 PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
@@ -27,9 +27,9 @@ class Published:
     """Changed by its own methods, and by ``Publisher``."""
 
     observed: NodeObservation
-    machine: Lent | None = None
+    machine: LentAmounts | None = None
     """Its size; None: the API server does not say it."""
-    allocatable: Lent | None = None
+    allocatable: LentAmounts | None = None
     """What the kubelet leaves of that to pods; None: the API server does not say it."""
     other: str = ""
     """Who publishes there instead of us."""

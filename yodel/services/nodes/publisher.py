@@ -200,7 +200,10 @@ class Publisher:
             is_early=not self._has_waited,
             now_s=self._clock.monotonic_s(),
         )
-        facts.judgement = judge(facts, published, around, self._facts.terms)
+        try:
+            facts.judgement = judge(facts, published, around, self._facts.terms)
+        except Exception as error:  # a bug costs this node: what was judged before stays
+            log.error("lent capacity of node not judged", node=facts.name, exc_info=error)
         if facts.judgement.changes is not None:
             self._due.setdefault(facts.name, around.now_s)
             self._woken.set()

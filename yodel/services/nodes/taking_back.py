@@ -35,7 +35,7 @@ from yodel.domain.container import Container
 from yodel.domain.events import NodeLendingLimited
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.lent_limit import LentLimit
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.domain.queues.pools import NATIVE
 from yodel.errors import AccessDenied, Refused, Unavailable
 from yodel.ports.clock import Clock
@@ -45,7 +45,7 @@ from yodel.services.nodes.holdings import Holdings
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.preempting import preempt, tell_masters
 from yodel.services.writer.transaction import Transaction
-from yodel.translator.publishing import Lent
+from yodel.translator.publishing import LentAmounts
 
 LOOK_S = 1.0
 NODES_SLICE = 50
@@ -85,7 +85,7 @@ class TakingBack:
         facts: Facts,
         holdings: Holdings,
         rights: Rights,
-        noticed: Callable[[Mapping[ContainerId, Notice]], None],
+        noticed: Callable[[Mapping[ContainerId, PreemptionNotice]], None],
     ) -> None:
         self._engine, self._clock, self._facts, self._holdings = engine, clock, facts, holdings
         self._rights, self._noticed = rights, noticed
@@ -119,7 +119,7 @@ class TakingBack:
         self._tell_of_emergencies()
         self._end_limits()
         before = state.notices.of_teller(Teller.LOANS)
-        notices: dict[ContainerId, Notice] = {}
+        notices: dict[ContainerId, PreemptionNotice] = {}
         due: list[ContainerId] = []
         for number, name in enumerate(self._closed(), 1):
             if number % NODES_SLICE == 0:
@@ -151,7 +151,7 @@ class TakingBack:
 
     def _judged(
         self, node: NodeFacts, lent: Amounts, now_s: float
-    ) -> tuple[dict[ContainerId, Notice], list[ContainerId]]:
+    ) -> tuple[dict[ContainerId, PreemptionNotice], list[ContainerId]]:
         """Who is on notice on a node, and whose time is over."""
         name, row = node.name, self._engine.state.node_index.of_kubernetes(node.name)
         if row is None:
@@ -171,7 +171,7 @@ class TakingBack:
         notices = {one.id: before[one.id] for one in kept}
         why = _why(name, held, lent, is_limited=row.lent_limit is not None)
         for one in fresh:
-            notices[one.id] = Notice(
+            notices[one.id] = PreemptionNotice(
                 node_id=row.id,
                 reason=NoticeReason.LOAN,
                 why=why,
@@ -192,12 +192,12 @@ class TakingBack:
     def _tell_of_emergencies(self) -> None:
         """What agents ended of which the row does not know yet."""
         state, now_s = self._engine.state, self._clock.monotonic_s()
-        notices: dict[ContainerId, Notice] = {}
+        notices: dict[ContainerId, PreemptionNotice] = {}
         for declared in [facts.declared for facts in self._facts.all() if facts.declared is not None]:
             for container_id in declared.emergency.containers:
                 container = state.containers.get(container_id)
                 if container is not None and container.is_live and container.node_id == declared.node_id:
-                    notices[container_id] = Notice(
+                    notices[container_id] = PreemptionNotice(
                         node_id=declared.node_id,
                         reason=NoticeReason.EMERGENCY,
                         why=declared.emergency.reason,
@@ -209,7 +209,7 @@ class TakingBack:
 
     # --- what administrators order ---------------------------------------------------------------------------------
 
-    async def evict(self, user: str, node_id: NodeId, left: Lent, *, is_dry_run: bool) -> Eviction:
+    async def evict(self, user: str, node_id: NodeId, left: LentAmounts, *, is_dry_run: bool) -> Eviction:
         """Leave a node so much of what it lends, until what is held there fits.
 
         Raises:
@@ -272,7 +272,7 @@ class TakingBack:
         self._facts.at(name).fits_since_s = None
         self._facts.tell(Change.TOLD, (name,))
 
-    def _eviction(self, name: str, offered: Lent, node_id: NodeId, left: Lent) -> Eviction:
+    def _eviction(self, name: str, offered: LentAmounts, node_id: NodeId, left: LentAmounts) -> Eviction:
         lent = {kind: min(amount, left.by_type[kind]) for kind, amount in offered.by_type.items()}
         ordered = self._holdings.on(node_id)
         held = self._holdings.held(name, ordered)

@@ -31,7 +31,7 @@ from yodel.services.pods.held import held_for_others
 from yodel.services.writer.changes import Changes
 from yodel.services.writer.state import ClusterState
 from yodel.translator.binding import Chooser, Wants, wants_of
-from yodel.translator.ledger import Key, Ledger
+from yodel.translator.ledger import Key, NodeLedger
 
 ASSUMED_S = 150.0
 """How long a pod that is being created counts: longer than a round of the reconciler may take."""
@@ -71,7 +71,7 @@ class NoPlace:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingPod:
     """One line.  ``reason`` was true at ``explained_s``, and that nothing fits at ``growth``."""
 
     wants: Wants
@@ -99,9 +99,9 @@ class Binder:
         self._see_others, self._held_changed = see_others, held_changed
         self._state, self._clock, self._namespace = state, clock, namespace
         self._binds, self._enqueue = binds, enqueue
-        self._ledger = Ledger()
+        self._ledger = NodeLedger()
         self._chooser = Chooser(self._ledger)
-        self._lines: dict[Line, _Waiting] = {}
+        self._lines: dict[Line, _WaitingPod] = {}
         self._line_of: dict[ContainerId, Line] = {}
         self._avoided: dict[ContainerId, dict[str, float]] = {}
         self._bound_since_s: dict[ContainerId, float] = {}
@@ -269,7 +269,7 @@ class Binder:
     def _stand_in_line(self, container_id: ContainerId, key: Line, wants: Wants) -> None:
         if self._line_of.get(container_id) != key:
             self._leave_line(container_id)
-        line = self._lines.setdefault(key, _Waiting(wants, {}))
+        line = self._lines.setdefault(key, _WaitingPod(wants, {}))
         line.containers[container_id] = None
         self._line_of[container_id] = key
         line.growth = self._ledger.growth if self._ledger.is_known else -1
@@ -319,7 +319,7 @@ class Binder:
             self._is_pass_due = False
             self._after_change()  # what has changed meanwhile
 
-    def _try(self, line: _Waiting, own: frozenset[str]) -> None:
+    def _try(self, line: _WaitingPod, own: frozenset[str]) -> None:
         first = next(iter(line.containers))
         avoided = self._ledger.turned_away.union(own, self._held(first))
         fits = self._chooser.choose(line.wants, avoided) is not None

@@ -21,12 +21,12 @@ from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.notices import Notice
+from yodel.domain.notices import PreemptionNotice
 from yodel.domain.pod import PodObservation
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
-from yodel.ports.inspection import ApplicationBoard, ApplicationSummary, PodEvent, PodEvents
+from yodel.ports.inspection import ApplicationBoard, ListedApplication, PodEvent, PodEvents
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
 
@@ -69,7 +69,7 @@ class Inspection:
         self._events, self._board = events, board
         self._waiting: deque[PodEvent] = deque(maxlen=EVENTS_MAX)
         self._changed: dict[ApplicationId, None] = {}
-        self._shown: dict[ApplicationId, ApplicationSummary] = {}
+        self._shown: dict[ApplicationId, ListedApplication] = {}
         self._told = {
             container.id: ContainerState.RUNNING if container.awaits_agent else container.state
             for container in state.containers.values()
@@ -93,7 +93,7 @@ class Inspection:
         for application_id in removed:
             self._note(application_id)
 
-    def noticed(self, notices: Mapping[ContainerId, Notice]) -> None:
+    def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
         """Containers that are to go, and why: told on their pods.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
@@ -269,9 +269,9 @@ def _end_reason(container: Container, before: ContainerState | None) -> str:
     return "Preempted" if container.exit_status == ContainerExitStatus.PREEMPTED else "Ended"
 
 
-def _summary(state: ClusterState, application: Application) -> ApplicationSummary:
+def _summary(state: ClusterState, application: Application) -> ListedApplication:
     submission, usage = application.submission, state.usage.by_application.get(application.id, Usage())
-    return ApplicationSummary(
+    return ListedApplication(
         id=application.id,
         name=submission.name[:TEXT_MAX],
         type=submission.application_type[:TEXT_MAX],

@@ -292,7 +292,7 @@ class Reconciler:
         """By its kubelet; also once its deletion is all that can be seen."""
         line = pod_events.meaning_of(pod, now_ms)
         known = self._turned_away.get(container_id)
-        return line.becomes is pod_events.Becomes.ANOTHER_POD or (known is not None and known.uid == pod.uid)
+        return line.becomes is pod_events.ContainerOutcome.ANOTHER_POD or (known is not None and known.uid == pod.uid)
 
     async def _taken_back(self, container: Container) -> Container:
         """A container that is offered and not handed over yet is planned again; others stay what they are."""
@@ -315,7 +315,7 @@ class Reconciler:
     def _explain(self, container: Container, pod: PodObservation, now_ms: int) -> None:
         """What a container waits for, for reports; nothing when it does not wait."""
         line = pod_events.meaning_of(pod, now_ms)
-        waits = line.becomes in (pod_events.Becomes.WAITS, pod_events.Becomes.STARTS)
+        waits = line.becomes in (pod_events.ContainerOutcome.WAITS, pod_events.ContainerOutcome.STARTS)
         text = line.diagnostics(pod) if waits else ""
         if text and container.id not in self._engine.state.reasons.waits:
             log.info("container is waiting", container_id=str(container.id), reason=text)

@@ -34,7 +34,7 @@ Handle = Callable[[Key], Awaitable[float | None]]
 """One round for a key.  Returns the seconds after which the key wants another round unasked, or None."""
 
 
-class _State(Enum):
+class _KeyState(Enum):
     QUEUED = auto()
     RUNNING = auto()
     RUNNING_AGAIN = auto()  # was added during its round
@@ -42,13 +42,13 @@ class _State(Enum):
     BACKING_OFF = auto()  # its last round failed
 
 
-_ON_ADD: dict[_State | None, _State] = {
-    None: _State.QUEUED,
-    _State.QUEUED: _State.QUEUED,
-    _State.RUNNING: _State.RUNNING_AGAIN,
-    _State.RUNNING_AGAIN: _State.RUNNING_AGAIN,
-    _State.DELAYED: _State.QUEUED,
-    _State.BACKING_OFF: _State.BACKING_OFF,
+_ON_ADD: dict[_KeyState | None, _KeyState] = {
+    None: _KeyState.QUEUED,
+    _KeyState.QUEUED: _KeyState.QUEUED,
+    _KeyState.RUNNING: _KeyState.RUNNING_AGAIN,
+    _KeyState.RUNNING_AGAIN: _KeyState.RUNNING_AGAIN,
+    _KeyState.DELAYED: _KeyState.QUEUED,
+    _KeyState.BACKING_OFF: _KeyState.BACKING_OFF,
 }
 
 
@@ -83,7 +83,7 @@ class WorkQueue(Generic[Key]):
         self._handle, self._random, self._timers = handle, random, timers
         self._limits = limits or QueueLimits()
         self._goes_first, self._places = goes_first, count()
-        self._states: dict[Key, _State] = {}
+        self._states: dict[Key, _KeyState] = {}
         self._ready: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
         """Bounded by keys_max: a key is in it at most once."""
         self._later: dict[Key, Timer] = {}
@@ -106,7 +106,7 @@ class WorkQueue(Generic[Key]):
             self.turned_away += 1
             return False
         after = _ON_ADD[before]
-        if after is _State.QUEUED and before is not _State.QUEUED:
+        if after is _KeyState.QUEUED and before is not _KeyState.QUEUED:
             self._enqueue(key)
         self._states[key] = after
         return True
@@ -132,7 +132,7 @@ class WorkQueue(Generic[Key]):
     async def round(self) -> None:
         """Work on the next key that is due; waits for one.  Raises what ``run`` does."""
         _, _, key = await self._ready.get()
-        self._states[key] = _State.RUNNING
+        self._states[key] = _KeyState.RUNNING
         try:
             async with asyncio.timeout(self._limits.round_timeout_s):
                 again_after_s = await self._handle(key)
@@ -149,10 +149,10 @@ class WorkQueue(Generic[Key]):
 
     def _succeeded(self, key: Key, again_after_s: float | None) -> None:
         self._failures.pop(key, None)
-        if self._states[key] is _State.RUNNING_AGAIN:
+        if self._states[key] is _KeyState.RUNNING_AGAIN:
             self._enqueue(key)
         elif again_after_s is not None:
-            self._enqueue_later(key, _State.DELAYED, again_after_s)
+            self._enqueue_later(key, _KeyState.DELAYED, again_after_s)
         else:
             del self._states[key]
 
@@ -165,9 +165,9 @@ class WorkQueue(Generic[Key]):
             del self._states[key]
             return
         self._failures[key] = failures
-        self._enqueue_later(key, _State.BACKING_OFF, self._limits.backoff.delay_s(failures, self._random))
+        self._enqueue_later(key, _KeyState.BACKING_OFF, self._limits.backoff.delay_s(failures, self._random))
 
-    def _enqueue_later(self, key: Key, state: _State, delay_s: float) -> None:
+    def _enqueue_later(self, key: Key, state: _KeyState, delay_s: float) -> None:
         self._states[key] = state
         self._later[key] = self._timers.ring(delay_s, partial(self._enqueue, key))
 
@@ -175,5 +175,5 @@ class WorkQueue(Generic[Key]):
         timer = self._later.pop(key, None)
         if timer is not None:
             timer.cancel()
-        self._states[key] = _State.QUEUED
+        self._states[key] = _KeyState.QUEUED
         self._ready.put_nowait((not self._goes_first(key), next(self._places), key))

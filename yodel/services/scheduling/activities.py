@@ -22,7 +22,7 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.by_pool import PoolPart
 from yodel.domain.allocation.demands import Decision, Demand, Plan
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey
@@ -49,7 +49,7 @@ _Wish = tuple[ApplicationAttemptId, AskKey | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ActivityRequests:
     """What one tick has to tell: of the cluster (its first applications in line), of nodes, of watched applications."""
 
     is_cluster: bool
@@ -140,7 +140,7 @@ class Activities:
 
     # --- telling
 
-    def asked(self, demands: Iterable[Demand]) -> Asked | None:
+    def asked(self, demands: Iterable[Demand]) -> ActivityRequests | None:
         """What the tick that begins has to tell; None, nearly always: nothing."""
         if not (self._is_armed or self._armed_nodes or self._watched_until_ms or self._logged_until_ms):
             return None
@@ -154,7 +154,7 @@ class Activities:
             in_line = sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id))[:APPLICATIONS_MAX]
         applications = self._state.applications
         watched = [i for i in self._watched_until_ms if i in applications]
-        asked = Asked(
+        asked = ActivityRequests(
             is_cluster=is_cluster,
             nodes=frozenset(self._armed_nodes),
             in_line=tuple(demand.attempt_id.application_id for demand in in_line),
@@ -168,9 +168,9 @@ class Activities:
 
     def keep(
         self,
-        asked: Asked,
+        asked: ActivityRequests,
         decision: Decision,
-        parts: Sequence[Part],
+        parts: Sequence[PoolPart],
         planned: Iterable[tuple[Plan, ContainerId]] = (),
     ) -> None:
         """What a tick decided of these parts, once it is on disk."""
@@ -195,7 +195,7 @@ class Activities:
 
     def _keep_cluster(
         self,
-        asked: Asked,
+        asked: ActivityRequests,
         told: Mapping[ApplicationAttemptId, Mapping[AskKey | None, RequestActivity]],
         places: Sequence[Places],
     ) -> None:

@@ -30,8 +30,8 @@ class Ceilings:
 
     def note(self) -> None:
         """What there is now, and what was said since the last time."""
-        windows, standing = self._quotas.windows, self._state.standing
-        seen = (standing.queues, self._quotas.windows_version)
+        windows, change_counters = self._quotas.windows, self._state.change_counters
+        seen = (change_counters.queues, self._quotas.windows_version)
         if seen != self._seen:
             said = {
                 path: (

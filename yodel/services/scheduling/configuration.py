@@ -26,7 +26,7 @@ from yodel.domain.queues.moving import moved
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
-from yodel.domain.queues.removal import MARK, Mark, empty, in_use, require_not_made, with_used
+from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, require_not_made, with_used
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, QueuesInUse, Refused, StaleVersion
@@ -46,7 +46,7 @@ Wanted = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ConfigurationChange:
     """A change that was judged and may be made.  ``properties`` None: from now on the settings speak."""
 
     properties: Mapping[str, str] | None
@@ -111,7 +111,7 @@ def _judged(asked: _Asked) -> _Judged:
     _require_delegated(asked, change.names)
     found = _described(asked, before, properties)
     if asked.used is not None:
-        mark = Mark(version=change.version, author=asked.user)
+        mark = RemovalMark(version=change.version, author=asked.user)
         try:
             kept = with_used(before, properties, asked.used, mark)
         except Refused as error:
@@ -194,7 +194,7 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
     return wanted
 
 
-def _removing(mark: Mark, paths: Iterable[str]) -> Wanted:
+def _removing(mark: RemovalMark, paths: Iterable[str]) -> Wanted:
     """Those of the queues that still have the mark."""
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
@@ -276,7 +276,7 @@ class SchedulerConfService:
 
     async def planned(
         self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", is_whole: bool = False
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """What the change would be; nothing is changed.  Raises as ``change``."""
         return await self._plan(user, wanted, expected, reason, is_whole=is_whole)
 
@@ -289,7 +289,7 @@ class SchedulerConfService:
         reason: str = "",
         is_always_new: bool = False,
         is_whole: bool = False,
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
         leaves the version as it is, unless it ``is_always_new``.  ``is_whole``: what is wanted is all there is to be,
         so queues that it does not name go, at once where no application is under way; the others stay, marked to go.
@@ -337,10 +337,10 @@ class SchedulerConfService:
         reason: str = "",
         is_always_new: bool = False,
         is_whole: bool = False,
-    ) -> Plan:
+    ) -> ConfigurationChange:
         """``whose`` tells which queues are the user's, when it is asked for; None: all."""
 
-        def work(tx: Transaction) -> Plan:
+        def work(tx: Transaction) -> ConfigurationChange:
             self._require_version(expected)
             found, used = judged, self._in_use(tx.new_applications())
             if not self._is_fresh(found, used):  # settings, pools or use have changed while the thread was at it
@@ -406,7 +406,7 @@ class SchedulerConfService:
                 time_ms=tx.now_ms,
                 reason="reset to the settings",
             )
-            self._write(tx, Plan(properties=None, queues=initial, am_share=None, change=change))
+            self._write(tx, ConfigurationChange(properties=None, queues=initial, am_share=None, change=change))
 
         async with self._turn:
             await self._engine.do(work)
@@ -430,7 +430,9 @@ class SchedulerConfService:
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, *, is_whole: bool) -> Plan:
+    async def _plan(
+        self, user: str, wanted: Wanted, expected: int | None, reason: str, *, is_whole: bool
+    ) -> ConfigurationChange:
         self.require_administrator(user)
         async with self._turn:
             self._require_version(expected)
@@ -468,7 +470,7 @@ class SchedulerConfService:
             reason=reason,
             version=self.version,
             rows=tuple(self._queues.values()),
-            queues_version=state.standing.queues,
+            queues_version=state.change_counters.queues,
             pools=state.pools.pools,
             am_share=self._am_share,
             administers=administers,
@@ -482,15 +484,15 @@ class SchedulerConfService:
     def _is_fresh(self, judged: _Judged, used: Set[str]) -> bool:
         """Whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
         state, asked = self._engine.state, judged.asked
-        is_same_tree = (asked.version, asked.queues_version) == (self.version, state.standing.queues)
+        is_same_tree = (asked.version, asked.queues_version) == (self.version, state.change_counters.queues)
         if not is_same_tree or asked.pools is not state.pools.pools:
             return False
         return asked.used is None or not (used - asked.used) & (self._queues.keys() - _paths(judged.found.queues))
 
-    def _planned(self, judged: _Judged, now_ms: int, used: Set[str]) -> Plan:
+    def _planned(self, judged: _Judged, now_ms: int, used: Set[str]) -> ConfigurationChange:
         found = judged.found
         self._require_passable(found.queues, used, may_empty_go=judged.asked.used is not None)
-        return Plan(
+        return ConfigurationChange(
             properties=judged.properties,
             queues=found.queues,
             am_share=found.am_share,
@@ -527,7 +529,7 @@ class SchedulerConfService:
         except Refused as error:
             raise QueuesInUse(str(error)) from error
 
-    def _write(self, tx: Transaction, plan: Plan) -> None:
+    def _write(self, tx: Transaction, plan: ConfigurationChange) -> None:
         """The copy in the version's row is for the release before, which looks for the configuration there."""
         present = self._queues
         queues = with_enforcement(plan.queues, present, None)

@@ -9,11 +9,11 @@ from yodel.domain.allocation.demands import Demand, Increase
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState
 from yodel.ports.clock import Clock
-from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.wishes import Wishes
@@ -47,24 +47,29 @@ class Demands:
     """``binds_itself``: whether this ResourceManager chooses the nodes for a queue's pods."""
 
     def __init__(
-        self, state: ClusterState, clock: Clock, surroundings: Surroundings, binds_itself: Callable[[str], bool]
+        self, state: ClusterState, clock: Clock, placement_inputs: PlacementInputs, binds_itself: Callable[[str], bool]
     ) -> None:
-        self._state, self._clock, self._surroundings, self._binds_itself = state, clock, surroundings, binds_itself
+        self._state, self._clock, self._placement_inputs, self._binds_itself = (
+            state,
+            clock,
+            placement_inputs,
+            binds_itself,
+        )
         self._known: dict[ApplicationId, tuple[ApplicationAttemptId, ...]] = {}
         """Attempts that something was told of, by application."""
 
-    def let_run(self, ledger: Ledger | None) -> None:
+    def let_run(self, ledger: UsageLedger | None) -> None:
         """Unmanaged ApplicationMasters are launched by themselves, so it is their wishes that wait while too many
         applications run at once, as in the CapacityScheduler; those that came first first, and after a restart those
         that have containers.  Without a ledger no limit counts."""
         state = self._state
-        rows = [state.applications[i] for i in state.queue_use.held_up]
+        rows = [state.applications[i] for i in state.queue_use.over_parallel_limit]
         running = {row.id for row in rows if (use := state.usage.by_application.get(row.id)) and use.containers}
         for row in sorted(rows, key=lambda row: row.id not in running):
             has_containers = row.id in running
             if ledger is None or has_containers or not any(ledger.too_many(row.submission.queue, NONE)):
                 state.queue_use.let_run(row)
-                state.standing.wished(row.id)
+                state.change_counters.requests_changed(row.id)
 
     def all(self) -> list[Demand]:
         """What is wanted and under way."""
@@ -74,13 +79,13 @@ class Demands:
     def changed(self, at_most: int | None = None) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         """By attempt, what is wanted now where it may be something else than the last time; None: nothing.  Of all
         applications, or of some."""
-        for application_id in self._state.standing.take_restless(at_most):
+        for application_id in self._state.change_counters.take_changed_applications(at_most):
             yield from self._of(application_id)
 
     def read_anew(self) -> None:
         """All that is wanted counts as changed."""
         for application_id in {*self._known, *(i.application_id for i in self._state.masters.runtimes)}:
-            self._state.standing.wished(application_id)
+            self._state.change_counters.requests_changed(application_id)
 
     def _of(self, application_id: ApplicationId) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         before = self._known.pop(application_id, ())
@@ -100,7 +105,7 @@ class Demands:
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
         needs_am = state.needs_master(attempt)
-        may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.held_up
+        may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.over_parallel_limit
         wishes = runtime.wishes.asks.wishes() if may_wish else ()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
         used = state.usage.by_application.get(application.id)
@@ -125,7 +130,7 @@ class Demands:
         )
 
     def _am_placement(self, node_label: str) -> Placement:
-        return Placement(node_label=self._surroundings.label(node_label))
+        return Placement(node_label=self._placement_inputs.label(node_label))
 
     def _waited_s(
         self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]

@@ -15,8 +15,8 @@ import structlog
 
 from yodel.domain.allocation.holds import (
     Avoided,
-    Hold,
     HoldRules,
+    NodeReservation,
     Short,
     Tenancy,
     best_node,
@@ -27,12 +27,12 @@ from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.states import ContainerState
 from yodel.ports.clock import Clock
-from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.state import ClusterState
 
 NEW_AT_ONCE = 4
@@ -42,19 +42,19 @@ LOOKED_AT_MAX = 50
 log = structlog.get_logger("yodel.holds")
 
 
-class Holder:
+class NodeReserver:
     """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made anew."""
 
     def __init__(
         self,
         state: ClusterState,
         clock: Clock,
-        surroundings: Surroundings,
+        placement_inputs: PlacementInputs,
         rounds: Rounds,
         rules: HoldRules,
         changed: Callable[[PoolName], object] = lambda _: None,
     ) -> None:
-        self._state, self._clock, self._surroundings, self._rounds = state, clock, surroundings, rounds
+        self._state, self._clock, self._placement_inputs, self._rounds = state, clock, placement_inputs, rounds
         self.rules, self._changed = rules, changed
         self.avoided = Avoided()
 
@@ -64,14 +64,14 @@ class Holder:
         due_s = min((self._due_s(hold) for hold in self._state.holds.all), default=inf)
         return max(0.0, min(due_s, self.avoided.next_s) - self._clock.monotonic_s())
 
-    def _due_s(self, hold: Hold) -> float:
+    def _due_s(self, hold: NodeReservation) -> float:
         if hold.container_id is not None:
             return hold.planned_s + self.rules.placed_s
         return max(hold.since_s, hold.freed_s) + self.rules.longest_s
 
     # --- before a decision ------------------------------------------------------------------------------------------
 
-    def review(self, ledger: Ledger) -> list[ContainerId]:
+    def review(self, ledger: UsageLedger) -> list[ContainerId]:
         """``ledger`` has what is held without holds; they are taken in it.  Returns containers whose pods found no
         place on the node that was held for them: they are to be planned anew."""
         holds, now_s = self._state.holds, self._clock.monotonic_s()
@@ -112,7 +112,7 @@ class Holder:
         for hold in list(self._state.holds.all):
             self._give_up(hold, "queue limits are not enforced")
 
-    def _now(self, hold: Hold, ledger: Ledger, now_s: float) -> Hold | None:
+    def _now(self, hold: NodeReservation, ledger: UsageLedger, now_s: float) -> NodeReservation | None:
         """As it is by now; None: it is over."""
         short, pool = hold.short, self._state.pools.of(hold.pool)
         if not self._rounds.is_wanted(short) or self._state.pools.pools.of(short.queue) != hold.pool:
@@ -134,14 +134,14 @@ class Holder:
             return self._move(hold, now_s)
         return hold
 
-    def _move(self, hold: Hold, now_s: float) -> Hold | None:
+    def _move(self, hold: NodeReservation, now_s: float) -> NodeReservation | None:
         """Nothing was freed for long: to the node whose oldest container is oldest, of those not tried before."""
         self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s * 2)
         self._give_up(hold, "none of its capacity became free")
         node_id = oldest_node(self._candidates(hold.pool, hold.short, self._places(hold.pool)))
         return self.hold(hold.pool, hold.short, node_id) if node_id is not None else None
 
-    def _give_up(self, hold: Hold, why: str) -> None:
+    def _give_up(self, hold: NodeReservation, why: str) -> None:
         self._state.holds.drop([hold.wait])
         self._note(hold)
         log.info("node reservation dropped", **_fields(hold), why=why)
@@ -149,14 +149,14 @@ class Holder:
 
     # --- after it ---------------------------------------------------------------------------------------------------
 
-    def add(self, ledger: Ledger) -> bool:
+    def add(self, ledger: UsageLedger) -> bool:
         """Whether a node began to be held: what was decided does not know of it."""
         is_new = False
         for pool in self._state.pools.drawn_on:
             is_new |= self._add(pool, ledger)
         return is_new
 
-    def _add(self, pool: PoolName, ledger: Ledger) -> bool:
+    def _add(self, pool: PoolName, ledger: UsageLedger) -> bool:
         holds = self._state.holds.of_pool(pool)
         left = self.rules.most(self._state.pools.of(pool).lender_count) - len(holds)
         if left <= 0 and not self._makes_room(pool, holds, ledger):
@@ -176,7 +176,7 @@ class Holder:
                 is_new = True
         return is_new
 
-    def _makes_room(self, pool: PoolName, holds: Sequence[Hold], ledger: Ledger) -> bool:
+    def _makes_room(self, pool: PoolName, holds: Sequence[NodeReservation], ledger: UsageLedger) -> bool:
         """Who has less than its guarantee comes before who is held a node for above it."""
         if not self.rules.part:
             return False
@@ -190,14 +190,14 @@ class Holder:
                 return True
         return False
 
-    def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> Hold:
+    def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> NodeReservation:
         """From now on this node, whatever was held before."""
         before = self._state.holds.of(short.wait)
         if before is not None and before.node_id == node_id:
             return before
         now_s = self._clock.monotonic_s()
         free = free_of(short.size, self._state.pools.of(pool).free_on(node_id))
-        hold = Hold(pool=pool, node_id=node_id, short=short, since_s=now_s, freed_s=now_s, free=free)
+        hold = NodeReservation(pool=pool, node_id=node_id, short=short, since_s=now_s, freed_s=now_s, free=free)
         self._put(hold)
         log.info("node reserved", **_fields(hold))
         self._changed(pool)
@@ -209,18 +209,18 @@ class Holder:
             if hold.wait == wait and hold.container_id is None:
                 self._put(replace(hold, container_id=container_id, planned_s=self._clock.monotonic_s(), free=NONE))
 
-    def _put(self, hold: Hold) -> None:
+    def _put(self, hold: NodeReservation) -> None:
         self._state.holds.put(hold)
         self._note(hold)
 
-    def _note(self, hold: Hold) -> None:
+    def _note(self, hold: NodeReservation) -> None:
         """Others are shown what counts as held, and what is reserved."""
         self._state.queue_use.touch(hold.queue)
-        self._state.standing.changed()
+        self._state.change_counters.changed()
         self._state.touch(hold.short.attempt_id.application_id)
 
     def _places(self, pool: PoolName) -> Places:
-        return self._surroundings.places(is_locality_wanted=False, pool=pool)
+        return self._placement_inputs.places(is_locality_wanted=False, pool=pool)
 
     def _candidates(self, pool: PoolName, short: Short, places: Places) -> Sequence[Tenancy]:
         """Nodes that could take it if all but those had ended that hardly do, and that nobody is held: what its
@@ -253,12 +253,12 @@ class Holder:
         )
 
 
-def _is_within(short: Short, counted: Resource, ledger: Ledger) -> bool:
+def _is_within(short: Short, counted: Resource, ledger: UsageLedger) -> bool:
     """With its container the queue has no more than its guarantee; ``counted`` is held for it already."""
     return (ledger.used(short.queue) - counted + short.size).fits_in(ledger.share(short.queue).guaranteed)
 
 
-def _fields(hold: Hold) -> dict[str, str]:
+def _fields(hold: NodeReservation) -> dict[str, str]:
     short = hold.short
     return {
         "node_id": str(hold.node_id),

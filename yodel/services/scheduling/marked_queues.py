@@ -34,7 +34,7 @@ class MarkedQueues:
 
     def published(self, rows: Sequence[Row]) -> None:
         """Rows were committed.  Never waits."""
-        if self._queues != self._engine.state.standing.queues or (
+        if self._queues != self._engine.state.change_counters.queues or (
             self._are_some and any(isinstance(row, Application) and row.state.is_final for row in rows)
         ):
             self._wanted.set()
@@ -50,8 +50,8 @@ class MarkedQueues:
     async def look(self) -> None:
         """Removes what may go now."""
         state = self._engine.state
-        if self._queues != state.standing.queues:
-            self._queues = state.standing.queues
+        if self._queues != state.change_counters.queues:
+            self._queues = state.change_counters.queues
             self._are_some = any(mark_of(queue) is not None for queue in state.queues.values())
         if not self._are_some:
             return

@@ -24,12 +24,12 @@ from yodel.domain.allocation.backoffs import Tried
 from yodel.domain.container import Container
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.unplaced import unplaced_of
 from yodel.domain.preemption.victims import Candidate, Claim, Victim, lowers
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.resource import NONE, Resource
@@ -68,7 +68,7 @@ class Preemption:
         clock: Clock,
         scheduler: Scheduler,
         quotas: Quotas,
-        noticed: Callable[[Mapping[ContainerId, Notice]], None],
+        noticed: Callable[[Mapping[ContainerId, PreemptionNotice]], None],
     ) -> None:
         """``noticed`` hears of notices that are new."""
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
@@ -94,7 +94,7 @@ class Preemption:
         return self._quotas.preemption
 
     @property
-    def notices(self) -> Mapping[ContainerId, Notice]:
+    def notices(self) -> Mapping[ContainerId, PreemptionNotice]:
         """Those that it gave."""
         return self._engine.state.notices.of_teller(Teller.QUEUES)
 
@@ -201,7 +201,12 @@ class Preemption:
 
     def _is_due(self) -> bool:
         state = self._engine.state
-        now = (state.standing.stirs, state.queue_use.version, state.standing.queues, state.standing.nodes)
+        now = (
+            state.change_counters.decision_inputs,
+            state.queue_use.version,
+            state.change_counters.queues,
+            state.change_counters.nodes,
+        )
         is_changed, self._judged = now != self._judged, now
         return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 
@@ -229,7 +234,7 @@ class Preemption:
         candidates: Sequence[Candidate],
         parts: Mapping[str, float],
         maxima: Mapping[str, Resource],
-        ledger: Ledger,
+        ledger: UsageLedger,
     ) -> Held:
         state = self._engine.state
         pool, pools = state.pools.of(name), state.pools.pools
@@ -252,7 +257,7 @@ class Preemption:
             without_node=self._without_node(ledger),
         )
 
-    def _without_node(self, ledger: Ledger) -> dict[str, Resource]:
+    def _without_node(self, ledger: UsageLedger) -> dict[str, Resource]:
         """By queue, parents too, what counts as used and runs nothing."""
         state, found = self._engine.state, dict[str, Resource]()
         waiting = (state.containers[i] for i in state.container_index.planned)
@@ -266,7 +271,7 @@ class Preemption:
     def _queue_of(self, container: Container) -> str:
         return self._engine.state.applications[container.id.application_id].submission.queue
 
-    async def _candidates(self, ledger: Ledger) -> list[Candidate]:
+    async def _candidates(self, ledger: UsageLedger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""
         state = self._engine.state
         giving = self._giving(ledger)
@@ -280,7 +285,7 @@ class Preemption:
                 found.append(candidate)
         return found
 
-    def _giving(self, ledger: Ledger) -> set[str]:
+    def _giving(self, ledger: UsageLedger) -> set[str]:
         """Leaves that hold more than their guarantee; where priorities give within a queue, all that hold something."""
         paths = {path for path, share in ledger.tree.shares.items() if not ledger.tree.below.get(path)}
         paths |= {path for path, _ in self._engine.state.queue_use.by_user}
@@ -339,11 +344,11 @@ class Preemption:
                 log.info("container preempted", **_fields(victim))
             self.claims = [claim for claim in self.claims if now_s - claim.given_s < wait_s]
 
-    def _notice(self, victim: Victim, claim: Claim | None, given_s: float) -> Notice:
+    def _notice(self, victim: Victim, claim: Claim | None, given_s: float) -> PreemptionNotice:
         one = victim.candidate
         assert one.node_id is not None
         given_s = given_s if claim is None else claim.given_s
-        return Notice(
+        return PreemptionNotice(
             node_id=one.node_id,
             reason=NoticeReason.WINDOW if self._is_for_window(victim) else NoticeReason.QUEUE,
             why=_why(victim),
@@ -381,7 +386,7 @@ class Preemption:
         tell_masters(self._engine.state, told)
         self._noticed(told)
 
-    def _tell(self, notices: Mapping[ContainerId, Notice]) -> None:
+    def _tell(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
         """All there are."""
         self._engine.state.notices.tell(Teller.QUEUES, notices)
 

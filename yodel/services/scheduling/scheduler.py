@@ -15,7 +15,7 @@ from math import inf
 import structlog
 
 from yodel.domain.allocation.backoffs import Backoffs, Tried
-from yodel.domain.allocation.by_pool import Part, decide_by_pool
+from yodel.domain.allocation.by_pool import PoolPart, decide_by_pool
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.rounds import Rounds
@@ -23,19 +23,19 @@ from yodel.domain.container import Container
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Row
-from yodel.services.scheduling.activities import Activities, Asked
+from yodel.services.scheduling.activities import Activities, ActivityRequests
 from yodel.services.scheduling.demands import Demands
-from yodel.services.scheduling.holder import Holder
-from yodel.services.scheduling.looks import Looks
+from yodel.services.scheduling.fresh_decision import FreshDecision
+from yodel.services.scheduling.holder import NodeReserver
 from yodel.services.scheduling.misfits import Misfits
-from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
@@ -59,7 +59,7 @@ class Scheduler:
         engine: Engine,
         limits: AllocationLimits,
         clock: Clock,
-        surroundings: Surroundings,
+        placement_inputs: PlacementInputs,
         misfits: Misfits,
         quotas: Quotas,
         wanted: asyncio.Event,
@@ -70,18 +70,18 @@ class Scheduler:
         """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
         pods; Kubernetes' scheduler keeps no constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
-        self._surroundings, self._misfits = surroundings, misfits
+        self._placement_inputs, self._misfits = placement_inputs, misfits
         self._quotas = quotas
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
-        self.looks = Looks(engine.state, clock, self.wake)
+        self.fresh_decision = FreshDecision(engine.state, clock, self.wake)
         """Made for those who ask why something waits."""
-        self._wanted, self._stirs = wanted, engine.state.standing.stirs
-        self._demands = Demands(engine.state, clock, surroundings, binds_itself)
+        self._wanted, self._decision_inputs = wanted, engine.state.change_counters.decision_inputs
+        self._demands = Demands(engine.state, clock, placement_inputs, binds_itself)
         self._rounds, self._rules = Rounds(), object()
         rules = hold_rules or HoldRules()
-        self.holder = Holder(engine.state, clock, surroundings, self._rounds, rules, holds_changed)
+        self.holder = NodeReserver(engine.state, clock, placement_inputs, self._rounds, rules, holds_changed)
         self._is_whole = True
         """All that the last round decided was written, or nothing."""
         self.backoffs = Backoffs()
@@ -105,8 +105,8 @@ class Scheduler:
             for row in rows:
                 if isinstance(row, Container) and row.node_id is not None and row.is_live:
                     self.backoffs.placed(Tried.of(row.id.application_id, row.capability, row.placement))
-        if self._stirs != self._engine.state.standing.stirs:
-            self._stirs = self._engine.state.standing.stirs
+        if self._decision_inputs != self._engine.state.change_counters.decision_inputs:
+            self._decision_inputs = self._engine.state.change_counters.decision_inputs
             self.wake()
 
     def use_limits(self, limits: AllocationLimits) -> None:
@@ -137,9 +137,9 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         self._wanted.clear()
-        if self._engine.state.queue_use.held_up:
+        if self._engine.state.queue_use.over_parallel_limit:
             self._demands.let_run(self.ledger())
-        for _ in range(self._restless_count // READ_AT_ONCE):
+        for _ in range(self._changed_application_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
             await asyncio.sleep(0)
         self._in_vain = []
@@ -147,7 +147,7 @@ class Scheduler:
         is_held_anew = self._quotas.is_enforced and self.holder.add(self._quotas.ledger())
         self._quotas.note(decision)
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
-        self.looks.made()
+        self.fresh_decision.made()
         again_in_s = self._misfits.note(self._rounds.demands, decision)
         now_s = self._clock.monotonic_s()
         backoffs_in_s = self.backoffs.next_s(now_s) - now_s
@@ -180,10 +180,10 @@ class Scheduler:
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
         return decision.is_cut or is_held_anew or len(decision.plans) >= self.limits.per_tick_max
 
-    def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
+    def _decide(self) -> tuple[Decision, tuple[ActivityRequests, Decision, Sequence[PoolPart]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
-        self.backoffs.look((self._surroundings.version, self._engine.state.standing.queues))
+        self.backoffs.look((self._placement_inputs.version, self._engine.state.change_counters.queues))
         if self._quotas.is_enforced:
             self._in_vain = self.holder.review(self._quotas.ledger_without_holds())
         else:
@@ -200,12 +200,12 @@ class Scheduler:
         return self._round(ledger), None
 
     @property
-    def _restless_count(self) -> int:
+    def _changed_application_count(self) -> int:
         """Applications that are to be read before the next round."""
         if self._rules_now != self._rules:
             self._demands.read_anew()
             self._rules = self._rules_now
-        return len(self._engine.state.standing.restless)
+        return len(self._engine.state.change_counters.changed_applications)
 
     @property
     def _rules_now(self) -> object:
@@ -214,16 +214,22 @@ class Scheduler:
 
     def _read(self, at_most: int | None = None) -> None:
         """What is wanted of some applications, or of all that have changed."""
-        if self._restless_count:
+        if self._changed_application_count:
             for attempt_id, demand in self._demands.changed(at_most):
                 self._rounds.put(attempt_id, demand, self._engine.state.pools.pools.of)
 
-    def _round(self, ledger: Ledger) -> Decision:
+    def _round(self, ledger: UsageLedger) -> Decision:
         state = self._engine.state
         if not self._is_whole:
             self._rounds.wake_all()
             self._is_whole = True
-        basis = (self._rules, ledger.tree, ledger.am_share, self._quotas.windows_version, self._surroundings.version)
+        basis = (
+            self._rules,
+            ledger.tree,
+            ledger.am_share,
+            self._quotas.windows_version,
+            self._placement_inputs.version,
+        )
         changed = state.queue_use.take_changed()
         turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
         names = list(turns) or [state.pools.pools.default]
@@ -241,32 +247,32 @@ class Scheduler:
         return self._rounds.demands
 
     @property
-    def restless(self) -> Collection[ApplicationId]:
+    def changed_applications(self) -> Collection[ApplicationId]:
         """Applications that the next round reads anew."""
-        return self._engine.state.standing.restless
+        return self._engine.state.change_counters.changed_applications
 
     @property
     def waiting(self) -> WaitingBook:
         """What is wanted and was not planned."""
         return self._engine.state.reasons.waiting
 
-    def ledger(self) -> Ledger | None:
+    def ledger(self) -> UsageLedger | None:
         """What queues and users may hold, as a decision reads it; None where limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
-    def parts(self, demands: Iterable[Demand]) -> list[Part]:
+    def parts(self, demands: Iterable[Demand]) -> list[PoolPart]:
         """What is wanted of each pool and what there is of it, as a decision reads it."""
         pools = self._engine.state.pools.pools
         by_pool: dict[PoolName, list[Demand]] = {}
         for demand in demands:
             by_pool.setdefault(pools.of(demand.queue), []).append(demand)
         by_pool = by_pool or {pools.default: []}
-        return [Part(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
+        return [PoolPart(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
 
-    def part(self, pool: PoolName, demands: Sequence[Demand]) -> Part:
+    def part(self, pool: PoolName, demands: Sequence[Demand]) -> PoolPart:
         """The part of one pool, also where nothing is wanted of it."""
         own = [demand for demand in demands if self._engine.state.pools.pools.of(demand.queue) == pool]
-        return Part(demands=own, capacity=self._capacity(pool, own))
+        return PoolPart(demands=own, capacity=self._capacity(pool, own))
 
     def _capacity(self, pool: PoolName, demands: Sequence[Demand]) -> Capacity:
         state = self._engine.state
@@ -277,8 +283,8 @@ class Scheduler:
             used=usage.resource,
             am_used=usage.am_resource,
             in_flight=state.container_index.planned_count,
-            free_on={node_id: self._surroundings.free_on(node_id, pool) for node_id in growing},
-            places=self._surroundings.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
+            free_on={node_id: self._placement_inputs.free_on(node_id, pool) for node_id in growing},
+            places=self._placement_inputs.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
             pool=state.pools.words(pool),
             holds=state.holds.of_pool(pool),
             avoided=self.holder.avoided.all,

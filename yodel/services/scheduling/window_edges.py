@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import structlog
 
-from yodel.domain.queues.windows import NO_WINDOWS, Hold
+from yodel.domain.queues.windows import NO_WINDOWS, WindowEffect
 from yodel.ports.clock import Clock
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
@@ -29,13 +29,13 @@ class WindowEdges:
     def __init__(self, engine: Engine, clock: Clock, quotas: Quotas, wake_scheduler: Callable[[], None]) -> None:
         self._engine, self._clock, self._quotas, self._wake = engine, clock, quotas, wake_scheduler
         self._seen, self._seen_version = NO_WINDOWS, 0
-        self._queues = engine.state.standing.queues
+        self._queues = engine.state.change_counters.queues
         self._changed = asyncio.Event()
 
     def published(self) -> None:
         """Rows were committed.  Never waits."""
-        if self._queues != self._engine.state.standing.queues:
-            self._queues = self._engine.state.standing.queues
+        if self._queues != self._engine.state.change_counters.queues:
+            self._queues = self._engine.state.change_counters.queues
             self._changed.set()
 
     async def run(self) -> None:
@@ -54,13 +54,13 @@ class WindowEdges:
             self._tell(before.holds, now.holds)
         return min(LOOK_S, max(EDGE_S, (now.until_ms - self._clock.now_ms()) / 1000.0))
 
-    def _tell(self, before: Mapping[str, Hold], now: Mapping[str, Hold]) -> None:
-        standing = self._engine.state.standing
-        standing.stirred()
-        standing.changed()
+    def _tell(self, before: Mapping[str, WindowEffect], now: Mapping[str, WindowEffect]) -> None:
+        change_counters = self._engine.state.change_counters
+        change_counters.decision_input_changed()
+        change_counters.changed()
         self._wake()
         for path in sorted({*before, *now}):
-            was, is_ = before.get(path, Hold()), now.get(path, Hold())
+            was, is_ = before.get(path, WindowEffect()), now.get(path, WindowEffect())
             if was.open != is_.open:
                 log.info(
                     "maximum capacity set by window",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
 
@@ -44,7 +44,7 @@ class Noticed:
 
     def of_application(self, application_id: ApplicationId) -> list[NoticeView]:
         """By what they are for, at most ``LINES_MAX``."""
-        found: dict[tuple[NoticeReason, str], list[Notice]] = {}
+        found: dict[tuple[NoticeReason, str], list[PreemptionNotice]] = {}
         for container_id in self._state.notices.noted_of(application_id):
             notice = self._state.notices.of(container_id)
             if notice is not None:
@@ -57,10 +57,10 @@ class Noticed:
         found = {one: notice for one, notice in notices.items() if notice.for_queue == path and not notice.is_resting}
         return list(found), self._left_s(list(found.values())) or 0.0
 
-    def _view(self, notices: Sequence[Notice]) -> NoticeView:
+    def _view(self, notices: Sequence[PreemptionNotice]) -> NoticeView:
         first = notices[0]
         return NoticeView(reason=first.reason, why=first.why, containers=len(notices), left_s=self._left_s(notices))
 
-    def _left_s(self, notices: Sequence[Notice]) -> float | None:
+    def _left_s(self, notices: Sequence[PreemptionNotice]) -> float | None:
         last_s = max((notice.deadline_s for notice in notices), default=inf)
         return max(0.0, last_s - self._clock.monotonic_s()) if last_s < inf else None

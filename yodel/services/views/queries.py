@@ -17,7 +17,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.window import Window
 from yodel.domain.queues.windows import Phase
@@ -42,7 +42,7 @@ from yodel.services.views.queue_views import (
     queue_view,
 )
 from yodel.services.views.rows import Rows
-from yodel.services.views.why import Why
+from yodel.services.views.why import WaitExplainer
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
@@ -161,7 +161,7 @@ class Queries:
         """From when so much is asked back to the first end."""
         self.noticed = Noticed(state, clock)
         """Which containers are to go."""
-        self.why = Why(state, quotas, self.noticed)
+        self.why = WaitExplainer(state, quotas, self.noticed)
         """Why applications wait, as every view says it."""
 
     @property
@@ -171,12 +171,12 @@ class Queries:
     @limits.setter
     def limits(self, limits: AllocationLimits) -> None:
         self._limits = limits
-        self._state.standing.heard()
+        self._state.change_counters.heartbeat_received()
 
     @property
     def version(self) -> int:
         """Changes whenever a committed row changed."""
-        return self._state.standing.version
+        return self._state.change_counters.version
 
     def now_ms(self) -> int:
         """The clock that the answers are made by: epoch milliseconds."""
@@ -274,7 +274,7 @@ class Queries:
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> UsageLedger:
         """Return what queues and users hold of what they may hold, as the scheduler sees it."""
         return self._quotas.ledger()
 

@@ -12,7 +12,7 @@ from math import isfinite
 
 from yodel.domain.application import Application
 from yodel.domain.queues.queue import ROOT, Queue
-from yodel.domain.queues.shares import Share, Tree, dominant
+from yodel.domain.queues.shares import QueueShares, Share, dominant
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.domain.states import NodeState
@@ -180,7 +180,7 @@ async def _loads(state: ClusterState, above: str) -> defaultdict[str, _Load]:
     return loads
 
 
-def _children_first(tree: Tree, path: str) -> Sequence[str]:
+def _children_first(tree: QueueShares, path: str) -> Sequence[str]:
     found = [path]
     for known in found:  # grows meanwhile
         found += tree.below.get(known, ())

@@ -14,12 +14,12 @@ from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
-from yodel.services.writer.application_index import Page
+from yodel.services.writer.application_index import IndexPage
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.services.writer.usage import Usage
 
-__all__ = ["ApplicationTotals", "Page", "Rows", "Totals"]
+__all__ = ["ApplicationTotals", "IndexPage", "Rows", "Totals"]
 
 
 class Rows:
@@ -31,7 +31,7 @@ class Rows:
     @property
     def standing(self) -> tuple[int, int]:
         """Whatever was shown at the same standing is shown the same, but for the time."""
-        return self._state.standing.version, self._state.standing.pulse
+        return self._state.change_counters.version, self._state.change_counters.heartbeats
 
     # --- applications ----------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class Rows:
         return self._state.index.counts
 
     @property
-    def pages(self) -> Mapping[int, Page]:
+    def pages(self) -> Mapping[int, IndexPage]:
         """Applications on pages, by number, oldest first; none is empty."""
         return self._state.index.pages
 
@@ -146,7 +146,7 @@ class Rows:
     @property
     def addresses_version(self) -> int:
         """Grows when a known node's web address changes."""
-        return self._state.standing.addresses
+        return self._state.change_counters.addresses
 
     @property
     def usable_resource(self) -> Resource:

@@ -79,14 +79,14 @@ class ReaderOwner:
         return self.user == other.user and (self.user is not None or self.host == other.host)
 
 
-class Closed(YodelError):
+class TransitionsClosed(YodelError):
     """No transition will come any more: the ResourceManager stops."""
 
     def __init__(self) -> None:
         super().__init__("the ResourceManager is stopping")
 
 
-class Reader:
+class TransitionReader:
     """A position in the ring.  ``position`` is the sequence of the last transition read, ``owner`` who reads."""
 
     def __init__(self, transitions: Transitions, position: int, owner: ReaderOwner) -> None:
@@ -111,7 +111,7 @@ class Reader:
                 self.position = found[-1].sequence
                 return found
             if self._transitions.is_closed:
-                raise Closed
+                raise TransitionsClosed
             self._news.clear()
 
 
@@ -127,7 +127,7 @@ class Transitions:
         self.last = 0
         """The sequence of the newest; they count from 1."""
         self.is_closed = False
-        self._readers: set[Reader] = set()
+        self._readers: set[TransitionReader] = set()
         self._applications = {row.id: _slim(row) for row in state.applications.values()}
         self._containers: dict[ContainerId, ContainerState] = {
             row.id: ContainerState.RUNNING if row.awaits_agent else row.state
@@ -238,14 +238,14 @@ class Transitions:
             raise FellBehind(unread - len(self._ring))
         return [self._ring[index - unread] for index in range(min(unread, count_max))]
 
-    def open(self, position: int, owner: ReaderOwner) -> Reader:
+    def open(self, position: int, owner: ReaderOwner) -> TransitionReader:
         """Follow from after this sequence; ``close`` it in the end.
 
         Raises:
             Unavailable: as many as may read do, of all callers or of this one.
         """
         if self.is_closed:
-            raise Unavailable(str(Closed()))
+            raise Unavailable(str(TransitionsClosed()))
         owners = [reader.owner for reader in self._readers]
         of_one, of_host = sum(map(owner.is_same, owners)), sum(other.host == owner.host for other in owners)
         for limit, held, maximum, words in (
@@ -261,11 +261,11 @@ class Transitions:
             if held >= maximum:
                 REFUSALS.tell(limit, caller=f"{owner.user or ''}@{owner.host}", value=held + 1, maximum=maximum)
                 raise Unavailable(f"{maximum} event streams {words}")
-        reader = Reader(self, position, owner)
+        reader = TransitionReader(self, position, owner)
         self._readers.add(reader)
         return reader
 
-    def close(self, reader: Reader) -> None:
+    def close(self, reader: TransitionReader) -> None:
         self._readers.discard(reader)
 
     def end(self) -> None:

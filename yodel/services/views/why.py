@@ -22,7 +22,7 @@ from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
-from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Told, Unserved
+from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Obstacles, Unserved
 from yodel.domain.waiting_words import What, change_of, what_of
 from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
@@ -50,7 +50,7 @@ _NAMED = re.compile(r"(application_[0-9]{1,19}_[0-9]{1,10})(?: \([^()]{1,200}\))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class ResourceUser:
     """Who holds a part of what is full: a user of a queue, a queue or an application, by ``kind``."""
 
     kind: str
@@ -60,7 +60,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Obstacle:
     """One thing in the way, with its figures where it has some.  ``change`` says what would have to happen."""
 
     what: What
@@ -70,7 +70,7 @@ class Link:
     user: str = ""
     limit: Resource | None = None
     used: Resource | None = None
-    held_by: tuple[Holder, ...] = ()
+    held_by: tuple[ResourceUser, ...] = ()
     more_holders: int = 0
 
 
@@ -88,7 +88,7 @@ class AskView:
     count: int
     size: Resource
     is_under_way: bool
-    chain: tuple[Link, ...]
+    chain: tuple[Obstacle, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class WhyView:
     """Of its own containers, which are to go."""
 
 
-class Why:
+class WaitExplainer:
     """Reads; one instance for the process."""
 
     def __init__(self, state: ClusterState, quotas: Quotas, noticed: Noticed) -> None:
@@ -139,8 +139,8 @@ class Why:
 
     def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
-        is_held_up = app.id in self._state.queue_use.held_up
-        if not reasons.has_any and not is_held_up:
+        is_over_parallel_limit = app.id in self._state.queue_use.over_parallel_limit
+        if not reasons.has_any and not is_over_parallel_limit:
             return ""
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
@@ -150,7 +150,7 @@ class Why:
         return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
     def _diagnostics(
-        self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Told]
+        self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Obstacles]
     ) -> str:
         own = [c for c in self._state.containers_of(attempt.id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
@@ -162,19 +162,19 @@ class Why:
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
 
-    def _told(self, app: Application, attempt: Attempt) -> Sequence[Told]:
+    def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
         """What the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
         nothing."""
-        if app.id not in self._state.queue_use.held_up:
+        if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
         chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE))
         if runtime is None or not chain:
             return ()
         wishes = islice(runtime.wishes.asks.wishes(), UNSERVED_MAX)
-        return [Told(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
+        return [Obstacles(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
 
-    def _of_master(self, app: Application, attempt: Attempt, told: Told) -> str:
+    def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:
         """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
         nearest = told.chain[0]
         if nearest.masters is not None or nearest.hurdle is Hurdle.PARALLEL or told.is_placeless:
@@ -241,18 +241,18 @@ class Why:
             return "Nothing is pending: the application is ending."
         return "Nothing is pending: every requested container has been allocated."
 
-    def _not_planned(self, app: Application, all_told: Sequence[Told], may_view: MayView) -> Iterator[AskView]:
+    def _not_planned(self, app: Application, all_told: Sequence[Obstacles], may_view: MayView) -> Iterator[AskView]:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
-        held: dict[tuple[What, str, str], Sequence[Holder]] = {}
+        held: dict[tuple[What, str, str], Sequence[ResourceUser]] = {}
         is_limited = any(map(_is_limited, all_told))
-        beside = list[Link]()
+        beside = list[Obstacle]()
         if is_limited:
             beside = [*self._ahead(app, may_view), *self._queues_ahead(app), *self._given_back(app, may_view)]
         for told in all_told:
             chain = [self._link(app, hindrance, held, may_view) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if _is_limited(told) else chain)
 
-    def _ask(self, told: Told, chain: Sequence[Link]) -> AskView:
+    def _ask(self, told: Obstacles, chain: Sequence[Obstacle]) -> AskView:
         unserved, what = told.unserved, told.unserved.what
         return AskView(
             name=unserved.name,
@@ -268,16 +268,16 @@ class Why:
         self,
         app: Application,
         hindrance: Hindrance,
-        held: dict[tuple[What, str, str], Sequence[Holder]],
+        held: dict[tuple[What, str, str], Sequence[ResourceUser]],
         may_view: MayView,
-    ) -> Link:
+    ) -> Obstacle:
         what = what_of(hindrance)
         which = what, hindrance.path, hindrance.user
         if which not in held:
             held[which] = sorted(self._holders(app, what, hindrance), key=_size, reverse=True)
         shown = self._shown(held[which], may_view)
         has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
-        return Link(
+        return Obstacle(
             what=what,
             text=self.without_others(hindrance.text.strip(), may_view),
             change=change_of(what, hindrance.path, hindrance.user),
@@ -289,7 +289,7 @@ class Why:
             more_holders=len(held[which]) - len(shown),
         )
 
-    def _shown(self, holders: Sequence[Holder], may_view: MayView) -> tuple[Holder, ...]:
+    def _shown(self, holders: Sequence[ResourceUser], may_view: MayView) -> tuple[ResourceUser, ...]:
         """Those that hold most, without applications that the asker may not see."""
         return tuple(
             one for one in holders[:HOLDERS_MAX] if one.kind != "application" or self._is_seen(one.name, may_view)
@@ -308,13 +308,13 @@ class Why:
 
     # --- who holds it -----------------------------------------------------------------------------------------------
 
-    def _holders(self, app: Application, what: What, hindrance: Hindrance) -> Iterator[Holder]:
+    def _holders(self, app: Application, what: What, hindrance: Hindrance) -> Iterator[ResourceUser]:
         path, by_user = hindrance.path, self._state.queue_use.by_user
         match what:
             case What.QUEUE_MAX_CAPACITY | What.WINDOW:
                 for (queue, user), usage in by_user.items():
                     if queue == path or queue.startswith(f"{path}."):
-                        yield Holder(kind="user", name=user, queue=queue, held=usage.resource)
+                        yield ResourceUser(kind="user", name=user, queue=queue, held=usage.resource)
             case What.POOL_FULL:
                 pools = self._state.pools.pools
                 own = pools.of(app.submission.queue)
@@ -323,21 +323,21 @@ class Why:
                     if pools.of(queue) == own:
                         leaves[queue] = leaves.get(queue, NONE) + usage.resource
                 for queue, held in leaves.items():
-                    yield Holder(kind="queue", name=queue, queue=queue, held=held)
+                    yield ResourceUser(kind="queue", name=queue, queue=queue, held=held)
             case What.PARALLEL_APPLICATIONS:
                 yield from self._applications(path, "", is_am=True)
             case What.USER_LIMIT | What.USER_AM_LIMIT | What.QUEUE_AM_LIMIT:
                 yield from self._applications(app.submission.queue, hindrance.user, is_am=what is not What.USER_LIMIT)
 
-    def _applications(self, queue: str, user: str, *, is_am: bool) -> Iterator[Holder]:
+    def _applications(self, queue: str, user: str, *, is_am: bool) -> Iterator[ResourceUser]:
         """Of a queue and below it, and of one user where one is named; what their ApplicationMasters hold, or all."""
         for application_id, usage in self._state.usage.by_application.items():
             submission = self._state.applications[application_id].submission
             held = usage.am_resource if is_am else usage.resource
             if held != NONE and f"{submission.queue}.".startswith(f"{queue}.") and user in ("", submission.user):
-                yield Holder(kind="application", name=str(application_id), queue=submission.queue, held=held)
+                yield ResourceUser(kind="application", name=str(application_id), queue=submission.queue, held=held)
 
-    def _ahead(self, app: Application, may_view: MayView) -> Iterator[Link]:
+    def _ahead(self, app: Application, may_view: MayView) -> Iterator[Obstacle]:
         """Applications of the queue that wait too, and are served before."""
         path = app.submission.queue
         row = self._state.queues.get(path)
@@ -354,9 +354,9 @@ class Why:
         if not first:
             more = f"{len(before)} {'other' if len(before) == 1 else 'others'}"
         text = f"Served first in queue {path}, and also waiting: {names}{more}."
-        yield Link(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
+        yield Obstacle(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
 
-    def _queues_ahead(self, app: Application) -> Iterator[Link]:
+    def _queues_ahead(self, app: Application) -> Iterator[Obstacle]:
         """Queues of a higher priority beside its own, or beside one above that, in which others wait too."""
         queues, path = self._state.queues, app.submission.queue
         if not self._quotas.is_enforced or not any(queue.is_by_priority for queue in queues.values()):
@@ -368,13 +368,13 @@ class Why:
             row = queues.get(above)
             if own not in queues or row is None or not queues[own].is_by_priority:
                 continue
-            standing = ledger.standing(above)
+            rank = ledger.serving_rank(above)
             before = [
                 queue
                 for queue in queues.values()
                 if queue.parent_path == own
                 and queue.priority > row.priority
-                and ledger.standing(queue.path) < standing
+                and ledger.serving_rank(queue.path) < rank
                 and any(f"{other}.".startswith(f"{queue.path}.") for other in waiting)
             ]
             if before:
@@ -382,11 +382,11 @@ class Why:
                 names = ", ".join(f"{queue.path} (priority {queue.priority})" for queue in first)
                 more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
                 text = f"Served before {above} (priority {row.priority}), and also waiting: {names}{more}."
-                yield Link(
+                yield Obstacle(
                     what=What.QUEUE_PRIORITY, text=text, change=change_of(What.QUEUE_PRIORITY, above), queue=above
                 )
 
-    def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
+    def _given_back(self, app: Application, may_view: MayView) -> Iterator[Obstacle]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
         notices, last_s = self._noticed.for_queue(path)
@@ -399,13 +399,15 @@ class Why:
         if not held:
             return
         holders = [
-            Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
+            ResourceUser(
+                kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount
+            )
             for one, amount in held.items()
         ]
         shown = self._shown(heapq.nlargest(HOLDERS_MAX, holders, key=_size), may_view)
         which = "1 container" if len(notices) == 1 else f"{len(notices)} containers"
         text = f"{which} of others will be preempted for queue {path} within {last_s:.0f} s."
-        yield Link(
+        yield Obstacle(
             what=What.PREEMPTION,
             text=text,
             change=change_of(What.PREEMPTION),
@@ -433,10 +435,10 @@ class Why:
     def _pods(self, key: AskKey | None, planned: Sequence[Container]) -> AskView:
         waits = self._state.reasons.waits
         said = list(dict.fromkeys(waits[container.id] for container in planned if container.id in waits))
-        links = [Link(what=What.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
+        links = [Obstacle(what=What.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
         if not links:
             text = "The pod has been created and is not scheduled to a node yet."
-            links = [Link(what=What.STARTING, text=text, change=change_of(What.STARTING))]
+            links = [Obstacle(what=What.STARTING, text=text, change=change_of(What.STARTING))]
         return AskView(
             name="the ApplicationMaster" if key is None else f"priority {key.priority}",
             priority=key.priority if key is not None else None,
@@ -457,7 +459,7 @@ async def _nothing() -> None:
     """Who has no scheduler has nothing to look."""
 
 
-def _size(holder: Holder) -> tuple[int, int, str]:
+def _size(holder: ResourceUser) -> tuple[int, int, str]:
     return holder.held.memory_mib, holder.held.vcores, holder.name
 
 
@@ -465,7 +467,7 @@ def _turn(app: Application) -> tuple[int, int, ApplicationId]:
     return -app.submission.priority, app.submitted_ms, app.id
 
 
-def _is_limited(told: Told) -> bool:
+def _is_limited(told: Obstacles) -> bool:
     """By limits or room, which others hold and may give back."""
     return told.unserved.own is None or told.unserved.own.hurdle is Hurdle.PIECES
 

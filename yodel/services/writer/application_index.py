@@ -20,7 +20,7 @@ PAGE_MAX = 64
 
 
 @dataclass(slots=True)
-class Page:
+class IndexPage:
     """Oldest first.  Numbers of pages are never used again, so a number and a version name one content."""
 
     version: int = 0
@@ -37,7 +37,7 @@ class ApplicationIndex:
         self.counts: Counter[YarnApplicationState] = Counter()
         self.context_bytes: Counter[str] = Counter()
         """Launch contexts of the living, by user; only users with some."""
-        self.pages: dict[int, Page] = {}
+        self.pages: dict[int, IndexPage] = {}
         """By number, oldest first; none is empty."""
         self._page_of: dict[ApplicationId, int] = {}
         self._count = 0
@@ -47,7 +47,7 @@ class ApplicationIndex:
         """A row that is new, or takes the place of an older one."""
         if old is None:
             number = self._page_of[new.id] = self._count // PAGE_MAX
-            self.pages.setdefault(number, Page()).ids[new.id] = None
+            self.pages.setdefault(number, IndexPage()).ids[new.id] = None
             self._count += 1
         else:
             self.counts[old.yarn_state] -= 1

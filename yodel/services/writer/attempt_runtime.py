@@ -12,7 +12,7 @@ from functools import partial
 from yodel.domain.ask_book import AskBook, Tally
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.services.writer.dialogue import Dialogue
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.wishes import Wishes
 
 
@@ -23,7 +23,7 @@ class AttemptRuntime:
     attempt_id: ApplicationAttemptId
     dialogue: Dialogue
     wishes: Wishes = field(default_factory=Wishes)
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: AttemptOutbox = field(default_factory=AttemptOutbox)
 
     @classmethod
     def of(
@@ -31,10 +31,10 @@ class AttemptRuntime:
         attempt_id: ApplicationAttemptId,
         now_s: float,
         wanted: Tally,
-        outbox: Outbox,
-        wished: Callable[[ApplicationId], None] = lambda _: None,
+        outbox: AttemptOutbox,
+        requests_changed: Callable[[ApplicationId], None] = lambda _: None,
     ) -> AttemptRuntime:
-        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for, and ``wished`` is told when
-        this one wants something else."""
-        wishes = Wishes(asks=AskBook(wanted), changed=partial(wished, attempt_id.application_id))
+        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for, and ``requests_changed`` is
+        told when this one wants something else."""
+        wishes = Wishes(asks=AskBook(wanted), changed=partial(requests_changed, attempt_id.application_id))
         return cls(attempt_id=attempt_id, dialogue=Dialogue(now_s), wishes=wishes, outbox=outbox)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.shuffle.words import endpoints_of
 
 FAILURES = 2
@@ -34,7 +34,7 @@ class EndpointBook:
     def presence(self, endpoint: Endpoint) -> Presence:
         return self._presence.get(endpoint, Presence.UNKNOWN)
 
-    def away(self, words: Sequence[ShuffleWord]) -> str:
+    def away(self, words: Sequence[ShuffleProperty]) -> str:
         """Why the service that a queue's words name cannot be reached; empty: as far as is known it can.
 
         One that answers is enough: they are replicas.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from yodel.domain.allocation.holds import Hold, Wait
+from yodel.domain.allocation.holds import NodeReservation, Wait
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.queues.pools import PoolName
@@ -15,16 +15,16 @@ class HoldBook:
     """Written where nodes are held (``scheduling.holder``); everybody else reads."""
 
     def __init__(self) -> None:
-        self._by_wait: dict[Wait, Hold] = {}
+        self._by_wait: dict[Wait, NodeReservation] = {}
 
     @property
-    def all(self) -> Collection[Hold]:
+    def all(self) -> Collection[NodeReservation]:
         return self._by_wait.values()
 
-    def of(self, wait: Wait) -> Hold | None:
+    def of(self, wait: Wait) -> NodeReservation | None:
         return self._by_wait.get(wait)
 
-    def of_pool(self, pool: PoolName) -> tuple[Hold, ...]:
+    def of_pool(self, pool: PoolName) -> tuple[NodeReservation, ...]:
         return tuple(hold for hold in self._by_wait.values() if hold.pool == pool) if self._by_wait else ()
 
     @property
@@ -49,7 +49,7 @@ class HoldBook:
             return frozenset()
         return frozenset(hold.node_id for hold in self.of_pool(pool) if not _is_for(hold, container))
 
-    def put(self, hold: Hold) -> None:
+    def put(self, hold: NodeReservation) -> None:
         """Instead of the one before of the same wish."""
         self._by_wait[hold.wait] = hold
 
@@ -58,7 +58,7 @@ class HoldBook:
             self._by_wait.pop(wait, None)
 
 
-def _is_for(hold: Hold, container: Container) -> bool:
+def _is_for(hold: NodeReservation, container: Container) -> bool:
     """Its row is written before the hold hears of it."""
     if hold.container_id is not None:
         return hold.container_id == container.id

@@ -9,15 +9,15 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 
 class Masters:
     """``ClusterState`` tells of rows; who waits for an ApplicationMaster, or gives it up, says so."""
 
-    def __init__(self, wished: Callable[[ApplicationId], None]) -> None:
-        """``wished`` is told of each application that may want something else."""
-        self._wished = wished
+    def __init__(self, requests_changed: Callable[[ApplicationId], None]) -> None:
+        """``requests_changed`` is called for each application that may want something else."""
+        self._requests_changed = requests_changed
         self._runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
         self.runtimes: Mapping[ApplicationAttemptId, AttemptRuntime] = self._runtimes
         self.wanted = Tally()
@@ -25,11 +25,11 @@ class Masters:
         self.awaited = 0
         """Attempts whose ApplicationMaster has no node yet."""
 
-    def expect(self, attempt_id: ApplicationAttemptId, now_s: float, outbox: Outbox) -> AttemptRuntime:
+    def expect(self, attempt_id: ApplicationAttemptId, now_s: float, outbox: AttemptOutbox) -> AttemptRuntime:
         """``now_s`` is monotonic; ``outbox`` has what it was not told in an earlier life."""
-        runtime = AttemptRuntime.of(attempt_id, now_s, self.wanted, outbox, self._wished)
+        runtime = AttemptRuntime.of(attempt_id, now_s, self.wanted, outbox, self._requests_changed)
         self._runtimes[attempt_id] = runtime
-        self._wished(attempt_id.application_id)
+        self._requests_changed(attempt_id.application_id)
         return runtime
 
     def give_up(self, attempt_id: ApplicationAttemptId) -> None:
@@ -37,7 +37,7 @@ class Masters:
         runtime = self._runtimes.pop(attempt_id, None)
         if runtime is not None:
             runtime.wishes.end()
-            self._wished(attempt_id.application_id)
+            self._requests_changed(attempt_id.application_id)
 
     def put(self, new: Attempt, old: Attempt | None) -> None:
         """A row that is new, or takes the place of an older one."""

@@ -15,30 +15,30 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
-from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 
-_NONE: Mapping[ContainerId, Notice] = MappingProxyType({})
+_NONE: Mapping[ContainerId, PreemptionNotice] = MappingProxyType({})
 
 
 class NoticeBook:
     """Told by who gives notice, and by ``ClusterState`` of containers that ended."""
 
     def __init__(self) -> None:
-        self._of: dict[Teller, dict[ContainerId, Notice]] = {}
+        self._of: dict[Teller, dict[ContainerId, PreemptionNotice]] = {}
         self._on: dict[NodeId, dict[ContainerId, None]] = {}
         self._noted_of: dict[ApplicationId, dict[ContainerId, None]] = {}
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
-    def of_teller(self, teller: Teller) -> Mapping[ContainerId, Notice]:
+    def of_teller(self, teller: Teller) -> Mapping[ContainerId, PreemptionNotice]:
         return self._of.get(teller, _NONE)
 
-    def all_of(self, container_id: ContainerId) -> Iterable[Notice]:
+    def all_of(self, container_id: ContainerId) -> Iterable[PreemptionNotice]:
         """Its notices that stand, whoever gave them."""
         found = (notices.get(container_id) for notices in self._of.values())
         return (notice for notice in found if notice is not None and not notice.is_resting)
 
-    def of(self, container_id: ContainerId) -> Notice | None:
+    def of(self, container_id: ContainerId) -> PreemptionNotice | None:
         """The one that counts."""
         return min(self.all_of(container_id), key=lambda notice: notice.deadline_s, default=None)
 
@@ -59,7 +59,7 @@ class NoticeBook:
 
     # --- what is told ----------------------------------------------------------------------------------------------
 
-    def tell(self, teller: Teller, notices: Mapping[ContainerId, Notice]) -> None:
+    def tell(self, teller: Teller, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
         """All that it gives now."""
         before = self._of.pop(teller, {})
         if notices:
@@ -84,7 +84,7 @@ class NoticeBook:
             not notice.is_master and notice.reason is not NoticeReason.DRAIN for notice in self.all_of(container_id)
         )
 
-    def _leave(self, container_id: ContainerId, notice: Notice) -> None:
+    def _leave(self, container_id: ContainerId, notice: PreemptionNotice) -> None:
         """Unless another teller has noted it on that node."""
         others = [other for notices in self._of.values() if (other := notices.get(container_id)) is not None]
         if all(other.node_id != notice.node_id for other in others):

@@ -23,7 +23,7 @@ class RejectedAsk:
 
 
 @dataclass(slots=True)
-class Outbox:
+class AttemptOutbox:
     """Changed by its own methods only: news is put in as it comes about, and taken out for an answer."""
 
     granted: list[ContainerId] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Outbox:
     _preempted: dict[ContainerId, None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, completed: Iterable[ContainerId], updated: Iterable[ContainerId] = ()) -> Outbox:
+    def of(cls, completed: Iterable[ContainerId], updated: Iterable[ContainerId] = ()) -> AttemptOutbox:
         """For an attempt that begins, or is found: ends and new sizes that were not acknowledged."""
         return cls(_completed=list(completed), _updated=dict.fromkeys(updated))
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from yodel.domain.container import Container
 from yodel.domain.node import NOT_ORDERED, Node
-from yodel.domain.queues.pools import NATIVE, Lent, Pool, PoolName, Pools
+from yodel.domain.queues.pools import NATIVE, Pool, PoolCapacity, PoolName, Pools
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource, larger, smaller
 from yodel.domain.states import NodeState
 from yodel.services.writer.usage import Usage
 from yodel.translator.pools import PoolRules
 
-Published = Mapping[PoolName, Lent]
+Published = Mapping[PoolName, PoolCapacity]
 """What a Kubernetes node publishes for each pool that it lends to."""
 
 
@@ -151,14 +151,14 @@ class PoolBook:
         if container.node_id is not None:
             self.of(name).hold(container.node_id, held.resource, sign)
 
-    def _lent(self, name: PoolName, node: Node) -> Lent | None:
+    def _lent(self, name: PoolName, node: Node) -> PoolCapacity | None:
         own = node.capability
         if not self.is_published(name) or self._published is None:
             others = self._others.get(node.kubernetes_node_name) if name == NATIVE else None
-            return Lent(own if others is None else (own - others).at_least_zero(), self._most(node))
+            return PoolCapacity(own if others is None else (own - others).at_least_zero(), self._most(node))
         published = self._published.get(node.kubernetes_node_name)
         if published is None:  # nobody has seen it yet
-            return Lent(NONE, own)
+            return PoolCapacity(NONE, own)
         lent = published.get(name)
         if lent is None:
             return None
@@ -166,7 +166,7 @@ class PoolBook:
             now, ever = lent.now, larger(lent.ever, _plain(own))
         else:
             now, ever = smaller(lent.now, _plain(own)), smaller(lent.ever, _plain(own))
-        return Lent(replace(now, extras=own.extras), replace(ever, extras=own.extras))
+        return PoolCapacity(replace(now, extras=own.extras), replace(ever, extras=own.extras))
 
     def _most(self, node: Node) -> Resource:
         """What an agent's own figure may become: where that is nothing, what the machine has, if it was seen."""
@@ -177,7 +177,7 @@ class PoolBook:
         return larger(own, published[NATIVE].ever)
 
 
-def _ever(lent: Lent | None) -> Resource | None:
+def _ever(lent: PoolCapacity | None) -> Resource | None:
     return lent.ever if lent is not None else None
 
 

@@ -29,7 +29,7 @@ class QueueUse:
         """The same by leaf and user."""
         self.unmanaged: Counter[str] = Counter()
         """Live applications whose ApplicationMasters run elsewhere and that may run, by queue, parents too."""
-        self.held_up: dict[ApplicationId, None] = {}
+        self.over_parallel_limit: dict[ApplicationId, None] = {}
         """Those that may not, as too many run at once, and those that nobody has looked at yet; as they came."""
         self._let: set[ApplicationId] = set()
         """Those of ``unmanaged``."""
@@ -70,14 +70,14 @@ class QueueUse:
                 self.charge(application, held, 1)
         self._count(application, 1)
         if application.state.is_final:
-            self.held_up.pop(application.id, None)
+            self.over_parallel_limit.pop(application.id, None)
             self._let.discard(application.id)
         elif application.submission.is_unmanaged and application.id not in self._let:
-            self.held_up[application.id] = None
+            self.over_parallel_limit[application.id] = None
 
     def let_run(self, application: Application) -> None:
-        """One that is held up counts from now on among those that run at once, and is not held up any more."""
-        del self.held_up[application.id]
+        """Count an application over the limit from now on among those that run at once."""
+        del self.over_parallel_limit[application.id]
         self._let.add(application.id)
         self._count_unmanaged(application, 1)
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.application import Application
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName, Wholes, above_of
 from yodel.domain.queues.queue import (
     ROOT,
-    Enforcement,
+    LimitEnforcement,
     Queue,
     applications_max,
     applications_max_of_user,
 )
-from yodel.domain.queues.shares import Share, Tree
+from yodel.domain.queues.shares import QueueShares, Share
 from yodel.domain.queues.window import Window
 from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce, Phase
 from yodel.domain.resource import Resource, rounded_down, smaller, total_of
@@ -40,14 +40,14 @@ class Quotas:
         """Grows whenever that is found to be something else."""
         self.preemption = preemption
         self._tree_of: tuple[object, ...] | None = None
-        self._tree = Tree((), state.total_resource)
-        self._tree_without_windows: Tree | None = None
+        self._tree = QueueShares((), state.total_resource)
+        self._tree_without_windows: QueueShares | None = None
         self._active: Mapping[str, Collection[str]] = {}
         self._headrooms: dict[tuple[str, str], Resource] = {}
         self._headrooms_at: tuple[int, InForce] = (-1, NO_WINDOWS)
         """Version and windows at which they held last: every heartbeat comes by, and most change nothing."""
         self._headrooms_of: tuple[object, ...] = ()
-        self._headroom_ledger: Ledger | None = None
+        self._headroom_ledger: UsageLedger | None = None
 
     def use_am_share(self, am_share: float) -> None:
         """From now on (maximum-am-resource-percent)."""
@@ -57,7 +57,7 @@ class Quotas:
     def is_enforced(self) -> bool:
         """Whether limits count; otherwise all applications stand in one line, and limits are only shown."""
         root = self._state.queues.get(ROOT)
-        return root is not None and root.enforcement is Enforcement.LIMIT
+        return root is not None and root.enforcement is LimitEnforcement.LIMIT
 
     def gives_back(self, queue: Queue) -> bool:
         """Whether what a queue holds above its guarantee may be asked back."""
@@ -72,7 +72,7 @@ class Quotas:
     def windows(self) -> InForce:
         """What windows do now.  The same object until that changes, or was looked at again: whoever asks after an edge
         sees what is behind it, whether somebody woke him or not."""
-        version = self._state.standing.queues
+        version = self._state.change_counters.queues
         if version != self._windows_of or (
             self._windows is not NO_WINDOWS and not self._windows.is_of(self._clock.now_ms())
         ):
@@ -98,20 +98,20 @@ class Quotas:
         )
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> QueueShares:
         """The queues with their shares of what there is of their pools, made anew when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
         totals = pools.of(names[0]).total if len(names) == 1 else tuple(pools.of(name).total for name in names)
-        of = (self._state.standing.queues, pools.pools, names, totals, self.windows)
+        of = (self._state.change_counters.queues, pools.pools, names, totals, self.windows)
         if of != self._tree_of:
             self._tree, self._tree_of = self._tree_with(self._state.queues.values(), self.windows), of
             self._tree_without_windows = None
         return self._tree
 
     @property
-    def _plain_tree(self) -> Tree:
+    def _plain_tree(self) -> QueueShares:
         """As if no window were open: a queue takes as many applications as ever, they only wait."""
         tree = self.tree
         if not tree.windows.holds:
@@ -126,32 +126,32 @@ class Quotas:
 
     def _tree_with(
         self, queues: Iterable[Queue], windows: InForce, totals: Mapping[PoolName, Resource] | None = None
-    ) -> Tree:
+    ) -> QueueShares:
         """These queues, with their shares of what there is of their pools."""
         pools = self._state.pools
         if totals is None:
             totals = {name: pools.of(name).total for name in pools.drawn_on}
         whole = next(iter(totals.values())) if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals)
-        return Tree(queues, whole, windows)
+        return QueueShares(queues, whole, windows)
 
-    def still_ledger(self) -> Ledger:
+    def still_ledger(self) -> UsageLedger:
         """As ``ledger``, of this moment: what is held afterwards does not show in it."""
         ledger = self.ledger()
         ledger.hold_still()
         return ledger
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> UsageLedger:
         """What is held now, for one decision; what is free on nodes that are held too."""
         ledger = self.ledger_without_holds()
         for hold in self._state.holds.all:
             ledger.take(hold.queue, hold.short.user, hold.counted)
         return ledger
 
-    def ledger_without_holds(self) -> Ledger:
+    def ledger_without_holds(self) -> UsageLedger:
         """What containers hold now."""
         queue_use, pools = self._state.queue_use, self._state.pools
         tops = {above_of(name): replace(pools.used(name)) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
-        return Ledger(
+        return UsageLedger(
             self.tree,
             {**queue_use.by_queue, **tops} if tops else queue_use.by_queue,
             queue_use.by_user,
@@ -213,8 +213,8 @@ class Quotas:
         somebody holds more or less."""
         state = self._state
         version, windows = self._headrooms_at
-        if version != state.standing.version or windows is not self.windows:
-            self._headrooms_at = state.standing.version, self.windows
+        if version != state.change_counters.version or windows is not self.windows:
+            self._headrooms_at = state.change_counters.version, self.windows
             of = (state.queue_use.version, self.tree)
             if of != self._headrooms_of:
                 self._headrooms_of, self._headroom_ledger = of, None

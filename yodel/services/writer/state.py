@@ -19,8 +19,9 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState
-from yodel.ports.store import Identity, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
+from yodel.services.writer.change_counters import ChangeCounters
 from yodel.services.writer.container_index import ContainerIndex
 from yodel.services.writer.endpoint_book import EndpointBook
 from yodel.services.writer.hold_book import HoldBook
@@ -31,7 +32,6 @@ from yodel.services.writer.notice_book import NoticeBook
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.reasons import Reasons
-from yodel.services.writer.standing import Standing
 from yodel.services.writer.totals import TotalsBook
 from yodel.services.writer.usage import Usage, UsageBook
 from yodel.translator.pools import PoolRules
@@ -72,11 +72,11 @@ def _in_order(nodes: Iterable[Node], containers: Sequence[Container]) -> list[No
 class ClusterState:
     """All rows by identifier, and what is derived from them."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: ClusterIdentity) -> None:
         self.identity = identity
         self.web_address = ""
         """host:port of the RM's web pages, which diagnostics name; known once they are served."""
-        self.standing = Standing()
+        self.change_counters = ChangeCounters()
         self.applications: dict[ApplicationId, Application] = {}
         self.index = ApplicationIndex()
         self.attempts: dict[ApplicationAttemptId, Attempt] = {}
@@ -88,7 +88,7 @@ class ClusterState:
         self.totals = TotalsBook(self.queues.keys())
         """What began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
-        self.masters = Masters(self._wished)
+        self.masters = Masters(self._requests_changed)
         self.usage = UsageBook()
         self.queue_use = QueueUse()
         self.past_usage: dict[PastUsageId, PastUsage] = {}
@@ -99,7 +99,7 @@ class ClusterState:
         self.endpoints = EndpointBook()
         self.intakes = IntakeBook()
         self.holds = HoldBook()
-        self.reasons = Reasons(self.containers, self.standing.changed)
+        self.reasons = Reasons(self.containers, self.change_counters.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
@@ -124,7 +124,7 @@ class ClusterState:
 
     def publish(self, rows: Iterable[Row]) -> None:
         """Take committed rows over."""
-        self.standing.changed()
+        self.change_counters.changed()
         for row in rows:
             match row:
                 case Container():
@@ -136,7 +136,7 @@ class ClusterState:
                     self.queue_use.publish(row, old, self.usage.by_application.get(row.id))
                     self.applications[row.id] = row
                     if old is None or _standing(old) != _standing(row):
-                        self.standing.stirred(row.id)
+                        self.change_counters.decision_input_changed(row.id)
                 case Attempt():
                     self._publish_attempt(row)
                 case Node():
@@ -144,7 +144,7 @@ class ClusterState:
                 case Queue():
                     self.pools.queues_changed()
                     self.queues[row.path] = row
-                    self.standing.queue_changed()
+                    self.change_counters.queue_changed()
                 case SchedulerConf():
                     self.scheduler_conf = row
                 case PastUsage():
@@ -267,30 +267,30 @@ class ClusterState:
         """Which queue draws on what, from now on; what nodes publish is told anew.  ``are_nodes_watched``: somebody
         tells of it, so that an agent's own figure counts for ordinary capacity only."""
         self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
-        self.standing.changed()
+        self.change_counters.changed()
 
     def lent_anew(self, kubernetes_name: str) -> bool:
         """The book of pools was told of a Kubernetes node.  Whether a decision reads something else now."""
         node = self.node_index.of_kubernetes(kubernetes_name)
         is_news = node is not None and self.pools.publish(node)
         if is_news:
-            self.standing.changed()
+            self.change_counters.changed()
         return is_news
 
-    def _wished(self, application_id: ApplicationId) -> None:
-        self.standing.wished(application_id)
+    def _requests_changed(self, application_id: ApplicationId) -> None:
+        self.change_counters.requests_changed(application_id)
 
     def touch(self, application_id: ApplicationId) -> None:
         """Something was heard of an application that is in no row."""
-        self.standing.heard()
+        self.change_counters.heartbeat_received()
         self.index.touch(application_id)
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
         self.pools.queues_changed()
-        self.standing.queue_changed()
+        self.change_counters.queue_changed()
         self.totals.remove_queue(path)
-        self.standing.changed()
+        self.change_counters.changed()
 
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
@@ -301,8 +301,8 @@ class ClusterState:
         self.usage.forget(application_id)
         for usage_id in self._past_of.pop(application_id, ()):
             del self.past_usage[usage_id]
-        self.standing.changed()
-        self.standing.stirred(application_id)
+        self.change_counters.changed()
+        self.change_counters.decision_input_changed(application_id)
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """With its containers."""
@@ -312,18 +312,18 @@ class ClusterState:
         del self._attempts_of[attempt_id.application_id][attempt_id]
         self.masters.remove(self.attempts.pop(attempt_id))
         self.index.touch(attempt_id.application_id)
-        self.standing.changed()
+        self.change_counters.changed()
 
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
         if container.is_live:
-            self.standing.stirred(container_id.application_id)
+            self.change_counters.decision_input_changed(container_id.application_id)
         self.container_index.remove(container)
         self._account(container, -1 if container.is_live else 0)
         self.reasons.ended(container_id)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
-        self.standing.changed()
+        self.change_counters.changed()
 
     def _held_by(self, attempt_id: ApplicationAttemptId) -> Iterator[Container]:
         """Its own containers, and those it took over, ended ones too."""
@@ -334,7 +334,7 @@ class ClusterState:
     def _publish_attempt(self, attempt: Attempt) -> None:
         old = self.attempts.get(attempt.id)
         if old is None or old.state is not attempt.state:
-            self.standing.stirred(attempt.id.application_id)
+            self.change_counters.decision_input_changed(attempt.id.application_id)
         self.attempts[attempt.id] = attempt
         self._attempts_of.setdefault(attempt.id.application_id, {})[attempt.id] = None
         self.index.touch(attempt.id.application_id)
@@ -343,15 +343,15 @@ class ClusterState:
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)
         if old is None or _room(old) != _room(node):
-            self.standing.stirred()
+            self.change_counters.decision_input_changed()
         self.nodes[node.id] = node
         self.node_index.put(node, old)
         names = {node.kubernetes_node_name, old.kubernetes_node_name if old is not None else ""}
         for other in {node.id, *(one for name in names for one in self.node_index.agents_of(name))}:
             self.pools.publish(self.nodes[other])
-        self.standing.node_changed()
+        self.change_counters.node_changed()
         if old is not None and old.http_address != node.http_address:
-            self.standing.address_changed()
+            self.change_counters.address_changed()
 
     def _publish_container(self, container: Container) -> None:
         old = self.containers.get(container.id)
@@ -360,7 +360,7 @@ class ClusterState:
         self.totals.count_container(container, old)
         self.container_index.put(container, old)
         if old is None or _burden(old) != _burden(container):
-            self.standing.stirred(container.id.application_id)
+            self.change_counters.decision_input_changed(container.id.application_id)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None

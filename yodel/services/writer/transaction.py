@@ -29,7 +29,7 @@ from yodel.domain.events import AmContainerBound, AmContainerCompleted, StopRequ
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
 from yodel.domain.past import PastUsage, PastUsageId, remembered
-from yodel.domain.shuffle.decision import Decision, Launch, decided
+from yodel.domain.shuffle.decision import MasterLaunch, ShuffleDecision, decided
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.pb_convert.submission import launch_of
@@ -262,7 +262,7 @@ class Transaction:
 
     def _shuffle(
         self, application_id: ApplicationId, attempt_id: ApplicationAttemptId | None = None
-    ) -> Decision | None:
+    ) -> ShuffleDecision | None:
         """Decided in the commit that lets the AM be launched, so that every launch finds the same.
 
         ``attempt_id`` is of one whose AM has a node.
@@ -273,7 +273,7 @@ class Transaction:
         if queue is None or not queue.shuffle:
             return None
         command, environment, resources = launch_of(submission.context)
-        launch = Launch(
+        launch = MasterLaunch(
             user=submission.user,
             application=str(application.id),
             tags=submission.tags,

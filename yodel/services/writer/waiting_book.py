@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.waiting import Told, Waiting
+from yodel.domain.waiting import Obstacles, Waiting
 
 
 class WaitingBook:
@@ -19,7 +19,7 @@ class WaitingBook:
         another is under way."""
         self._waiting: dict[ApplicationAttemptId, Waiting] = {}
         self._figures: Mapping[str, Figures] = {}
-        self._told: dict[ApplicationAttemptId, tuple[Told, ...]] = {}
+        self._told: dict[ApplicationAttemptId, tuple[Obstacles, ...]] = {}
         """What was read of this look."""
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class WaitingBook:
         """What is kept of it; None: it waits for nothing that is not under way."""
         return self._waiting.get(attempt_id)
 
-    def told(self, attempt_id: ApplicationAttemptId) -> tuple[Told, ...]:
+    def told(self, attempt_id: ApplicationAttemptId) -> tuple[Obstacles, ...]:
         """The same with all that is in the way of each wish."""
         waiting = self._waiting.get(attempt_id)
         if waiting is None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from yodel.domain.colocation.emergency import (
-    Candidate,
-    Course,
+    EmergencyCandidate,
+    EmergencyState,
     Memory,
     first_to_go,
     is_one_to_end,
@@ -30,12 +30,12 @@ def container(number: int) -> ContainerId:
     return ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), number)
 
 
-def course_of(*readings: Memory | None, until_s: int = 0) -> Course:
+def course_of(*readings: Memory | None, until_s: int = 0) -> EmergencyState:
     """One reading a second."""
-    course = Course()
+    state = EmergencyState()
     for at_s, reading in enumerate(readings):
-        course = judged(course, reading, at_s * 1000)
-    return course
+        state = judged(state, reading, at_s * 1000)
+    return state
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_two_readings_over_the_mark_begin_it_and_one_at_the_lower_mark_ends_it(
     ],
 )
 def test_stalls_count_where_memory_is_used_beyond_the_lower_mark(stalls: list[Memory], is_on: bool) -> None:
-    course = course_of(*stalls)
-    assert course.is_on is is_on
-    assert not is_on or not stalls[-1].is_stalled or "stalled 10 % of the time" in course.reason
+    state = course_of(*stalls)
+    assert state.is_on is is_on
+    assert not is_on or not stalls[-1].is_stalled or "stalled 10 % of the time" in state.reason
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_stalls_count_where_memory_is_used_beyond_the_lower_mark(stalls: list[Me
 def test_what_the_kubelet_lets_pods_use_is_judged_as_the_node_is(
     readings: list[tuple[int, int]], is_on: bool, reason: str
 ) -> None:
-    course = course_of(*(replace(memory(used), pods_used_mib=pods, pods_size_mib=1000) for used, pods in readings))
-    assert (course.is_on, course.reason) == (is_on, reason)
+    state = course_of(*(replace(memory(used), pods_used_mib=pods, pods_size_mib=1000) for used, pods in readings))
+    assert (state.is_on, state.reason) == (is_on, reason)
     limitless = course_of(*(replace(memory(used), pods_used_mib=pods) for used, pods in readings))
     assert limitless.is_on == (readings[0][0] == HIGH == readings[-1][0])
 
@@ -111,26 +111,26 @@ def test_stalls_count_where_pods_use_more_than_the_lower_mark_of_their_limit() -
 
 
 def test_one_is_ended_then_the_next_reading_after_four_seconds() -> None:
-    course = course_of(memory(HIGH), memory(HIGH))
-    assert is_one_to_end(course, 1000)
-    assert course.reason == "node memory 1.8 GiB of 2.0 GiB (90 %)"
-    course = with_ended(course, container(2), 1000, 16)
-    ended = [at_s for at_s in range(2, 7) if is_one_to_end(judged(course, memory(BETWEEN), at_s * 1000), at_s * 1000)]
+    state = course_of(memory(HIGH), memory(HIGH))
+    assert is_one_to_end(state, 1000)
+    assert state.reason == "node memory 1.8 GiB of 2.0 GiB (90 %)"
+    state = with_ended(state, container(2), 1000, 16)
+    ended = [at_s for at_s in range(2, 7) if is_one_to_end(judged(state, memory(BETWEEN), at_s * 1000), at_s * 1000)]
     assert ended == [5, 6]
-    assert not is_one_to_end(judged(course, None, 9000), 9000), "a reading that was lost"
+    assert not is_one_to_end(judged(state, None, 9000), 9000), "a reading that was lost"
 
 
 def test_after_one_that_was_ended_for_stalls_their_mean_has_to_forget_them() -> None:
-    course = with_ended(course_of(*[memory(BETWEEN, 50.0)] * 2), container(2), 1000, 16)
-    ended = [s for s in range(2, 13) if is_one_to_end(judged(course, memory(BETWEEN, 50.0), s * 1000), s * 1000)]
+    state = with_ended(course_of(*[memory(BETWEEN, 50.0)] * 2), container(2), 1000, 16)
+    ended = [s for s in range(2, 13) if is_one_to_end(judged(state, memory(BETWEEN, 50.0), s * 1000), s * 1000)]
     assert ended == [11, 12]
 
 
 def test_nobody_else_goes_while_the_last_one_is_on_its_way_out_but_not_for_ever() -> None:
-    course, seen = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 16), []
+    state, seen = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 16), []
     for at_s in range(2, 33):
-        course = judged(course, memory(HIGH), at_s * 1000)
-        if is_one_to_end(course, at_s * 1000, {container(2), container(3)}):
+        state = judged(state, memory(HIGH), at_s * 1000)
+        if is_one_to_end(state, at_s * 1000, {container(2), container(3)}):
             seen.append(at_s)
     assert seen == [31, 32]
     assert is_one_to_end(course_of(memory(HIGH), memory(HIGH)), 1000, {container(2)}), "others are not waited for"
@@ -138,23 +138,23 @@ def test_nobody_else_goes_while_the_last_one_is_on_its_way_out_but_not_for_ever(
 
 def test_the_cool_down_is_told_until_it_is_over() -> None:
     assert course_of(memory(HIGH)).told(0) is None
-    course = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 1)
-    course = judged(with_ended(course, container(3), 5000, 1), memory(LOW), 6000)
-    told = course.told(6000)
+    state = with_ended(course_of(memory(HIGH), memory(HIGH)), container(2), 1000, 1)
+    state = judged(with_ended(state, container(3), 5000, 1), memory(LOW), 6000)
+    told = state.told(6000)
     assert told is not None
     assert (told.cool_down_s, told.containers) == (55, (container(3),)), "from the last reading over the mark"
-    assert course.told(60_999) is not None
-    assert course.told(61_000) is None
-    assert judged(course, memory(LOW), 61_000) == Course()
+    assert state.told(60_999) is not None
+    assert state.told(61_000) is None
+    assert judged(state, memory(LOW), 61_000) == EmergencyState()
 
 
 def test_readings_that_stay_away_end_it_with_the_cool_down() -> None:
-    course = course_of(memory(HIGH), memory(HIGH))
-    assert judged(course, None, 60_000).is_on
-    assert not judged(course, None, 61_000).is_on
+    state = course_of(memory(HIGH), memory(HIGH))
+    assert judged(state, None, 60_000).is_on
+    assert not judged(state, None, 61_000).is_on
 
 
-def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
+def names(candidates: list[EmergencyCandidate], ranks: list[int]) -> list[int]:
     """In the order in which they go."""
     left, order = list(candidates), []
     while (chosen := first_to_go(left, [container(one) for one in ranks])) is not None:
@@ -163,8 +163,8 @@ def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
     return order
 
 
-def one(number: int, **changes: int | bool) -> Candidate:
-    return Candidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
+def one(number: int, **changes: int | bool) -> EmergencyCandidate:
+    return EmergencyCandidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -183,5 +183,5 @@ def one(number: int, **changes: int | bool) -> Candidate:
         ([], [2], []),
     ],
 )
-def test_who_goes_first(candidates: list[Candidate], ranks: list[int], order: list[int]) -> None:
+def test_who_goes_first(candidates: list[EmergencyCandidate], ranks: list[int], order: list[int]) -> None:
     assert names(candidates, ranks) == order

@@ -9,7 +9,7 @@ import pytest
 from yodel.domain.queues.amounts import Amounts, Unit, most_of, said_in, text_of
 from yodel.domain.queues.pools import PoolName, Pools, Wholes
 from yodel.domain.queues.queue import Queue, applications_max
-from yodel.domain.queues.shares import Share, Tree
+from yodel.domain.queues.shares import QueueShares, Share
 from yodel.domain.resource import Resource
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -31,7 +31,7 @@ def queue(path: str, capacity: str = "", maximum: str = "", **changes: Any) -> Q
 
 
 def shares(*queues: Queue, total: Resource = TOTAL) -> dict[str, Share]:
-    return Tree((ROOT, *queues), total).shares
+    return QueueShares((ROOT, *queues), total).shares
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,9 @@ def test_amounts_are_of_the_queues_own_pool() -> None:
     batch = PoolName("batch")
     pools = Pools(by_child={"root.b": batch})
     wholes = Wholes(pools=pools, totals={pools.default: Resource(8192, 8), batch: Resource(2048, 100)})
-    found = Tree((ROOT, queue("root.a", "[memory=4096,vcores=4]"), queue("root.b", "[memory=4096,vcores=4]")), wholes)
+    found = QueueShares(
+        (ROOT, queue("root.a", "[memory=4096,vcores=4]"), queue("root.b", "[memory=4096,vcores=4]")), wholes
+    )
     assert found.shares["root.a"].guaranteed == Resource(4096, 4)
     assert found.shares["root.b"].guaranteed == Resource(2048, 4)
 

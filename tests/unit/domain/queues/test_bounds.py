@@ -18,7 +18,7 @@ from yodel.domain.queues.bounds import (
 from yodel.domain.queues.limit_properties import USER_LENGTH_MAX
 from yodel.domain.queues.mapping_properties import JSON, TEXT_LENGTH_MAX
 from yodel.domain.queues.properties import described
-from yodel.domain.scheduler_conf import DEPTH_MAX, PATH_PARTS_MAX, PREFIX, QUEUES_MAX, ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import DEPTH_MAX, PATH_PARTS_MAX, PREFIX, QUEUES_MAX, ConfUpdate, QueueUpdate
 from yodel.errors import Refused
 
 LEAF = f"{PREFIX}root.default."
@@ -61,8 +61,8 @@ def test_name_is_judged_before_anything_is_computed(name: str) -> None:
         described(TREE | said)
     for update in (
         ConfUpdate(overall=said),
-        ConfUpdate(updated=[QueueChange(path="root.default", properties={Whole(name): "1"})]),
-        ConfUpdate(added=[QueueChange(path="root.default", properties={Whole(name): "1"})]),
+        ConfUpdate(updated=[QueueUpdate(path="root.default", properties={Whole(name): "1"})]),
+        ConfUpdate(added=[QueueUpdate(path="root.default", properties={Whole(name): "1"})]),
     ):
         with pytest.raises(OutOfBounds):
             require_update(update)
@@ -75,8 +75,8 @@ def test_path_has_as_many_parts_as_a_tree_has_levels(path: str) -> None:
     require_path("root" + ".a" * DEPTH_MAX)
     for update in (
         ConfUpdate(removed=["root.a", Whole(path)]),
-        ConfUpdate(added=[QueueChange(path=Whole(path), properties={})]),
-        ConfUpdate(updated=[QueueChange(path=Whole(path), properties={})]),
+        ConfUpdate(added=[QueueUpdate(path=Whole(path), properties={})]),
+        ConfUpdate(updated=[QueueUpdate(path=Whole(path), properties={})]),
     ):
         with pytest.raises(OutOfBounds, match="Invalid path of a queue"):
             require_update(update)
@@ -104,7 +104,7 @@ def test_value_is_judged_before_it_is_read(properties: dict[str, str], text: str
 
 def test_lists_of_queues_are_counted_before_any_is_looked_at() -> None:
     for update in (
-        ConfUpdate(added=[QueueChange(path=Whole("root.a"), properties={})] * (QUEUES_MAX + 1)),
+        ConfUpdate(added=[QueueUpdate(path=Whole("root.a"), properties={})] * (QUEUES_MAX + 1)),
         ConfUpdate(removed=[Whole("root.a")] * (QUEUES_MAX + 1)),
     ):
         with pytest.raises(OutOfBounds, match=f"Too many queues .*: {QUEUES_MAX + 1}; expected at most {QUEUES_MAX}"):

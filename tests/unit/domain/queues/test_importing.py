@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yodel.domain.queues.importing import Said, Understood, understood
+from yodel.domain.queues.importing import ImportRemark, Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.property_table import WITHOUT_EFFECT
 from yodel.domain.queues.queue import leaves_under_root
@@ -495,7 +495,7 @@ AMBARI = (Path(__file__).parent / "ambari_capacity_scheduler.xml").read_bytes()
 """In the form of Ambari 2.7, with what its template for HDP 3 says, three queues, and a queue that was taken away."""
 
 
-def told(said: Sequence[Said]) -> list[tuple[int, str]]:
+def told(said: Sequence[ImportRemark]) -> list[tuple[int, str]]:
     return [(one.line, one.text.removeprefix(PREFIX).partition(":")[0]) for one in said]
 
 

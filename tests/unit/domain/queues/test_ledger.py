@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.queues.window import Window
-from yodel.domain.queues.windows import Hold, InForce
+from yodel.domain.queues.windows import InForce, WindowEffect
 from yodel.domain.resource import Resource
 from yodel.services.writer.usage import Usage
 
@@ -25,10 +25,10 @@ def ledger(
     held: Mapping[tuple[str, str], int] | None = None,
     root: Mapping[str, Any] | None = None,
     **changes: Any,
-) -> Ledger:
+) -> UsageLedger:
     """Queues below the root, with containers of one size held by leaf and user."""
-    tree = Tree((Queue(path="root", is_leaf=False, **(root or {})), *queues), TOTAL)
-    found = Ledger(tree, {}, {}, **{"minimum": SIZE, "am_share": 0.1, **changes})
+    tree = QueueShares((Queue(path="root", is_leaf=False, **(root or {})), *queues), TOTAL)
+    found = UsageLedger(tree, {}, {}, **{"minimum": SIZE, "am_share": 0.1, **changes})
     for (path, user), count in (held or {}).items():
         found.take(path, user, SIZE * count)
     return found
@@ -39,7 +39,7 @@ def leaf(path: str, capacity: float = 100.0, **changes: Any) -> Queue:
 
 
 def test_shares_are_products_along_the_path_rounded_down() -> None:
-    tree = Tree(
+    tree = QueueShares(
         (
             Queue(path="root", is_leaf=False),
             Queue(path="root.a", capacity_percent=33.3, maximum_capacity_percent=50.0, is_leaf=False),
@@ -116,8 +116,8 @@ def test_users_are_compared_by_what_they_hold_most_of() -> None:
     """Who holds memory has room for cores, and for what his share has none of."""
     total = Resource(102_400, 100, (("gpu", 8),))
     queue = leaf("root.a", 50.0, user_limit_factor=2.0, minimum_user_limit_percent=50.0)
-    tree = Tree((Queue(path="root", is_leaf=False), queue), total)
-    found = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u", "v"}})
+    tree = QueueShares((Queue(path="root", is_leaf=False), queue), total)
+    found = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u", "v"}})
     found.take("root.a", "u", Resource(10_240, 20))
     found.take("root.a", "v", Resource(51_200, 2))
     assert found.count("root.a", "u", Resource(1024, 4), 1) == 1
@@ -148,8 +148,8 @@ def test_limit_of_users_follows_what_is_taken() -> None:
 
 
 def test_cluster_without_anything_limits_without_a_fault() -> None:
-    tree = Tree((Queue(path="root", is_leaf=False), leaf("root.a", 40.0, user_limit_factor=1.0)), Resource(0, 0))
-    found = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u"}})
+    tree = QueueShares((Queue(path="root", is_leaf=False), leaf("root.a", 40.0, user_limit_factor=1.0)), Resource(0, 0))
+    found = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u"}})
     found.take("root.a", "u", SIZE)
     assert found.count("root.a", "u", SIZE, 5) == 0
     assert found.headroom("root.a", "u") == Resource(0, 0)
@@ -234,25 +234,25 @@ def test_queue_that_is_in_no_row_has_no_guarantee_and_comes_last() -> None:
     found = ledger(leaf("root.a", 100.0))
     found.take("root.a", "u", SIZE * 60)
     found.take("root.gone", "u", SIZE)
-    assert found.standing("root.gone") > found.standing("root.a")
+    assert found.serving_rank("root.gone") > found.serving_rank("root.a")
     assert found.count("root.gone", "u", SIZE, 5) == 5
 
 
 def test_what_is_held_counts_on_every_level() -> None:
     above = Queue(path="root.a", is_leaf=False)
     held = {"root": Usage(SIZE * 9), "root.a": Usage(SIZE * 7), "root.a.x": Usage(SIZE * 3, 1, SIZE)}
-    tree = Tree((Queue(path="root", is_leaf=False), above, leaf("root.a.x")), TOTAL)
-    found = Ledger(tree, held, {("root.a.x", "u"): Usage(SIZE * 2)}, minimum=SIZE, am_share=0.5)
+    tree = QueueShares((Queue(path="root", is_leaf=False), above, leaf("root.a.x")), TOTAL)
+    found = UsageLedger(tree, held, {("root.a.x", "u"): Usage(SIZE * 2)}, minimum=SIZE, am_share=0.5)
     found.take("root.a.x", "u", SIZE)
     assert [found.used(path) for path in ("root", "root.a", "root.a.x")] == [SIZE * 10, SIZE * 8, SIZE * 4]
     assert found.used_by("root.a.x", "u") == SIZE * 3
 
 
 def test_a_ledger_that_holds_still_does_not_see_what_is_held_afterwards() -> None:
-    tree = Tree((Queue(path="root", is_leaf=False), leaf("root.a")), TOTAL)
+    tree = QueueShares((Queue(path="root", is_leaf=False), leaf("root.a")), TOTAL)
     of_queue, of_user = Usage(resource=SIZE, containers=1), Usage(resource=SIZE, containers=1)
     by_queue, by_user = {"root": of_queue, "root.a": of_queue}, {("root.a", "u"): of_user}
-    found = Ledger(tree, by_queue, by_user, minimum=SIZE, am_share=0.1)
+    found = UsageLedger(tree, by_queue, by_user, minimum=SIZE, am_share=0.1)
     found.hold_still()
     by_queue["root.a"] = of_queue.plus(Usage(resource=SIZE, containers=1), 1)
     by_user["root.a", "u"] = by_user["root.a", "v"] = of_user.plus(Usage(resource=SIZE, containers=1), 1)
@@ -266,7 +266,9 @@ def test_nothing_starts_just_before_a_window_of_the_queue_or_of_one_above() -> N
     found = ledger(above, leaf("root.a.x"), leaf("root.b", 50.0))
     assert found.count("root.a.x", "u", SIZE, 10) == 10
     found.tree.windows = InForce(
-        holds={"root.a": Hold(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))}
+        holds={
+            "root.a": WindowEffect(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))
+        }
     )
     assert (found.count("root.a.x", "u", SIZE, 10), found.count("root.b", "u", SIZE, 10)) == (0, 10)
 
@@ -279,7 +281,7 @@ def test_shares_of_masters_are_rounded_up_for_each_resource() -> None:
         Queue(path="root.a", capacity_percent=75.0, am_share=0.1),
         Queue(path="root.b", capacity_percent=25.0, maximum_capacity_percent=25.0, am_share=0.1),
     ]
-    ledger = Ledger(Tree(queues, whole), {}, {}, minimum=Resource(1024, 1), am_share=0.1)
+    ledger = UsageLedger(QueueShares(queues, whole), {}, {}, minimum=Resource(1024, 1), am_share=0.1)
     share = ledger.share("root.a")
     assert ledger.am_limit(share) == Resource(4096, 4)
     assert ledger.user_am_limit(share, "alice", ledger.am_limit(share)) == Resource(3072, 3)
@@ -288,8 +290,8 @@ def test_shares_of_masters_are_rounded_up_for_each_resource() -> None:
 
 def test_applications_whose_masters_run_elsewhere_count_among_those_that_run_at_once() -> None:
     queue = Queue(path="root.a", maximum_parallel_applications=1)
-    tree = Tree([Queue(path="root", is_leaf=False), queue], SIZE * 10)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0, unmanaged={"root": 1, "root.a": 1})
+    tree = QueueShares([Queue(path="root", is_leaf=False), queue], SIZE * 10)
+    ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=1.0, unmanaged={"root": 1, "root.a": 1})
     hindrance = ledger.why_no_am("root.a", "alice", SIZE)
     assert hindrance is not None
     assert hindrance.hurdle is Hurdle.PARALLEL

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.domain.queues.mapping import Fallback, MappingRules, Policy, RejectedByRule, Submitted, placed
+from yodel.domain.queues.mapping import Fallback, MappingPolicy, MappingRules, RejectedByRule, Submitted, placed
 from yodel.domain.queues.mapping_properties import FORMAT, JSON, LEGACY, OVERRIDE, mapping_of
 from yodel.errors import Refused
 
@@ -209,6 +209,6 @@ def test_whoever_it_is_goes_to_a_leaf_or_is_refused(
     try:
         found = queue_of(rules, user, tuple(groups), application, queue)
     except RejectedByRule:
-        assert any(one.policy is Policy.REJECT or one.fallback is Fallback.REJECT for one in rules.rules)
+        assert any(one.policy is MappingPolicy.REJECT or one.fallback is Fallback.REJECT for one in rules.rules)
     else:
         assert found in LEAVES or found == queue

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yodel.domain.property_row import Effect, PropertyRow, Scope
+from yodel.domain.property_row import PropertyEffect, PropertyRow, PropertyScope
 from yodel.domain.queues.importing import understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.property_table import BY_QUEUE, BY_SCHEDULER, OF_QUEUES, OF_SCHEDULER, OF_WINDOWS, TABLE
@@ -18,7 +18,7 @@ from yodel.domain.queues.xml_file import entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
-KEPT = [row for row in TABLE if row.effect is Effect.KEPT]
+KEPT = [row for row in TABLE if row.effect is PropertyEffect.KEPT]
 TEXTS = (
     *("0", "1", "-1", "1.0", "0.25", "12.5", "1e1", "33.333333333333336", "60", "100", " 7 ", "2147483647"),
     *("true", "false", " TRUE ", "fifo", "fair", "Fair", "utilization", "priority-utilization", "RUNNING", "STOPPED"),
@@ -33,7 +33,7 @@ texts = st.sampled_from(TEXTS) | st.integers().map(str) | st.floats(allow_nan=Fa
 
 
 def full(row: PropertyRow) -> str:
-    if row.scope is Scope.COLOCATION:
+    if row.scope is PropertyScope.COLOCATION:
         return row.name
     return f"{PREFIX}{'root.a.' if row.scope.is_of_queue else ''}{row.name}".replace("NAME", "w")
 
@@ -91,8 +91,8 @@ def test_texts_that_were_stored_are_still_read(name: str, text: str, value: obje
 def test_no_two_rows_are_of_one_name() -> None:
     counts = Counter((row.scope, row.name) for row in TABLE)
     assert [what for what, count in counts.items() if count > 1] == []
-    of_both = {row.name for row in OF_QUEUES if row.scope is Scope.LEAF} & {
-        row.name for row in OF_QUEUES if row.scope is Scope.PARENT
+    of_both = {row.name for row in OF_QUEUES if row.scope is PropertyScope.LEAF} & {
+        row.name for row in OF_QUEUES if row.scope is PropertyScope.PARENT
     }
     assert of_both == {"ordering-policy"}
 
@@ -121,8 +121,8 @@ def test_a_name_finds_the_row_that_says_most_of_it(name: str, found: str) -> Non
 
 def test_names_of_the_whole_scheduler_are_others() -> None:
     assert [row.scope for name in ("queue-mappings", "maximum-applications") if (row := BY_SCHEDULER.find(name))] == [
-        Scope.MAPPING,
-        Scope.SCHEDULER,
+        PropertyScope.MAPPING,
+        PropertyScope.SCHEDULER,
     ]
     assert BY_SCHEDULER.find("capacity") is None
 
@@ -141,7 +141,7 @@ def of(said: dict[str, str]) -> tuple[Queue, ...]:
 
 @pytest.mark.parametrize("row", [row for row in OF_QUEUES if row.default and row.fields], ids=lambda row: row.name)
 def test_default_of_a_queues_property_is_what_counts_where_nothing_is_said(row: PropertyRow) -> None:
-    path = "root.a.x" if row.scope is not Scope.PARENT else "root.a"
+    path = "root.a.x" if row.scope is not PropertyScope.PARENT else "root.a"
     if row.name == "capacity":  # weights stand beside it
         return
     said = {queue.path: queue for queue in of({f"{path}.{row.name}": row.default})}[path]
@@ -179,7 +179,7 @@ SAID = {
 }
 ORDERS = {True: ["fifo", "fair"], False: ["utilization", "priority-utilization"]}
 LEAVES, PARENTS = ("root.a.x", "root.a.y", "root.b.z"), ("root", "root.a", "root.b")
-OF_LEAVES = {row.name for row in OF_QUEUES if row.scope is Scope.LEAF}
+OF_LEAVES = {row.name for row in OF_QUEUES if row.scope is PropertyScope.LEAF}
 
 
 def own_words(path: str) -> st.SearchStrategy[dict[str, str]]:

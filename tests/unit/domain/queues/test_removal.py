@@ -9,12 +9,12 @@ import pytest
 from yodel.domain.queues.pools import PoolName, Pools
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.queue import Queue, QueueState
-from yodel.domain.queues.removal import MARK, Mark, empty, in_use, mark_of, require_not_made, with_used
+from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, mark_of, require_not_made, with_used
 from yodel.domain.queues.words import with_words
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
-BY_ALICE = Mark(version=7, author="alice of ops")
+BY_ALICE = RemovalMark(version=7, author="alice of ops")
 
 
 def tree(**words: str) -> dict[str, str]:
@@ -93,7 +93,7 @@ def test_queue_does_not_become_a_leaf_while_one_below_it_is_used() -> None:
 def test_same_tree_once_more_keeps_the_first_mark_and_changes_nothing() -> None:
     used = in_use(["root.a"])
     first = with_used(TWO, ONE, used, BY_ALICE)
-    later = Mark(version=8, author="bob")
+    later = RemovalMark(version=8, author="bob")
     assert with_used(first, ONE, used, later) == first
     assert with_used(first, first, used, later) == first
     assert with_used(first, first, set(), later) == ONE
@@ -144,6 +144,6 @@ def test_nobody_sets_a_mark_but_anybody_takes_it_away() -> None:
 def test_marks_of_several_versions_go_one_after_the_other() -> None:
     three = tree(root__queues="a,b,c", root__a="30", root__b="40", root__c="30")
     first = with_used(three, tree(root__queues="b,c", root__b="50", root__c="50"), in_use(["root.a"]), BY_ALICE)
-    bob = Mark(version=12, author="bob")
+    bob = RemovalMark(version=12, author="bob")
     found = rows(with_used(first, ONE, in_use(["root.a", "root.c"]), bob))
     assert list(empty(found, set())) == [(BY_ALICE, ["root.a"]), (bob, ["root.c"])]

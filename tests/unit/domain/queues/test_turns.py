@@ -14,7 +14,7 @@ from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Decision
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Ordering, Queue
 from yodel.domain.states import ExecutionType
 
@@ -67,7 +67,7 @@ def ranked(rank: int, path: str, capacity: float, **changes: object) -> Queue:
     return leaf(path, capacity, priority=rank, **changes)
 
 
-def held_after(found: Ledger, count: int, *paths: str) -> list[int]:
+def held_after(found: UsageLedger, count: int, *paths: str) -> list[int]:
     demands = [
         demand(number, queue=path, user="u", wishes=[wish(100)]) for number, path in enumerate(reversed(paths), 1)
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import QueueShares
 from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, below, weights_of
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import PREFIX
@@ -49,7 +49,7 @@ def kept_pairs(queues: object) -> int:
 def test_weights_from_above_are_kept_once_whatever_is_below() -> None:
     for own in (0, 1):
         queues = described(tree(own)).queues
-        shares = Tree(queues, Resource(1000, 10)).shares
+        shares = QueueShares(queues, Resource(1000, 10)).shares
         tables = {id(table) for queue in queues if (table := weights_of(queue.user_weights).above) is not None}
         assert len(tables) == LEVELS
         assert kept_pairs([queue.user_weights for queue in queues]) < LEVELS * USERS + LEAVES * (own + 5)

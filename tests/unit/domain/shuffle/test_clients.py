@@ -15,14 +15,14 @@ from yodel.domain.shuffle.decision import (
     CLIENT_MODE_CLASS,
     OPT_OUT_TAG,
     TOLD_BYTES_MAX,
-    Decision,
+    ShuffleDecision,
     decided,
     for_submitter,
 )
 from yodel.domain.shuffle.service import Service
 from yodel.domain.shuffle.services import SERVICES
 from yodel.domain.shuffle.spark_release import LIBRARIES
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.shuffle.words import ENDPOINTS_MAX, JAR_LENGTH_MAX, MARKER, endpoints_of
 from yodel.errors import Refused
 
@@ -39,11 +39,11 @@ PLUGIN = "spark.shuffle.sort.io.plugin.class"
 HOSTILE = ["$(id)", "`id`", "a;b", "a'b", 'a"b', "a b", "{{PWD}}", "<CPS>", "a\\b", "{user}"]
 
 
-def words_of(texts: dict[str, str]) -> tuple[ShuffleWord, ...]:
+def words_of(texts: dict[str, str]) -> tuple[ShuffleProperty, ...]:
     return queue(said(texts)).shuffle
 
 
-def decision(texts: dict[str, str], away: str = "", **changes: object) -> Decision:
+def decision(texts: dict[str, str], away: str = "", **changes: object) -> ShuffleDecision:
     found = decided(QUEUE, words_of(texts), replace(LAUNCH, **changes), away)  # type: ignore[arg-type]
     assert found is not None
     return found

@@ -11,26 +11,26 @@ from yodel.domain.shuffle.decision import (
     MASTER_CLASS,
     OPT_OUT_TAG,
     TOLD_BYTES_MAX,
-    Decision,
-    Launch,
+    MasterLaunch,
+    ShuffleDecision,
     completed,
     decided,
 )
 from yodel.domain.shuffle.spark_decommission import FALLBACK_PATH
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 
 QUEUE = "root.a"
-WORDS = (ShuffleWord("service", "spark-decommission", "root"),)
+WORDS = (ShuffleProperty("service", "spark-decommission", "root"),)
 COMMAND = ("{{JAVA_HOME}}/bin/java", "-server", "-Xmx1024m", MASTER_CLASS, "--class", "'My.Main'", "1><LOG_DIR>/stdout")
-LAUNCH = Launch(user="alice", application="application_1_0001", command=COMMAND, environment={})
+LAUNCH = MasterLaunch(user="alice", application="application_1_0001", command=COMMAND, environment={})
 ENABLED = "spark.decommission.enabled"
 
 
-def with_path(text: str) -> tuple[ShuffleWord, ...]:
-    return (ShuffleWord(f"option.{FALLBACK_PATH}", text, QUEUE), *WORDS)
+def with_path(text: str) -> tuple[ShuffleProperty, ...]:
+    return (ShuffleProperty(f"option.{FALLBACK_PATH}", text, QUEUE), *WORDS)
 
 
-def decision(words: tuple[ShuffleWord, ...] = WORDS, launch: Launch = LAUNCH) -> Decision:
+def decision(words: tuple[ShuffleProperty, ...] = WORDS, launch: MasterLaunch = LAUNCH) -> ShuffleDecision:
     found = decided(QUEUE, words, launch)
     assert found is not None
     return found
@@ -61,13 +61,13 @@ def test_nothing_is_cleaned_up_without_a_path_and_an_option_replaces_the_setting
     keys = {line.key for line in decision().lines}
     assert "spark.storage.decommission.fallbackStorage.cleanUp" not in keys
     rdd = "spark.storage.decommission.rddBlocks.enabled"
-    found = decision((ShuffleWord(f"option.{rdd}", "false", QUEUE), *WORDS))
+    found = decision((ShuffleProperty(f"option.{rdd}", "false", QUEUE), *WORDS))
     assert [line.value for line in found.lines if line.key == rdd] == ["false"]
 
 
 def test_queue_that_says_nothing_or_none_decides_nothing() -> None:
     assert decided(QUEUE, (), LAUNCH) is None
-    assert decided(QUEUE, (ShuffleWord("service", "none", QUEUE),), LAUNCH) is None
+    assert decided(QUEUE, (ShuffleProperty("service", "none", QUEUE),), LAUNCH) is None
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_queue_that_says_nothing_or_none_decides_nothing() -> None:
         (replace(LAUNCH, command=(f"java -server {MASTER_CLASS} --class X",)), "does not occur exactly once"),
     ],
 )
-def test_what_cannot_be_completed_is_left_alone_with_the_reason(launch: Launch, reason: str) -> None:
-    for words in (WORDS, (*WORDS, ShuffleWord("when-away", "refuse", QUEUE))):
+def test_what_cannot_be_completed_is_left_alone_with_the_reason(launch: MasterLaunch, reason: str) -> None:
+    for words in (WORDS, (*WORDS, ShuffleProperty("when-away", "refuse", QUEUE))):
         found = decision(words, launch)
         assert reason in found.reason
         assert (found.lines, found.told) == ((), ())

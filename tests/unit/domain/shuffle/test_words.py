@@ -12,7 +12,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.xml_file import entries
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.domain.shuffle.spark_decommission import FALLBACK_PATH
-from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.shuffle.words import MARKER, OPTIONS_MAX, VALUE_LENGTH_MAX, wanted_of
 from yodel.errors import Refused
 
@@ -42,9 +42,9 @@ def queue(*words: dict[str, str], path: str = "root.a.b") -> Queue:
 def test_queue_has_what_the_queue_above_it_says() -> None:
     words = queue(said(ON | {THREADS: "4"}, "root"), said({THREADS: "16", "when-away": "refuse"})).shuffle
     assert words == (
-        ShuffleWord(THREADS, "16", "root.a.b"),
-        ShuffleWord("service", "spark-decommission", "root"),
-        ShuffleWord("when-away", "refuse", "root.a.b"),
+        ShuffleProperty(THREADS, "16", "root.a.b"),
+        ShuffleProperty("service", "spark-decommission", "root"),
+        ShuffleProperty("when-away", "refuse", "root.a.b"),
     )
     wanted = wanted_of(words)
     assert wanted is not None
@@ -55,7 +55,7 @@ def test_none_ends_it_and_what_waits_beside_it_may_stay() -> None:
     assert wanted_of(queue().shuffle) is None
     assert wanted_of(queue(said(ON, "root"), said({"service": "none", THREADS: "4"})).shuffle) is None
     below = queue(said(ON | {THREADS: "4"}, "root.a"), said({"service": "none"})).shuffle
-    assert below == (ShuffleWord("service", "none", "root.a.b"),)
+    assert below == (ShuffleProperty("service", "none", "root.a.b"),)
 
 
 def test_rows_say_it_again_and_each_queue_only_its_own() -> None:
@@ -135,7 +135,7 @@ def test_paths_of_fallback_storage(path: str) -> None:
 
 def test_option_that_needs_another_may_have_it_from_above() -> None:
     above = said(ON | {PATH: "hdfs:///a/{user}/"}, "root")
-    assert ShuffleWord(CLEAN_UP, "false", "root.a.b") in queue(above, said({CLEAN_UP: "false"})).shuffle
+    assert ShuffleProperty(CLEAN_UP, "false", "root.a.b") in queue(above, said({CLEAN_UP: "false"})).shuffle
 
 
 def test_word_of_the_whole_scheduler_is_none() -> None:

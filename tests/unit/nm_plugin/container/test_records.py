@@ -12,7 +12,7 @@ from nm_plugin.container.records import Application, Records
 from nm_plugin.container.retry import Retry
 from tests.support.node_agent import APPLICATION, container_id
 from yodel.domain.resource import Resource
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
 
 CONTAINER = Container(
     container_id=container_id(2),
@@ -32,7 +32,9 @@ CONTAINER = Container(
     upgrade=b"\x01",
     rollback=b"\x02",
     shuffle=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
-    shuffle_report=Report(Outcome.LEFT_OUT, (LeftOut(("spark.a", "spark.b"), Cause(Reason.NO_JAR, "it is away")),)),
+    shuffle_report=Report(
+        ShuffleOutcome.LEFT_OUT, (LeftOut(("spark.a", "spark.b"), Cause(Reason.NO_JAR, "it is away")),)
+    ),
 )
 
 

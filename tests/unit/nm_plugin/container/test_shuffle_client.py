@@ -15,7 +15,7 @@ from nm_plugin.localization.spark_conf import LINK as SETTINGS
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import FakeUsers, Rig, add_resource, container_id, running_rig
 from yodel.domain.ids import ContainerId
-from yodel.domain.shuffle.report import Outcome, Reason, Report
+from yodel.domain.shuffle.report import Reason, Report, ShuffleOutcome
 from yodel.domain.shuffle.spark_release import LIBRARIES
 from yodel.domain.states import ContainerExitStatus, ContainerType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -121,7 +121,7 @@ async def test_plug_in_is_there_where_nothing_falls_back(
     assert ("shuffleTracking" in said) == has_tracking_off
     report = await rig.tracker.until_reported(MASTER)
     left_out = {key: one.cause.reason for one in report.left_out for key in one.keys}
-    assert (report.outcome, report.cause) == (Outcome.ADDED, None)
+    assert (report.outcome, report.cause) == (ShuffleOutcome.ADDED, None)
     assert (PLUGIN_KEY in left_out) != has_plugin
     assert (TRACKING_KEY in left_out) != has_tracking_off
     assert left_out.get(TRACKING_KEY) in (None, Reason.CAN_FALL_BACK if "AUTO" in own else Reason.ALLOCATION_STATIC)
@@ -154,7 +154,7 @@ async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
     assert text.rstrip().endswith("none")
     report = await rig.tracker.until_reported(MASTER)
     (left_out,) = report.left_out
-    assert (report.outcome, left_out.cause.reason.name) == (Outcome.LEFT_OUT, typed)
+    assert (report.outcome, left_out.cause.reason.name) == (ShuffleOutcome.LEFT_OUT, typed)
     assert reason in str(left_out.cause)
     assert {"spark.shuffle.manager", PLUGIN_KEY} <= set(left_out.keys)
 
@@ -211,7 +211,7 @@ async def test_what_cannot_go_with_it_ends_the_attempt(rig: Rig, jar: Path, said
     assert said.rpartition("\n")[0].rpartition("\n")[2] in text
     assert "cannot be combined with celeborn" in text
     report = await rig.tracker.until_reported(MASTER)
-    assert report.outcome is Outcome.REFUSED
+    assert report.outcome is ShuffleOutcome.REFUSED
     assert report.cause is not None
     assert report.cause.reason is Reason.CONFLICT
 
@@ -231,7 +231,7 @@ async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_serv
     master = Spoken(rig, MASTER, manager)
     assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
     assert "is not available" not in master.status.diagnostics
-    assert await rig.tracker.until_reported(MASTER) == Report(Outcome.OWN_SETTINGS)
+    assert await rig.tracker.until_reported(MASTER) == Report(ShuffleOutcome.OWN_SETTINGS)
 
 
 async def test_what_was_done_is_told_once_to_each_resource_manager_and_by_each_agent(

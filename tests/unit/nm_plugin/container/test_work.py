@@ -36,7 +36,7 @@ from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch import command
-from nm_plugin.launch.members import Looks
+from nm_plugin.launch.members import ProcessWatch
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
@@ -151,7 +151,7 @@ async def world(
         )
         makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
-        resources, looks = Resources(cache, accounts), Looks(threads, ProcessTable())
+        resources, looks = Resources(cache, accounts), ProcessWatch(threads, ProcessTable())
         work = ContainerWork(
             notes,
             accounts=accounts,

@@ -14,7 +14,7 @@ import pytest
 
 from nm_plugin.host.processes import ENVIRON_BYTES_MAX, Process, ProcessTable
 from nm_plugin.host.users import FileThreads
-from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Listing, Looks, Members, Owner
+from nm_plugin.launch.members import LOOK_S, LOOKED_AT_MAX, Listing, Members, Owner, ProcessWatch
 from tests.support.made_proc import make_process
 from tests.support.node_agent import container_id, eventually
 
@@ -186,7 +186,7 @@ async def test_one_pass_serves_all_who_ask_and_what_came_during_a_pass_is_in_the
             yield from super().processes()
             may_end.wait(60)
 
-    looks = Looks(threads, Counted(tmp_path))
+    looks = ProcessWatch(threads, Counted(tmp_path))
     first = asyncio.create_task(looks.of(owners[0]))
     await eventually(lambda: passes == [0])
     others = [asyncio.create_task(looks.of(owner)) for owner in owners[1:]]
@@ -202,7 +202,7 @@ async def test_one_pass_serves_all_who_ask_and_what_came_during_a_pass_is_in_the
 async def test_killed_are_those_that_were_listed_and_not_who_has_their_number_now(
     tmp_path: Path, threads: FileThreads
 ) -> None:
-    looks = Looks(threads, ProcessTable())
+    looks = ProcessWatch(threads, ProcessTable())
     process = await asyncio.create_subprocess_exec("sleep", "600")
     listed = ProcessTable().process(process.pid)
     assert listed is not None

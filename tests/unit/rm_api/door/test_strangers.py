@@ -24,8 +24,8 @@ from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.scheduling.activities import Asked
-from yodel.services.writer.outbox import Outbox
+from yodel.services.scheduling.activities import ActivityRequests
+from yodel.services.writer.outbox import AttemptOutbox
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
@@ -66,7 +66,7 @@ async def world() -> AsyncIterator[RestWorld]:
         await fill(made)
         await made.put(OWN, an_attempt(3, state=AttemptState.RUNNING, am_container_id=None))
         for number in (1, 3):
-            runtime = made.rm.state.masters.expect(an_attempt_id(number), 0.0, Outbox())
+            runtime = made.rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox())
             runtime.dialogue.found_registered()
             runtime.wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
         rm, machine = made.rm, {"cpu": "16", "memory": "16Gi", "kubernetes.io/batch-cpu": "5000"}
@@ -125,7 +125,7 @@ async def test_no_answer_names_an_application_of_somebody_else(world: RestWorld)
 
 async def test_a_reason_says_nothing_of_an_application_of_somebody_else(world: RestWorld) -> None:
     attempt_id, service = ApplicationAttemptId(OWN.id, 1), world.rm.scheduler.activities
-    asked = Asked(
+    asked = ActivityRequests(
         is_cluster=True,
         nodes=frozenset({NODE.id}),
         in_line=(OWN.id,),

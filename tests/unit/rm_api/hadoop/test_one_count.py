@@ -10,7 +10,7 @@ from tests.support.records import a_container, a_node, a_submission, an_applicat
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
 from yodel.ports.store import Row
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 PENDING, RUNNING, NEITHER = (1, 0), (0, 1), (0, 0)
 MOMENTS = {
@@ -84,7 +84,7 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
     """The page said 'waits for its ApplicationMaster' below 'waiting for 0 containers'."""
     row, attempt = an_application(1, state=ApplicationState.ACCEPTED, current_attempt=1), an_attempt(1)
     await world.put(row, attempt)
-    world.rm.state.masters.expect(attempt.id, 0.0, Outbox())
+    world.rm.state.masters.expect(attempt.id, 0.0, AttemptOutbox())
     size = row.submission.am_capability
 
     async def shown() -> list[tuple[str, str]]:

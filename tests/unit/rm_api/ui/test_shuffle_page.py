@@ -9,22 +9,22 @@ from tests.support.api_rows import RUNNING, api_get
 from tests.support.records import an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.client import show, show_queues, spark_lines
-from yodel.domain.shuffle.decision import Decision, Line
-from yodel.domain.shuffle.report import Cause, LeftOut, Outcome, Reason, Report
+from yodel.domain.shuffle.decision import AddedSetting, ShuffleDecision
+from yodel.domain.shuffle.report import Cause, LeftOut, Reason, Report, ShuffleOutcome
 from yodel.domain.states import AttemptState
 
 KEY = "spark.decommission.enabled"
 SOURCE = "yodel.remote-shuffle.service of root.lent"
-ADDED = Decision(
+ADDED = ShuffleDecision(
     service="spark-decommission",
     queue="root.lent",
-    lines=(Line("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
+    lines=(AddedSetting("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
 )
 DECIDED = "spark-decommission, from root.lent; decided, not reported by the node agent"
-LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is not a Spark application")
+LEFT = ShuffleDecision(service="spark-decommission", queue="root.lent", reason="it is not a Spark application")
 
 
-async def shown(world: RestWorld, decision: Decision | None) -> tuple[Any, str]:
+async def shown(world: RestWorld, decision: ShuffleDecision | None) -> tuple[Any, str]:
     await world.put(RUNNING, an_attempt(1, state=AttemptState.RUNNING, shuffle=decision))
     app = await api_get(world, f"/api/v1/applications/{RUNNING.id}")
     return app, (await world.client.get(f"/cluster/app/{RUNNING.id}")).text
@@ -57,7 +57,7 @@ async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
 
 async def test_what_the_node_agent_left_out_is_no_added_setting(world: RestWorld) -> None:
     away = Cause(Reason.NO_JAR, "it is <away>")
-    app, page = await shown(world, ADDED.reported(Report(Outcome.LEFT_OUT, (LeftOut((KEY,), away),))))
+    app, page = await shown(world, ADDED.reported(Report(ShuffleOutcome.LEFT_OUT, (LeftOut((KEY,), away),))))
     found = app["attempt_list"][0]["shuffle"]
     assert (found["status"], found["added"], found["left_alone_because"]) == ("LEFT_OUT", [], str(away))
     assert found["left_out"] == [{"key": KEY, "reason": "NO_JAR", "why": str(away)}]
@@ -67,9 +67,9 @@ async def test_what_the_node_agent_left_out_is_no_added_setting(world: RestWorld
 
 
 async def test_single_setting_without_effect_is_shown_with_its_reason(world: RestWorld) -> None:
-    more = replace(ADDED, lines=(*ADDED.lines, Line("spark.more", "1", "more", SOURCE)))
+    more = replace(ADDED, lines=(*ADDED.lines, AddedSetting("spark.more", "1", "more", SOURCE)))
     left_out = (LeftOut((KEY,), Cause(Reason.OVERRIDDEN)), LeftOut(("spark.more",), Cause(Reason.CAN_FALL_BACK)))
-    app, page = await shown(world, more.reported(Report(Outcome.ADDED, left_out)))
+    app, page = await shown(world, more.reported(Report(ShuffleOutcome.ADDED, left_out)))
     assert show.shuffle_fact(app)["Remote shuffle"].endswith("settings added")
     assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]], "a default that is overridden was added"
     falls_back = "a shuffle of the application can fall back to Spark's own"
@@ -78,7 +78,7 @@ async def test_single_setting_without_effect_is_shown_with_its_reason(world: Res
 
 
 async def test_submission_that_uses_the_service_itself(world: RestWorld) -> None:
-    app, page = await shown(world, LEFT.reported(Report(Outcome.OWN_SETTINGS)))
+    app, page = await shown(world, LEFT.reported(Report(ShuffleOutcome.OWN_SETTINGS)))
     found = app["attempt_list"][0]["shuffle"]
     assert (found["status"], found["left_alone_because"]) == ("OWN_SETTINGS", None)
     assert show.shuffle_fact(app)["Remote shuffle"].endswith("used by the submission's own settings")

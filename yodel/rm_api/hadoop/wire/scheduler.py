@@ -13,7 +13,7 @@ from typing import Any
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
 from yodel.domain.queues.amounts import Amounts, absolute
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import (
     Queue,
     applications_max,
@@ -73,7 +73,7 @@ class Tree:
     limits: AllocationLimits
     largest_of: Callable[[str], Resource]
     """Of a queue: what a container may have there at most."""
-    ledger: Ledger
+    ledger: UsageLedger
     started_ms: int
     gives_back: Callable[[Queue], bool]
     gives_back_within: Callable[[Queue], bool]

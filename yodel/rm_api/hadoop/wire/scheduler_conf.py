@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.hadoop_http.errors import bad_request
 from yodel.hadoop_http.many import Many
 
@@ -70,12 +70,12 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _change(item: Any, field: str) -> QueueChange:
+def _change(item: Any, field: str) -> QueueUpdate:
     path = item.get("queue-name", item.get("queue")) if isinstance(item, dict) else None
     if not isinstance(path, str):
         raise bad_request(f"Invalid {field}; expected objects with a queue-name")
     params = item.get("params")
-    return QueueChange(path=path.strip(), properties=_entries(params, field) if params else {})
+    return QueueUpdate(path=path.strip(), properties=_entries(params, field) if params else {})
 
 
 def _entries(value: Any, field: str) -> dict[str, str | None]:

@@ -16,7 +16,7 @@ from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, NodeState
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
 GOLDEN = pathlib.Path(__file__).parents[4] / "conformance" / "golden" / "rest"
@@ -46,7 +46,7 @@ async def put_wish(world: RestWorld, queue: str = "root.default") -> None:
         1, state=ApplicationState.RUNNING, current_attempt=1, submission=a_submission(queue=queue, priority=2)
     )
     await world.put(application, an_attempt(1, state=AttemptState.RUNNING, am_container_id=None))
-    runtime = world.rm.state.masters.expect(an_attempt_id(1), 0.0, Outbox())
+    runtime = world.rm.state.masters.expect(an_attempt_id(1), 0.0, AttemptOutbox())
     runtime.dialogue.found_registered()
     runtime.wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
 

@@ -13,7 +13,7 @@ from tests.support.records import a_submission as submission_of
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ask_book import Ask, AskKey, SchedulingAsk
-from yodel.domain.constraints import Single, Target
+from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.node import Node
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
@@ -27,7 +27,7 @@ from yodel.domain.states import (
 )
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 
 def a_live_node() -> Node:
@@ -107,7 +107,7 @@ async def test_elapsed_time_of_a_running_application_is_never_from_a_cache(world
 
 async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
     await put_running(world)
-    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, Outbox())
+    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, AttemptOutbox())
     key = AskKey(3, 7, ExecutionType.GUARANTEED, Resource(512, 1))
     runtime.wishes.asks.replace(Ask(key=key, resource_name="*", count=2))
     app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
@@ -122,8 +122,8 @@ async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
 
 async def test_outstanding_scheduling_requests_are_listed_with_their_constraint(world: RestWorld) -> None:
     await put_running(world)
-    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, Outbox())
-    for number, constraint in ((7, Single(maximum=0, targets=(Target("zk"),))), (8, None)):
+    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, AttemptOutbox())
+    for number, constraint in ((7, Single(maximum=0, targets=(TagTarget("zk"),))), (8, None)):
         key = AskKey(3, number, ExecutionType.GUARANTEED, Resource(512, 1))
         runtime.wishes.asks.request(SchedulingAsk(key=key, count=2, tags=("zk",), constraint=constraint))
     apart, plain = (await world.json(f"/apps/{an_application(1).id}"))["app"]["resourceRequests"]

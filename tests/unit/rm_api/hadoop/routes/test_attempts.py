@@ -11,7 +11,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
-from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.outbox import AttemptOutbox
 
 NODE = a_node(state=NodeState.RUNNING, http_port=8042)
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1, submitted_ms=CLUSTER_TIMESTAMP_MS)
@@ -68,7 +68,7 @@ async def test_who_may_not_view_is_told_so_and_sees_no_am(path: str, what: str) 
 
 
 async def test_nodes_that_an_am_does_not_want_are_listed(running: RestWorld) -> None:
-    running.rm.state.masters.expect(ATTEMPT.id, 0.0, Outbox()).wishes.avoid(frozenset({"node-3", "node-2"}))
+    running.rm.state.masters.expect(ATTEMPT.id, 0.0, AttemptOutbox()).wishes.avoid(frozenset({"node-3", "node-2"}))
     (attempt,) = (await running.json(PATH))["appAttempts"]["appAttempt"]
     assert attempt["blacklistedNodes"] == "node-2,node-3"
 

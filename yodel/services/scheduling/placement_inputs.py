@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from yodel.domain.allocation.places import NodeIndex, NodePlace, Places, Tagged
+from yodel.domain.allocation.places import NodePlace, PlaceIndex, Places, Tagged
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.domain.resource import NONE, Resource
@@ -24,13 +24,13 @@ class NodeNames:
     version: Callable[[], int] = lambda: 0
 
 
-class Surroundings:
+class PlacementInputs:
     def __init__(
         self, state: ClusterState, names: NodeNames | None = None, *, are_labels_enabled: bool = False
     ) -> None:
         self._state, self._names = state, names or NodeNames()
         self._are_labels_enabled = are_labels_enabled
-        self._nodes: dict[PoolName, NodeIndex] = {}
+        self._nodes: dict[PoolName, PlaceIndex] = {}
         self._version: tuple[int, ...] = ()
 
     def places(self, *, is_locality_wanted: bool, pool: PoolName = NATIVE) -> Places:
@@ -53,7 +53,7 @@ class Surroundings:
     @property
     def version(self) -> tuple[int, ...]:
         """Changes with what the nodes are, and what they lend at most."""
-        return self._state.standing.nodes, self._names.version(), self._state.pools.places_version
+        return self._state.change_counters.nodes, self._names.version(), self._state.pools.places_version
 
     def label(self, expression: str) -> str:
         """A label expression as it counts: not at all where labels are off."""
@@ -65,12 +65,12 @@ class Surroundings:
             return NONE
         return self._state.pools.of(pool).free_on(node_id)
 
-    def _current_nodes(self, name: PoolName) -> NodeIndex:
+    def _current_nodes(self, name: PoolName) -> PlaceIndex:
         if (version := self.version) != self._version:
             self._version = version
             self._nodes.clear()
         found = self._nodes.get(name)
-        return found if found is not None else self._nodes.setdefault(name, NodeIndex(list(self._lenders(name))))
+        return found if found is not None else self._nodes.setdefault(name, PlaceIndex(list(self._lenders(name))))
 
     def _lenders(self, name: PoolName) -> Iterator[NodePlace]:
         """Nodes that lend to a pool, by what they may lend at most: nothing at the moment is no reason for never."""

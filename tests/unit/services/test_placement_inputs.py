@@ -5,7 +5,7 @@ from tests.support.playbook import World, ask
 from tests.support.rm_options import NODE_SIZE, SMALL
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
-from yodel.services.scheduling.surroundings import NodeNames, Surroundings
+from yodel.services.scheduling.placement_inputs import NodeNames, PlacementInputs
 
 
 async def test_usable_nodes_are_places_with_all_their_names(world: World) -> None:
@@ -14,43 +14,43 @@ async def test_usable_nodes_are_places_with_all_their_names(world: World) -> Non
     await world.beat(node_id=NodeId("node-2", 1), is_healthy=False, health_report="disk")
     await world.settle()
     names = NodeNames(of=lambda name: (name, f"{name}.example"))
-    (node,) = Surroundings(world.rm.state, names).places(is_locality_wanted=False).nodes
+    (node,) = PlacementInputs(world.rm.state, names).places(is_locality_wanted=False).nodes
     assert (node.id, node.rack, node.label, node.capability) == (NODE, "/default-rack", "", NODE_SIZE)
     assert node.names == {"node-1", "node-1.example"}
 
 
 async def test_nodes_are_read_again_when_they_or_their_names_change(world: World) -> None:
     version = 0
-    surroundings = Surroundings(world.rm.state, NodeNames(version=lambda: version))
+    inputs = PlacementInputs(world.rm.state, NodeNames(version=lambda: version))
     await world.register_node()
-    first = surroundings.places(is_locality_wanted=False).nodes
-    assert surroundings.places(is_locality_wanted=False).nodes is first
+    first = inputs.places(is_locality_wanted=False).nodes
+    assert inputs.places(is_locality_wanted=False).nodes is first
     version = 1
-    assert surroundings.places(is_locality_wanted=False).nodes is not first
+    assert inputs.places(is_locality_wanted=False).nodes is not first
     await world.register_node(NodeId("node-2", 1))
-    assert len(surroundings.places(is_locality_wanted=False).nodes) == 2
+    assert len(inputs.places(is_locality_wanted=False).nodes) == 2
 
 
 async def test_what_is_left_of_a_node(world: World) -> None:
-    surroundings = Surroundings(world.rm.state)
-    assert surroundings.free_on(NODE).memory_mib == 0
+    inputs = PlacementInputs(world.rm.state)
+    assert inputs.free_on(NODE).memory_mib == 0
     am = await world.running_am()
-    assert surroundings.free_on(NODE) == NODE_SIZE - am.container.capability
+    assert inputs.free_on(NODE) == NODE_SIZE - am.container.capability
 
 
 async def test_room_of_what_is_planned_for_a_host_is_not_promised_twice(world: World) -> None:
     am = await world.running_am()
     await am.beat(ask(3, "node-1"), ask(3))
     await world.run(world.rm.scheduler.tick())
-    surroundings = Surroundings(world.rm.state)
-    places = [surroundings.places(is_locality_wanted=wanted) for wanted in (False, True)]
+    inputs = PlacementInputs(world.rm.state)
+    places = [inputs.places(is_locality_wanted=wanted) for wanted in (False, True)]
     rooms = [one.room(one.nodes[0], SMALL) for one in places]
     assert rooms[0] - rooms[1] == 3
 
 
 async def test_labels_count_only_where_they_are_on(world: World) -> None:
     state = world.rm.state
-    assert [Surroundings(state, are_labels_enabled=on).label(" gpu ") for on in (False, True)] == ["", "gpu"]
+    assert [PlacementInputs(state, are_labels_enabled=on).label(" gpu ") for on in (False, True)] == ["", "gpu"]
     await world.register_node()
-    places = Surroundings(state, are_labels_enabled=True).places(is_locality_wanted=False)
+    places = PlacementInputs(state, are_labels_enabled=True).places(is_locality_wanted=False)
     assert places.allowed(Placement(node_label="gpu")) == []

@@ -18,7 +18,7 @@ TIMEOUT_S = 0.5
 """A reader gets what there is when the scheduler is busy for longer."""
 
 
-class Looks:
+class FreshDecision:
     """``wake`` has the scheduler look at once, and ``made`` is told of each look."""
 
     def __init__(self, state: ClusterState, clock: Clock, wake: Callable[[], None]) -> None:
@@ -29,7 +29,7 @@ class Looks:
     def is_fresh(self) -> bool:
         return self._clock.now_ms() - self._state.reasons.waiting.looked_at_ms <= FRESH_MS
 
-    async def fresh(self) -> None:
+    async def wait(self) -> None:
         """Return when the last look is at most a second old, or the scheduler was too busy for one."""
         if self.is_fresh:
             return
