@@ -21,6 +21,8 @@ class PageServices:
     rights: Rights
     capacities: Capacities
     are_lists_filtered: bool
+    namespace: str
+    """Of the containers' pods."""
 
 
 def services_of(request: Request) -> PageServices:
