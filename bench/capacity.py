@@ -169,11 +169,10 @@ async def loop_costs(source: Source, seconds: float) -> tuple[float, float, int,
         resident, idle, sent = resident_kib(), await _beats(lender, seconds), 0
         lender.obey(policy)
         busy = await _beats(lender, seconds)
-        report = lender.due()
-        lender.forgotten()
-        report = lender.due()
-        if report is not None:
-            sent = colocation.capacity_report_pb(report).ByteSize()
+        lender.registered(is_apart=True)
+        due = lender.due()
+        sent += 0 if due.loan is None else colocation.loan_report_pb(due.loan).ByteSize()
+        sent += 0 if due.written is None else colocation.written_report_pb(due.written).ByteSize()
         return idle, busy, resident_kib() - resident, sent
     finally:
         task.cancel()
@@ -185,11 +184,13 @@ async def _beats(lender: Lender, seconds: float) -> float:
     began = time.process_time()
     for _ in range(int(seconds)):
         await asyncio.sleep(1)
-        request, report = server_pb.NodeHeartbeatRequestProto(), lender.due()
-        if report is not None:
-            request.capacity.CopyFrom(colocation.capacity_report_pb(report))
+        request, due = server_pb.NodeHeartbeatRequestProto(), lender.due()
+        if due.loan is not None:
+            request.loan.CopyFrom(colocation.loan_report_pb(due.loan))
+        if due.written is not None:
+            request.written.CopyFrom(colocation.written_report_pb(due.written))
         request.SerializeToString()
-        lender.told(report)
+        lender.told(due)
     return time.process_time() - began
 
 
@@ -250,7 +251,7 @@ async def _until(lender: Lender, changed: asyncio.Event, is_so: Callable[[int], 
     """The loan of CPU once it is so."""
     async with asyncio.timeout(60):
         while True:
-            report = lender.due()
+            report = lender.due().loan
             loan = report.loan_of(CPU_MILLI) if report is not None else None
             if loan is not None and is_so(loan.amount):
                 return loan.amount

@@ -37,13 +37,13 @@ from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.kube.decode import decode_node
-from yodel.kube.node_status import patch_of
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import loan_report_pb
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.serving.node_token import NODE_TOKEN_KIND
 from yodel.translator.names import PUBLISHED, PUBLISHER
+from yodel.translator.publishing import patch_of
 
 CORES, GIB = 64, 256
 MEAN = 0.35

@@ -1,7 +1,7 @@
 """A real browser without a screen: Debian's chromium, driven over its own protocol on a pipe.
 
 A page is waited for until nothing has been fetched for a moment.  What went wrong meanwhile is kept: answers that are
-errors, requests that failed, what scripts threw or wrote to the console as errors.
+errors, requests that failed, what scripts threw or wrote to the console as errors, and what the page's policy forbade.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ PAGE_TIMEOUT_S = 600
 QUIET_S = 0.7
 """So long without a request means that the page is whole."""
 STOP_TIMEOUT_S = 10
+HEIGHT_PX = 1000
+POLICY_WATCH = (
+    "addEventListener('securitypolicyviolation', e => console.error(`policy: ${e.effectiveDirective} ${e.blockedURI}`))"
+)
+"""Put into each page before anything of its own."""
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 FROM_FD, TO_FD = 4, 3
 """Chromium's own numbers: it reads commands from 3 and writes to 4."""
@@ -95,6 +100,7 @@ class Browser:
             self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
             for domain in ("Page", "Network", "Runtime", "Log"):
                 self._call(f"{domain}.enable")
+            self._call("Page.addScriptToEvaluateOnNewDocument", source=POLICY_WATCH)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -160,6 +166,13 @@ class Browser:
         answer = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def seen_as(self, width_px: int, *, is_dark: bool) -> None:
+        """From now on in a window of this width, by somebody who prefers dark pages or does not."""
+        size = {"width": width_px, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
 
     def picture(self, path: pathlib.Path) -> None:
         """What the window shows, as PNG."""
@@ -231,6 +244,9 @@ class Browser:
             case "Runtime.exceptionThrown":
                 details = event["exceptionDetails"]
                 self.loaded.faults.append(f"script: {details.get('exception', {}).get('description', details['text'])}")
+            case "Runtime.consoleAPICalled" if event["type"] == "error":
+                words = " ".join(str(one.get("value", one.get("description"))) for one in event["args"])
+                self.loaded.faults.append(f"console: {words}")
             case "Log.entryAdded" if event["entry"]["level"] == "error":
                 self.loaded.faults.append(f"log: {event['entry']['text']} {event['entry'].get('url', '')}")
 

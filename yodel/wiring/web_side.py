@@ -114,5 +114,6 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             rights=core.rights,
             capacities=core.capacities,
             are_lists_filtered=rules.hadoop.are_lists_filtered,
+            namespace=process.namespace,
         ),
     )

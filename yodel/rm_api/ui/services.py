@@ -1,4 +1,4 @@
-"""What the ResourceManager's own pages are given."""
+"""Holds what the ResourceManager's own pages are given."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class PageServices:
     rights: Rights
     capacities: Capacities
     are_lists_filtered: bool
+    namespace: str
+    """Of the containers' pods."""
 
 
 def services_of(request: Request) -> PageServices:

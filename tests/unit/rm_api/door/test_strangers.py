@@ -42,6 +42,7 @@ PARAMETERS = {
     "queue": "root.default",
     "path": "root.default",
     "states": "RUNNING",
+    "state": "RUNNING",
     "version": "1",
     "count": "1",
     "timeout_type": "LIFETIME",

@@ -89,7 +89,7 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
 
     async def shown() -> list[tuple[str, str]]:
         page = (await world.client.get(f"/cluster/app/{row.id}")).text
-        return re.findall(r"<td>(Running|Scheduling|Pending|Reserved)</td><td>(.*?)</td>", page)
+        return re.findall(r"<dt>(Running|Scheduling|Pending|Reserved)</dt><dd>(.*?)</dd>", page)
 
     assert await shown() == [("Pending", f"1 container, {size.with_units}")]
     metrics = (await world.json("/metrics"))["clusterMetrics"]

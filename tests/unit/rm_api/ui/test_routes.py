@@ -14,7 +14,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.past import remembered
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.ports.store import Commit
-from yodel.rm_api.ui import routes as pages
+from yodel.rm_api.ui import applications as pages
 
 EVIL = "<script>alert('x')</script>"
 ROW = an_application(
@@ -71,7 +71,7 @@ async def test_pages_of_an_application_are_a_link_through_the_proxy(
     page = (await world.client.get(f"/cluster/app/{ROW.id}")).text
     link = f'<a href="/proxy/{ROW.id}/" rel="noreferrer">{label}</a>'
     assert (link in page) is bool(label)
-    assert ("<td>Tracking</td>" in page) is bool(label)
+    assert ("<dt>Tracking</dt>" in page) is bool(label)
     if label == "History":
         answer = await world.client.get(f"/proxy/{ROW.id}/")
         assert answer.headers["location"] == f"http://{tracking_url.removeprefix('http://')}"

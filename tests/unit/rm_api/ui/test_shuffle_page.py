@@ -42,7 +42,7 @@ async def test_every_line_has_its_source(world: RestWorld) -> None:
         ],
         "left_alone_because": None,
     }
-    assert "executors &lt;hand on&gt;</td><td>yodel.remote-shuffle.service of root.lent" in page
+    assert 'executors &lt;hand on&gt;</td><td data-label="Set by">yodel.remote-shuffle.service of root.lent' in page
     assert show.shuffle_fact(app) == {"Remote shuffle": DECIDED}
     assert show.shuffle_rows(app) == [["spark.decommission.enabled", "true", SOURCE]]
 
@@ -74,7 +74,7 @@ async def test_single_setting_without_effect_is_shown_with_its_reason(world: Res
     assert show.shuffle_rows(app) == [[KEY, "true", SOURCE]], "a default that is overridden was added"
     falls_back = "a shuffle of the application can fall back to Spark's own"
     assert show.left_out_rows(app) == [[KEY, "the application sets it itself"], ["spark.more", falls_back]]
-    assert f"{KEY}</td><td>the application sets it itself" in page
+    assert f'{KEY}</td><td data-label="Reason">the application sets it itself' in page
 
 
 async def test_submission_that_uses_the_service_itself(world: RestWorld) -> None:

@@ -14,7 +14,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.hadoop_http import long_answers
 from yodel.rm_api.hadoop.routes import jmx
-from yodel.rm_api.ui import routes as pages
+from yodel.rm_api.ui import frame
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.services.views import queue_views
 from yodel.serving.turns import Turns, standing
@@ -84,14 +84,19 @@ async def test_others_have_a_turn_between_queues(monkeypatch: pytest.MonkeyPatch
     assert turns.count >= COUNT
 
 
-@pytest.mark.parametrize(("path", "of"), [("/jmx?qry=*:name=RMNMInfo,*", jmx), ("/cluster/nodes", pages)])
-async def test_others_have_a_turn_between_nodes(monkeypatch: pytest.MonkeyPatch, path: str, of: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("path", "piece"),
+    [("/jmx?qry=*:name=RMNMInfo,*", (jmx, "NODES_PIECE")), ("/cluster/nodes", (frame, "PARTS_PIECE"))],
+)
+async def test_others_have_a_turn_between_nodes(
+    monkeypatch: pytest.MonkeyPatch, path: str, piece: tuple[ModuleType, str]
+) -> None:
     """All nodes are told of once each, as they are written in one go."""
     nodes = [a_node(f"node-{n}", state=NodeState.RUNNING) for n in range(COUNT)]
     async with rest_world() as world:
         await world.put(*nodes)
         turns, whole = Counted(), await world.client.get(path)
-        monkeypatch.setattr(of, "NODES_PIECE", 1)
+        monkeypatch.setattr(*piece, 1)
         with standing(turns, "alice"):
             answer = await world.client.get(path)
     assert (answer.status_code, answer.content) == (200, whole.content)

@@ -1,0 +1,125 @@
+"""The overview, queues and nodes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.api_rows import FAILED, GONE, NODE, RUNNING, api_get, fill
+from tests.support.records import a_submission, an_application
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.queues.queue import Queue
+from yodel.domain.states import ApplicationState
+
+TREE = (
+    Queue(path="root", is_leaf=False),
+    Queue(path="root.default", is_leaf=True, capacity_percent=60.0, maximum_capacity_percent=80.0),
+    Queue(path="root.etl", is_leaf=False, capacity_percent=40.0),
+    Queue(path="root.etl.night", is_leaf=True, capacity_percent=100.0),
+)
+
+
+async def shown(world: RestWorld, path: str, status: int = 200) -> str:
+    answer = await world.client.get(path)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+async def test_overview_has_pools_nodes_queues_and_applications() -> None:
+    async with rest_world(queues=TREE) as world:
+        await fill(world)
+        page = await shown(world, "/cluster")
+        (pool,) = (await api_get(world, "/api/v1/pools"))["items"]
+    assert "1 running, 0 waiting" in page
+    assert f"<h3>{pool['name']}</h3>" in page
+    assert "<dt>Capacity</dt><dd>8 GiB, 8 vcores</dd>" in page
+    assert re.findall(r'href="/cluster/nodes/(\w+)"><b>(\d+)</b>', page) == [("RUNNING", "1"), ("LOST", "1")]
+    assert re.findall(r'href="/cluster/queue/([^"]+)">(?:default|etl)<', page) == ["root.default", "root.etl"]
+    assert all(f'href="/cluster/app/{row.id}"' in page for row in (RUNNING, FAILED))
+
+
+async def test_empty_lists_say_what_to_do(world: RestWorld) -> None:
+    page = await shown(world, "/cluster")
+    assert "No application has been submitted yet" in page
+    assert "No node agent has registered yet" in page
+    assert "No node agent has registered yet" in await shown(world, "/cluster/nodes")
+    assert "No application has been submitted yet" in await shown(world, "/cluster/apps")
+    assert "No application matches" in await shown(world, "/cluster/apps/FAILED")
+
+
+@pytest.mark.parametrize("path", ["/cluster/scheduler", "/cluster/scheduler?openQueues=Queue:%20root"])
+async def test_tree_of_queues_has_the_figures_of_the_api(path: str) -> None:
+    async with rest_world(queues=TREE) as world:
+        await fill(world)
+        page = await shown(world, path)
+        items = (await api_get(world, "/api/v1/queues"))["items"]
+    assert re.findall(r'class="depth-(\d)"><a href="/cluster/queue/([^"]+)"', page) == [
+        ("0", "root"),
+        ("1", "root.default"),
+        ("1", "root.etl"),
+        ("2", "root.etl.night"),
+    ]
+    rows = dict(re.findall(r'href="/cluster/queue/([^"]+)">.*?aria-label="(.*?)"', page, re.DOTALL))
+    for item in items:
+        for words, amount in (("used", item["used"]), ("guaranteed", item["guaranteed"]), ("maximum", item["maximum"])):
+            mib = amount["memory_mib"]
+            size = f"{mib // 1024} GiB" if mib and mib % 1024 == 0 else f"{mib} MiB"
+            assert f"{size} {words}" in rows[item["path"]], item["path"]
+
+
+async def test_queue_has_its_limits_and_those_above_and_below() -> None:
+    async with rest_world(queues=TREE) as world:
+        await fill(world)
+        leaf = await shown(world, "/cluster/queue/root.default")
+        assert leaf == await shown(world, "/cluster/queue/default"), "a leaf's name will do"
+        inner = await shown(world, "/cluster/queue/root.etl")
+        assert "There is no queue root.nothing" in await shown(world, "/cluster/queue/root.nothing", 404)
+    assert 'href="/cluster/apps?queue=root.default">1 running, 0 waiting</a>' in leaf
+    assert "<dt>maximum-capacity</dt><dd>80</dd>" in leaf
+    assert '<li><a href="/cluster/scheduler">Queues</a></li><li><a href="/cluster/queue/root">root</a></li>' in leaf
+    assert 'href="/cluster/queue/root.etl.night"' in inner
+
+
+async def test_applications_are_filtered_by_user_and_queue() -> None:
+    async with rest_world(queues=TREE) as world:
+        night = an_application(
+            3, state=ApplicationState.RUNNING, submission=a_submission(user="carol", queue="root.etl.night")
+        )
+        await fill(world)
+        await world.put(night)
+
+        async def ids(query: str) -> list[str]:
+            return re.findall(r'href="/cluster/app/([^"]+)"', await shown(world, f"/cluster/apps{query}"))
+
+        assert await ids("?user=carol&queue=") == [str(night.id)]
+        assert await ids("?queue=root.default") == [str(FAILED.id), str(RUNNING.id)]
+        assert await ids("/RUNNING?queue=root.default&user=") == [str(RUNNING.id)]
+        assert "Unknown queue: nothing" in await shown(world, "/cluster/apps?queue=nothing", 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("", {NODE, GONE}), ("/all", {NODE, GONE}), ("/RUNNING", {NODE}), ("/lost", {GONE}), ("/UNHEALTHY", set())],
+)
+async def test_nodes_are_those_of_a_state(world: RestWorld, path: str, expected: set[object]) -> None:
+    await fill(world)
+    page = await shown(world, f"/cluster/nodes{path}")
+    assert {one for one in (NODE, GONE) if f">{one.id}</a>" in page} == expected
+    assert ("No node is in this state" in page) is (not expected)
+
+
+async def test_no_such_state_of_nodes(world: RestWorld) -> None:
+    assert "is no state of a node" in await shown(world, "/cluster/nodes/ASLEEP", 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/cluster/nodelabels", "/cluster/nodes"),
+        (f"/cluster/logaggregationstatus/{RUNNING.id}", f"/cluster/app/{RUNNING.id}"),
+    ],
+)
+async def test_hadoops_other_paths_lead_on(world: RestWorld, path: str, to: str) -> None:
+    answer = await world.client.get(path)
+    assert (answer.status_code, answer.headers["location"]) == (302, to)

@@ -1,0 +1,232 @@
+"""Pages of applications: the list, and one with why it waits, its attempts and containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.shuffle.decision import ShuffleDecision, Status
+from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
+from yodel.hadoop_http.errors import RestError
+from yodel.rm_api.door.rim import named_user, reader
+from yodel.rm_api.hadoop.routes.filters import application_filter, application_states
+from yodel.rm_api.proxy.routes import has_pages
+from yodel.rm_api.ui.frame import message, moved, page
+from yodel.rm_api.ui.services import PageServices, services_of
+from yodel.rm_api.v1.container_pages import container_page, kept_container
+from yodel.services.views.queries import ApplicationFilter, ApplicationView
+from yodel.services.views.why import WhyView
+
+LISTED_MAX = 200
+CONTAINERS_LISTED_MAX = 100
+"""Of an application's containers on a page, those that ended and are kept among them."""
+APPLICATIONS = ("/cluster/apps", "Applications")
+TABS = (
+    ("All", ""),
+    ("Waiting", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED"),
+    *((name.capitalize(), name) for name in ("RUNNING", "FINISHED", "FAILED", "KILLED")),
+)
+"""Names of often used lists, with the states in their addresses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+
+    view: ApplicationView
+    started_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """Holds what only who may view an application sees of it."""
+
+    why: WhyView
+    shuffle: ShuffleDecision | None
+    amounts: tuple[tuple[str, str], ...]
+    attempts: tuple[tuple[Attempt, Container | None, str], ...]
+    containers: tuple[Container, ...]
+    containers_note: str
+    next_containers: str | None
+
+
+def listed(request: Request, wanted: ApplicationFilter) -> list[Line]:
+    """Return the newest that the caller may know of."""
+    services = services_of(request)
+    may_view = services.rights.viewer(reader(request))
+    views = services.queries.applications(wanted, may_view if services.are_lists_filtered else None)
+    return [Line(view=v, started_ms=v.application.submitted_ms if may_view(v.application) else 0) for v in views]
+
+
+async def applications(request: Request) -> Response:
+    """Show the newest applications; the path may name states, and the query what ``/ws/v1/cluster/apps`` knows."""
+    states = request.path_params.get("states", "")
+    try:
+        found = application_filter(request.query_params, services_of(request).queries)
+    except RestError as error:
+        return await message(request, "No such list", error, 400)
+    try:
+        named = application_states([state for state in states.split(",") if state])
+    except RestError as error:
+        return await message(request, "No such state", error, 404)
+    lines = listed(request, replace(found, states=named or found.states, limit=LISTED_MAX))
+    return await page(
+        request,
+        "applications.html",
+        title="Applications",
+        states=states,
+        tabs=TABS,
+        asked_user=request.query_params.get("user", ""),
+        asked_queue=request.query_params.get("queue", ""),
+        own_name=named_user(request),
+        query=f"?{request.url.query}" if request.url.query else "",
+        applications=lines,
+        listed_max=LISTED_MAX,
+    )
+
+
+async def application(request: Request) -> Response:
+    """Show one application; who may not view it sees what the REST API tells: neither times nor amounts."""
+    services, asked = services_of(request), request.path_params["application_id"]
+    try:
+        view = services.queries.application(ApplicationId.parse(asked))
+    except InvalidValue:
+        return await message(request, "Invalid application id", asked[:128], 400)
+    except ApplicationNotFound as error:
+        return await message(request, "Application not found", error, 404)
+    may_view = services.rights.may_view(view.application, reader(request))
+    try:
+        details = await _details(request, services, view) if may_view else None
+    except InvalidValue as error:
+        return await message(request, "No such page", error, 400)
+    return await page(
+        request,
+        "application.html",
+        title=f"Application {view.application.id}",
+        crumbs=[APPLICATIONS],
+        app=view.application,
+        # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
+        proxied=has_pages(view),
+        details=details,
+        own_settings=Status.OWN_SETTINGS,
+        decided=Status.DECIDED,
+    )
+
+
+async def _details(request: Request, services: PageServices, view: ApplicationView) -> Details:
+    """Raises InvalidValue: no such cursor."""
+    row, queries = view.application, services.queries
+    cursor, note, following = request.query_params.get("containers"), "", None
+    found: tuple[Container, ...] = ()
+    try:
+        shown, following = await container_page(services.containers, row, lambda _: True, CONTAINERS_LISTED_MAX, cursor)
+        found = tuple(shown)
+    except Unavailable as error:
+        note = str(error)
+    masters = [(attempt, queries.rows.master_of(attempt)) for attempt in queries.attempts(row.id)]
+    return Details(
+        why=await queries.why.asked(row, services.rights.viewer(reader(request))),
+        shuffle=view.attempt.shuffle if view.attempt is not None else None,
+        amounts=tuple(_amounts(view)),
+        attempts=tuple((one, master, queries.log_url(master) if master else "") for one, master in masters),
+        containers=found,
+        containers_note=note,
+        next_containers=following,
+    )
+
+
+def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:
+    """Yield a line for each state that has containers, as ``yodel app show`` does."""
+    for name, count, size in (
+        ("Running", view.running_containers, view.used),
+        ("Scheduling", view.starting_containers, view.starting),
+        ("Pending", view.pending_containers, view.pending),
+        ("Reserved", view.reserved_containers, view.reserved),
+    ):
+        if count:
+            yield name, f"{count} container{'s' * (count != 1)}, {size.with_units}"
+
+
+async def attempt(request: Request) -> Response:
+    """An attempt is a part of its application's page; so is what is asked of one that is not there."""
+    asked = request.path_params["attempt_id"]
+    try:
+        application_id = ApplicationAttemptId.parse(asked).application_id
+    except InvalidValue:
+        return await message(request, "Invalid attempt id", asked[:128], 400)
+    return moved(f"/cluster/app/{application_id}")
+
+
+async def aggregation(request: Request) -> Response:
+    """Lead to the application, whose containers have their logs."""
+    try:
+        return moved(f"/cluster/app/{ApplicationId.parse(request.path_params['application_id'])}")
+    except InvalidValue as error:
+        return await message(request, "Invalid application id", error, 400)
+
+
+async def container(request: Request) -> Response:
+    """Show a container and the way to its logs: what people follow such links for.  Refused as the REST API does."""
+    services, asked = services_of(request), request.path_params["container_id"]
+    try:
+        container_id = ContainerId.parse(asked)
+        owned = services.queries.application(container_id.application_id).application
+        user = reader(request)
+        if not services.rights.may_view(owned, user):
+            refusal = f"User {user} does not have privilege to see this application {owned.id}"
+            return await message(request, "Access denied", refusal, 403)
+        found = await _found_container(services, container_id)
+    except InvalidValue:
+        return await message(request, "Invalid container id", asked[:128], 400)
+    except NotFound as error:
+        return await message(request, "Container not found", error, 404)
+    except Unavailable as error:
+        return await message(request, "Try again", error, 503)
+    return await page(
+        request,
+        "container.html",
+        title=f"Container {found.id}",
+        crumbs=[APPLICATIONS, (f"/cluster/app/{owned.id}", str(owned.id))],
+        container=found,
+        namespace=services.namespace,
+        log_url=services.queries.log_url(found),
+    )
+
+
+async def _found_container(services: PageServices, container_id: ContainerId) -> Container:
+    """Return a container in memory, or kept of those that ended.  Raises NotFound, Unavailable."""
+    try:
+        return services.queries.container(container_id)
+    except NotFound:
+        kept = await kept_container(services.containers, container_id)
+        if kept is None:
+            raise
+        return kept
+
+
+async def failure(request: Request) -> Response:
+    """Show where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
+    asked = request.path_params["application_id"]
+    reason = (
+        f"The ApplicationMaster of {asked[:128]} does not accept this proxy and redirects callers back to it. "
+        "Check that the RM's web address resolves on the node to the address that this RM connects from."
+    )
+    return await message(request, "Redirect loop", reason, 500)
+
+
+ROUTES = (
+    Route("/cluster/apps", applications),
+    Route("/cluster/apps/{states}", applications),
+    Route("/cluster/app/{application_id}", application),
+    Route("/cluster/appattempt/{attempt_id}", attempt),
+    Route("/cluster/container/{container_id}", container),
+    Route("/cluster/logaggregationstatus/{application_id}", aggregation),
+    Route("/cluster/failure/{application_id}", failure),
+)

@@ -1,0 +1,81 @@
+"""Bars: how much of each resource type is used, against what there is, in percent of the whole.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from yodel.domain.resource import Resource, memory_with_unit
+from yodel.services.views.queue_views import QueueView
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a bar, in percent of its length."""
+
+    kind: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """Shows one resource type.  ``marks`` are of what is guaranteed and allowed; ``text`` says all of it in words."""
+
+    name: str
+    text: str
+    parts: tuple[Part, ...]
+    marks: tuple[Part, ...] = ()
+
+
+def queue_bars(view: QueueView) -> list[Bar]:
+    """Return a bar for each type, as long as all that the queue's pods draw on."""
+    metrics, share = view.metrics, view.share
+    taken = (
+        ("used", metrics.used),
+        ("scheduling", metrics.starting),
+        ("reserved", metrics.reserved),
+        ("pending", metrics.pending_resource),
+    )
+    limits = (("guaranteed", share.guaranteed), ("maximum", share.maximum))
+    return list(_bars(share.whole, taken, limits))
+
+
+def usage_bars(used: Resource, whole: Resource) -> list[Bar]:
+    """Return a bar for each type of what is used of a node or a pool."""
+    return list(_bars(whole, (("used", used),), (("capacity", whole),)))
+
+
+Amounts = Sequence[tuple[str, Resource]]
+
+
+def _bars(whole: Resource, taken: Amounts, limits: Amounts) -> Iterator[Bar]:
+    for name, amount, words in _types(whole):
+        length = amount(whole)
+        in_words = [
+            f"{words(amount(size))} {kind}" for kind, size in (*taken, *limits) if amount(size) or kind == "used"
+        ]
+        marks = tuple(Part(kind, _percent(amount(size), length), 0) for kind, size in limits if kind != "capacity")
+        sizes = [(kind, amount(size)) for kind, size in taken]
+        yield Bar(name=name, text=f"{name}: {', '.join(in_words)}", parts=tuple(_parts(sizes, length)), marks=marks)
+
+
+def _parts(sizes: Sequence[tuple[str, int]], length: int) -> Iterator[Part]:
+    """Yield them one after the other; what would lie behind the end is left out."""
+    start = 0.0
+    for kind, size in sizes:
+        end = min(100.0, start + _percent(size, length))
+        if end > start:
+            yield Part(kind, round(start, 2), round(end - start, 2))
+        start = end
+
+
+def _percent(size: int, length: int) -> float:
+    return round(min(100.0, 100 * max(0, size) / length), 2) if length > 0 else 0.0
+
+
+def _types(whole: Resource) -> Iterator[tuple[str, Callable[[Resource], int], Callable[[int], str]]]:
+    yield "memory", lambda size: size.memory_mib, memory_with_unit
+    yield "vcores", lambda size: size.vcores, lambda count: f"{count} vcore{'s' * (count != 1)}"
+    for name, _ in whole.extras:
+        yield name, lambda size, name=name: dict(size.extras).get(name, 0), str  # type: ignore[misc]

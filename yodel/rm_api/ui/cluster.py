@@ -1,0 +1,127 @@
+"""``/cluster``, which clients take as the sign of an active ResourceManager; queues and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.states import NodeState
+from yodel.rm_api.ui.applications import listed
+from yodel.rm_api.ui.bars import Bar, queue_bars, usage_bars
+from yodel.rm_api.ui.frame import message, moved, page
+from yodel.rm_api.ui.services import PageServices, services_of
+from yodel.rm_api.v1 import models, shapes
+from yodel.services.views.queries import ApplicationFilter, NodeView
+from yodel.services.views.queue_views import QueueView
+
+NEWEST_MAX = 10
+"""Applications on the overview."""
+QUEUES = ("/cluster/scheduler", "Queues")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLine:
+    """One queue as ``/api/v1`` shows it, with its bars."""
+
+    row: models.Queue
+    view: QueueView
+    bars: list[Bar]
+    depth: int
+
+
+async def overview(request: Request) -> Response:
+    """Show pools, queues below root, nodes by state and the newest applications."""
+    services = services_of(request)
+    queries = services.queries
+    root = await queries.queue(ROOT)
+    return await page(
+        request,
+        "overview.html",
+        title="Overview",
+        metrics=await queries.metrics(),
+        pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
+        queues=[_line(view, 0) for view in root.children] if root is not None else [],
+        nodes=sorted(queries.nodes_by_state().items()),
+        applications=listed(request, ApplicationFilter(limit=NEWEST_MAX)),
+    )
+
+
+async def scheduler(request: Request) -> Response:
+    """Show the tree of queues."""
+    root = await services_of(request).queries.queue(ROOT)
+    return await page(request, "queues.html", title="Queues", queues=_lines(root) if root is not None else [])
+
+
+async def queue(request: Request) -> Response:
+    """Show one queue, by its path or a leaf's name, with those below it."""
+    asked = request.path_params["queue"]
+    view = await services_of(request).queries.queue(asked)
+    if view is None:
+        return await message(request, "Queue not found", f"There is no queue {asked[:256]}.", 404)
+    line, path = _line(view, 0), view.queue.path
+    above = [path[:end] for end, letter in enumerate(path) if letter == "."]
+    crumbs = [QUEUES, *((f"/cluster/queue/{one}", one.rpartition(".")[2]) for one in above)]
+    below = [_line(child, 0) for child in view.children]
+    return await page(request, "queue.html", title=f"Queue {path}", crumbs=crumbs, queue=line, queues=below)
+
+
+async def nodes(request: Request) -> Response:
+    """Show all nodes, or those of a state; what is lent of measured capacity where some is."""
+    services, asked = services_of(request), request.path_params.get("state", "")
+    if asked.upper() not in (*NodeState.__members__, "ALL", ""):
+        known = ", ".join(NodeState.__members__)
+        return await message(request, "No such state", f"{asked[:128]} is no state of a node. Use one of {known}.", 404)
+    wanted = NodeState.__members__.get(asked.upper())
+    return await page(
+        request,
+        "nodes.html",
+        title="Nodes",
+        wanted=wanted,
+        states=sorted(services.queries.nodes_by_state().items()),
+        has_lent=services.capacities.is_used,
+        nodes=_nodes(services, wanted),
+    )
+
+
+def _nodes(services: PageServices, wanted: NodeState | None) -> Iterator[tuple[NodeView, list[Bar], str]]:
+    """Yield each as it is when its turn comes."""
+    for view in services.queries.each_node():
+        if wanted is None or view.node.state is wanted:
+            lent = services.capacities.line(view.node.kubernetes_node_name)
+            yield view, usage_bars(view.used, view.node.capability), lent
+
+
+def _lines(view: QueueView, depth: int = 0) -> Iterator[QueueLine]:
+    yield _line(view, depth)
+    for child in view.children:
+        yield from _lines(child, depth + 1)
+
+
+def _line(view: QueueView, depth: int) -> QueueLine:
+    return QueueLine(row=shapes.queue(view), view=view, bars=queue_bars(view), depth=depth)
+
+
+async def _root(_: Request) -> Response:
+    answer = moved("/cluster")
+    answer.headers["Content-Type"] = "text/plain;charset=utf-8"
+    return answer
+
+
+async def _to_nodes(_: Request) -> Response:
+    return moved("/cluster/nodes")
+
+
+ROUTES = (
+    Route("/", _root),
+    *(Route(path, overview) for path in ("/cluster", "/cluster/", "/cluster/cluster")),
+    Route("/cluster/scheduler", scheduler),
+    Route("/cluster/queue/{queue}", queue),
+    Route("/cluster/nodes", nodes),
+    Route("/cluster/nodes/{state}", nodes),
+    Route("/cluster/nodelabels", _to_nodes),
+)
