@@ -27,10 +27,10 @@ from nm_plugin.host.processes import ProcessTable
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.members import ProcessListing
 from yodel.domain.colocation.emergency import (
-    Emergency,
     EmergencyCandidate,
     EmergencyState,
     Memory,
+    MemoryEmergency,
     first_to_go,
     is_one_to_end,
     judged,
@@ -72,7 +72,7 @@ class EmergencyWatch:
         if container_ids:
             self._ranks = tuple(container_ids)
 
-    def told(self) -> Emergency | None:
+    def told(self) -> MemoryEmergency | None:
         """Return what the next heartbeat says."""
         return self._course.told(self._clock.now_ms())
 

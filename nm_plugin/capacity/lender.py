@@ -23,11 +23,11 @@ from nm_plugin.capacity.clock import LoopClock
 from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.follower import Follower
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import AgentMaximum, Measured, headroom_of, report_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measurements, headroom_of, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, Bound, Figure, Loan, LoanReport, Pressure, WrittenReport
 from yodel.domain.colocation.suppression import CpuHeadroom
@@ -135,7 +135,7 @@ class Lender:
         if self._emergency is not None:
             self._emergency.rank(container_ids)
 
-    def emergency(self) -> Emergency | None:
+    def emergency(self) -> MemoryEmergency | None:
         """Return what each heartbeat says of an emergency."""
         return self._emergency.told() if self._emergency is not None else None
 
@@ -183,7 +183,7 @@ class Lender:
     async def _measure(self) -> None:
         """As long as there is a policy."""
         next_ms = pressure_ms = self._clock.now_ms()
-        state = Measured(started_ms=next_ms)
+        state = Measurements(started_ms=next_ms)
         while (policy := self._policy) is not None:
             read = await self._threads.run(self._read)
             now_ms = self._clock.now_ms()

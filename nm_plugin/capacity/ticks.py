@@ -31,7 +31,7 @@ class AgentMaximum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measurements:
     """All that is remembered from one second to the next."""
 
     started_ms: int
@@ -43,8 +43,8 @@ class Measured:
 
 
 def tick(
-    state: Measured, read: Reading | LostReading, now_ms: int, policy: Policy, most: AgentMaximum
-) -> tuple[Measured, tuple[Loan, ...] | None]:
+    state: Measurements, read: Reading | LostReading, now_ms: int, policy: Policy, most: AgentMaximum
+) -> tuple[Measurements, tuple[Loan, ...] | None]:
     """Take one reading in; return also what the node lends now, None as long as it was not watched long enough."""
     state = _taken(state, read, now_ms, policy.shaping.window_s)
     recent_s = min(policy.shaping.window_s, RECENT_S)
@@ -57,7 +57,7 @@ def tick(
     return replace(state, loans=loans), tuple(loans.values())
 
 
-def headroom_of(state: Measured, now_ms: int, policy: Policy, most: AgentMaximum) -> CpuHeadroom | None:
+def headroom_of(state: Measurements, now_ms: int, policy: Policy, most: AgentMaximum) -> CpuHeadroom | None:
     """Return what a quota of processor time is decided by; None when all of the last seconds were lost."""
     recent_s = min(policy.shaping.window_s, RECENT_S)
     recent = kept(state.samples, now_ms - recent_s * 1000)
@@ -72,7 +72,7 @@ def headroom_of(state: Measured, now_ms: int, policy: Policy, most: AgentMaximum
     )
 
 
-def report_of(state: Measured, loans: tuple[Loan, ...], source: str, policy: Policy) -> LoanReport:
+def report_of(state: Measurements, loans: tuple[Loan, ...], source: str, policy: Policy) -> LoanReport:
     """Return the report of a tick, as if it were sent at once."""
     return LoanReport(
         policy_version=policy.version,
@@ -83,7 +83,7 @@ def report_of(state: Measured, loans: tuple[Loan, ...], source: str, policy: Pol
     )
 
 
-def _taken(state: Measured, read: Reading | LostReading, now_ms: int, window_s: int) -> Measured:
+def _taken(state: Measurements, read: Reading | LostReading, now_ms: int, window_s: int) -> Measurements:
     samples = kept(state.samples, now_ms - window_s * 1000)
     lost = state.lost if now_ms - state.lost_ms < RECENT_S * 1000 else ""
     state = replace(state, samples=samples, lost=lost)
@@ -98,7 +98,7 @@ def _taken(state: Measured, read: Reading | LostReading, now_ms: int, window_s: 
         return replace(state, lost_ms=now_ms, lost=str(error))
 
 
-def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Policy, most: AgentMaximum) -> Loan:
+def _loan(resource: str, state: Measurements, recent: tuple[Sample, ...], policy: Policy, most: AgentMaximum) -> Loan:
     last = state.loans.get(resource)
     before = Before(
         last=None if last is None else last.amount,

@@ -10,11 +10,11 @@ import pytest
 from tests.support.fakes import NODE
 from tests.support.lending import CapacityState, emergency_on, held, lending_world, published, quiet, refused, say
 from tests.support.playbook import World, ask, complete, running
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.states import ContainerExitStatus
 
-SHORT = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60)
+SHORT = MemoryEmergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_an_agent_that_falls_silent_in_it_closes_the_node_until_it_has_coo
 
 
 @pytest.mark.parametrize("emergency", [SHORT, None])
-async def test_only_who_proved_to_be_on_a_node_speaks_for_it(world: World, emergency: Emergency | None) -> None:
+async def test_only_who_proved_to_be_on_a_node_speaks_for_it(world: World, emergency: MemoryEmergency | None) -> None:
     if emergency is None:
         await say(world, 9, emergency=SHORT)
     before = closed(world)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import AgentMaximum, Measured, report_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measurements, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from tests.support.fakes import NODE
 from tests.support.lending import CPU, GIB, MEMORY, lending_world
@@ -30,7 +30,7 @@ class MeasuredNode:
         self.allocatable: dict[str, int] = {}
         self.told = 0
         self._cpu_us = 0
-        self._state = Measured(started_ms=world.clock.elapsed_ms)
+        self._state = Measurements(started_ms=world.clock.elapsed_ms)
 
     async def second(self) -> None:
         self._cpu_us += int(self.cores * 1_000_000)

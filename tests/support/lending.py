@@ -10,7 +10,7 @@ from tests.support.fakes import NODE
 from tests.support.loans import POLICY, report
 from tests.support.playbook import World
 from tests.support.rm_options import Options
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.switch import ColocationSwitch
@@ -140,7 +140,7 @@ def put_backs(world: World) -> int:
     return world.rm.facts.put_backs
 
 
-def emergency_on(world: World, name: str) -> Emergency | None:
+def emergency_on(world: World, name: str) -> MemoryEmergency | None:
     return world.rm.facts.emergency_on(name)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import TypeVar
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.groups import best_effort_group
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.report import (
@@ -136,7 +136,7 @@ def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -
     return message
 
 
-def emergency(message: pb.YodelEmergencyProto) -> Emergency:
+def emergency(message: pb.YodelEmergencyProto) -> MemoryEmergency:
     """Return what an agent says of its node.
 
     Raises:
@@ -147,14 +147,14 @@ def emergency(message: pb.YodelEmergencyProto) -> Emergency:
     reason = _line("emergency.reason", message.reason, WHY_LENGTH_MAX)
     if not reason:
         raise InvalidValue("emergency.reason", reason, "what was measured")
-    return Emergency(
+    return MemoryEmergency(
         reason=reason,
         cool_down_s=_within("emergency.cool_down_s", message.cool_down_s, 1, COOL_DOWN_S_MAX),
         containers=tuple(ids.container_id(one) for one in message.containers),
     )
 
 
-def emergency_pb(value: Emergency) -> pb.YodelEmergencyProto:
+def emergency_pb(value: MemoryEmergency) -> pb.YodelEmergencyProto:
     return pb.YodelEmergencyProto(
         reason=value.reason[:WHY_LENGTH_MAX],
         cool_down_s=value.cool_down_s,

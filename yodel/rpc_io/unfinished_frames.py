@@ -15,7 +15,7 @@ from yodel.hadoop_rpc.framing import MIB
 UNFINISHED_BYTES_MAX = 64 * MIB
 
 
-class Holder(Hashable, Protocol):
+class FrameOwner(Hashable, Protocol):
     """A connection that has the beginning of a frame."""
 
     @property
@@ -30,12 +30,12 @@ class UnfinishedFrames:
 
     def __init__(self, bytes_max: int = UNFINISHED_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._held: dict[Holder, int] = {}
+        self._held: dict[FrameOwner, int] = {}
         """By when they began."""
         self._by_address: Counter[str] = Counter()
         self.total_bytes = 0
 
-    def hold(self, holder: Holder, size: int) -> None:
+    def hold(self, holder: FrameOwner, size: int) -> None:
         """The holder has so many bytes now.  May drop its frame or others'."""
         self._add(holder, size - self._held.get(holder, 0))
         self._held[holder] = size
@@ -44,16 +44,16 @@ class UnfinishedFrames:
             self.release(first)
             first.drop_frame(held_bytes, self._bytes_max)
 
-    def release(self, holder: Holder) -> None:
+    def release(self, holder: FrameOwner) -> None:
         """It holds nothing any more; it may not have held anything."""
         self._add(holder, -self._held.pop(holder, 0))
 
-    def _add(self, holder: Holder, size: int) -> None:
+    def _add(self, holder: FrameOwner, size: int) -> None:
         self.total_bytes += size
         self._by_address[holder.address] += size
         if not self._by_address[holder.address]:
             del self._by_address[holder.address]
 
-    def _first_of_the_heaviest(self) -> Holder:
+    def _first_of_the_heaviest(self) -> FrameOwner:
         ((heaviest, _),) = self._by_address.most_common(1)
         return next(holder for holder in self._held if holder.address == heaviest)

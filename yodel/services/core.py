@@ -51,7 +51,7 @@ from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.facts import Change, Facts
 from yodel.services.nodes.heartbeat import Heartbeats
 from yodel.services.nodes.holdings import Holdings
-from yodel.services.nodes.lending import Lending
+from yodel.services.nodes.lending import NodePools
 from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
 from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
 from yodel.services.nodes.publisher import Publisher
@@ -236,7 +236,7 @@ class Core:
         ports, limits = self._ports, self._limits
         clock = ports.clock
         facts, are_watched = self.facts, limits.are_nodes_watched
-        self.lending = Lending(facts, self.state, self._tick_wanted.set, are_nodes_watched=are_watched)
+        self.lending = NodePools(facts, self.state, self._tick_wanted.set, are_nodes_watched=are_watched)
         self.publisher = Publisher(facts, self.state, clock, ports.statuses, self.binder.held_on, ports.see_holdings)
         self.written_limits = WrittenLimits(self.state, clock, facts)
         for change, follower in (

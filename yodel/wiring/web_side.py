@@ -53,7 +53,7 @@ class OfTheProcess:
 def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
     """Give each room what it needs, and no more."""
     queries, clock = core.queries, process.clock
-    replay = Replay(lambda: queries.rows.standing, clock.now_ms)
+    replay = Replay(lambda: queries.rows.versions, clock.now_ms)
     origins = Origins(rules.web_address, rules.proxy.proxied)
     containers = ContainerSource(queries=queries, ended_page=process.store.ended_page)
     return WebSide(
@@ -82,7 +82,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             activities=core.scheduler.activities,
             scheduler_conf=core.scheduler_conf,
             replay=replay,
-            shared=SharedAnswers(replay.standing),
+            shared=SharedAnswers(replay.versions),
         ),
         v1=ApiServices(
             origins=origins,

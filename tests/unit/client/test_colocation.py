@@ -19,7 +19,7 @@ from tests.support.rm_options import POD_SETTINGS
 from tests.support.served_world import Served, serving_world
 from yodel import cli
 from yodel.client import api, colocation
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, Figure, Pressure, WrittenReport
 from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -160,7 +160,7 @@ def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended
     assert served.invoke("colocation", "on").exit_code == 0
     hear(served)
     container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
-    short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
+    short = MemoryEmergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
     served.on_loop(lambda: served.world.rm.facts.hear_emergency(NODE.id, "kube-1", short))
     lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
     assert lines[0].startswith(f"kube-1 is CLOSED: memory is short: {short.reason}; closed to new pods for ")

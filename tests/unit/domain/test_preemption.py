@@ -15,7 +15,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Need, ReclaimableCapacity, Selection
+from yodel.domain.preemption.victims import Candidate, Need, ReclaimableCapacity, VictimSelection
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import QueueShares
@@ -56,80 +56,80 @@ def need(size: int = 1, count: int = 1, nodes: tuple[NodeId, ...] = (N1, N2), *,
     return Need(short=short, count=count, nodes=nodes, may_hold=may_hold)
 
 
-def gone(selection: Selection) -> list[int]:
+def gone(selection: VictimSelection) -> list[int]:
     return [container_id.number for container_id in selection.victims]
 
 
 def test_of_what_stands_in_the_way_only_what_is_needed_goes() -> None:
-    selection = Selection(room(), [held(2, 4), held(3, 1), held(4, 1)])
+    selection = VictimSelection(room(), [held(2, 4), held(3, 1), held(4, 1)])
     assert selection.serve(need(4)) == 1
     assert gone(selection) == [2], "the large one alone makes room, so the small and newer ones stay"
 
 
 def test_fewest_go_and_those_on_notice_before_all_others() -> None:
-    selection = Selection(room(), [held(2, 2), held(3, 1, N2), held(4, 1, N2)])
+    selection = VictimSelection(room(), [held(2, 2), held(3, 1, N2), held(4, 1, N2)])
     assert selection.serve(need(2)) == 1
     assert gone(selection) == [2]
-    selection = Selection(room(), [held(2, 2), held(3, 1, N2, is_marked=True), held(4, 1, N2, is_marked=True)])
+    selection = VictimSelection(room(), [held(2, 2), held(3, 1, N2, is_marked=True), held(4, 1, N2, is_marked=True)])
     assert selection.serve(need(2)) == 1
     assert sorted(gone(selection)) == [3, 4]
 
 
 def test_nothing_goes_where_no_node_could_be_freed() -> None:
-    selection = Selection(room(), [held(2), held(3, node=N2)])
+    selection = VictimSelection(room(), [held(2), held(3, node=N2)])
     assert selection.serve(need(2)) == 0
     assert gone(selection) == []
 
 
 def test_free_room_costs_nobody_anything() -> None:
-    selection = Selection(room(free=SIZE * 2, on_node={N1: SIZE, N2: SIZE}), [held(2)])
+    selection = VictimSelection(room(free=SIZE * 2, on_node={N1: SIZE, N2: SIZE}), [held(2)])
     assert selection.serve(need(count=3)) == 3
     assert gone(selection) == [2], "two have room"
 
 
 def test_nothing_goes_where_a_node_lends_less_than_is_held_there() -> None:
-    selection = Selection(room(on_node={N1: SIZE * -2}), [held(2), held(3), held(4)])
+    selection = VictimSelection(room(on_node={N1: SIZE * -2}), [held(2), held(3), held(4)])
     assert selection.serve(need()) == 1
     assert sorted(gone(selection)) == [2, 3, 4], "three, because two only make up for what the node lacks"
-    selection = Selection(room(on_node={N1: SIZE * -3}), [held(2), held(3), held(4)])
+    selection = VictimSelection(room(on_node={N1: SIZE * -3}), [held(2), held(3), held(4)])
     assert selection.serve(need()) == 0
     assert gone(selection) == []
-    selection = Selection(room(on_node={N1: SIZE * -1, N2: SIZE}), [held(2), held(3, node=NodeId("n3", 1))])
+    selection = VictimSelection(room(on_node={N1: SIZE * -1, N2: SIZE}), [held(2), held(3, node=NodeId("n3", 1))])
     assert selection.serve(need()) == 0, "the whole gains nothing there"
 
 
 def test_pods_without_a_node_make_room_in_the_whole() -> None:
-    selection = Selection(room(on_node={N1: SIZE, N2: NONE}), [held(2), held(3, node=None)])
+    selection = VictimSelection(room(on_node={N1: SIZE, N2: NONE}), [held(2), held(3, node=None)])
     assert selection.serve(need()) == 1
     assert gone(selection) == [3]
 
 
 def test_master_goes_only_when_nothing_else_is_left_and_masters_hold_too_much() -> None:
     candidates = [held(1, is_am=True), held(2)]
-    selection = Selection(room(masters={"root.a": SIZE}), candidates)
+    selection = VictimSelection(room(masters={"root.a": SIZE}), candidates)
     assert selection.serve(need(count=2)) == 2
     assert gone(selection) == [2, 1]
-    selection = Selection(room(masters={"root.a": NONE}), candidates)
+    selection = VictimSelection(room(masters={"root.a": NONE}), candidates)
     assert selection.serve(need(count=2)) == 1
-    selection = Selection(room(masters={"root.a": SIZE}, excess={"root.a": SIZE}), candidates)
+    selection = VictimSelection(room(masters={"root.a": SIZE}, excess={"root.a": SIZE}), candidates)
     assert selection.serve(need(count=2)) == 1
     assert gone(selection) == [2]
 
 
 def test_master_stays_while_its_queue_has_others_on_whatever_node() -> None:
-    selection = Selection(room(masters={"root.a": SIZE}), [held(1, is_am=True), held(2, node=N2)])
+    selection = VictimSelection(room(masters={"root.a": SIZE}), [held(1, is_am=True), held(2, node=N2)])
     assert selection.serve(need(nodes=(N1,))) == 0
     assert gone(selection) == []
 
 
 def test_a_round_takes_its_part_but_for_the_first_container() -> None:
     candidates = [held(number, 2) for number in (2, 3, 4, 5)]
-    selection = Selection(room(round=SIZE), candidates)
+    selection = VictimSelection(room(round=SIZE), candidates)
     assert selection.serve(need(4, count=2)) == 1
     assert len(gone(selection)) == 2
-    selection = Selection(room(quota={"root.a": SIZE}), candidates)
+    selection = VictimSelection(room(quota={"root.a": SIZE}), candidates)
     assert selection.serve(need(2, count=3)) == 1
-    selection = Selection(room(round=SIZE * 4), candidates)
+    selection = VictimSelection(room(round=SIZE * 4), candidates)
     assert selection.serve(need(2, count=4)) == 2
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import (
     CPU_MILLI,
@@ -169,7 +169,7 @@ def test_a_policy_that_does_not_say_whether_the_system_counts_is_refused() -> No
         colocation.policy(message)
 
 
-EMERGENCY = Emergency(
+EMERGENCY = MemoryEmergency(
     reason="node memory 1.9 GiB of 2.0 GiB (95 %)",
     cool_down_s=60,
     containers=(ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3),),

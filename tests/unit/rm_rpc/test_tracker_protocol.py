@@ -12,7 +12,7 @@ from tests.support.fakes import NODE
 from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import APART, CPU_MILLI, MEMORY_MIB, RESOURCES, WrittenReport
 from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.effects import Tell
@@ -566,7 +566,7 @@ async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, pr
     await call(protocol, "registerNodeManager", context(), registration())
     for number, seconds in enumerate((60, 60_000)):
         beat = heartbeat(number, is_healthy=False)
-        beat.emergency.CopyFrom(emergency_pb(Emergency(reason="node memory", cool_down_s=60)))
+        beat.emergency.CopyFrom(emergency_pb(MemoryEmergency(reason="node memory", cool_down_s=60)))
         beat.emergency.cool_down_s = seconds
         answer = await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
         assert answer.response_id == number + 1

@@ -40,6 +40,6 @@ async def test_what_nobody_knows_is_nothing(world: World) -> None:
         (),
         "",
     )
-    standing = rows.standing
+    versions = rows.versions
     await world.submit()
-    assert rows.standing != standing
+    assert rows.versions != versions

@@ -36,7 +36,7 @@ COOL_DOWN_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Emergency:
+class MemoryEmergency:
     """Holds what an agent says with each heartbeat, from the beginning of an emergency to the end of its cool-down.
 
     ``reason`` is what was measured; ``cool_down_s``: for how long from now nothing new is to start there;
@@ -105,12 +105,12 @@ class EmergencyState:
     ended_ms: int | None = None
     ended: tuple[ContainerId, ...] = ()
 
-    def told(self, now_ms: int) -> Emergency | None:
+    def told(self, now_ms: int) -> MemoryEmergency | None:
         """Return what the next heartbeat says; None: nothing."""
         if self.until_ms is None or now_ms >= self.until_ms:
             return None
         left_s = math.ceil((self.until_ms - now_ms) / 1000)
-        return Emergency(reason=self.reason, cool_down_s=left_s, containers=self.ended)
+        return MemoryEmergency(reason=self.reason, cool_down_s=left_s, containers=self.ended)
 
 
 def judged(state: EmergencyState, memory: Memory | None, now_ms: int) -> EmergencyState:

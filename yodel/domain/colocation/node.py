@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import LoanReport
 from yodel.domain.ids import NodeId
 
@@ -50,7 +50,7 @@ class Declared:
     """An emergency that counts, who reported it, when its cool-down ends if it is not reported again (monotonic)."""
 
     node_id: NodeId
-    emergency: Emergency
+    emergency: MemoryEmergency
     until_s: float
 
 

@@ -21,7 +21,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, ReclaimableCapacity, Selection, Victim
+from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, ReclaimableCapacity, Victim, VictimSelection
 from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
@@ -155,7 +155,7 @@ class _Round:
             round=part_of(self._total, rules.total_per_round),
             masters={path: self._masters_above(path) for path in excess},
         )
-        self.selection = Selection(reclaimable, held.candidates)
+        self.selection = VictimSelection(reclaimable, held.candidates)
 
     def _excess(self, leaf: Branch) -> Resource:
         """Return what a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""

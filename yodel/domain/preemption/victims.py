@@ -139,7 +139,7 @@ class ReclaimableCapacity:
     masters: dict[str, Resource] = field(default_factory=dict)
 
 
-class Selection:
+class VictimSelection:
     """The victims of one round, found claim by claim."""
 
     def __init__(self, capacity: ReclaimableCapacity, candidates: Iterable[Candidate]) -> None:
@@ -320,7 +320,7 @@ class Selection:
 class _Search:
     """Room for containers of one size, one after the other."""
 
-    def __init__(self, selection: Selection, need: Need, may_go: Callable[[Candidate], bool]) -> None:
+    def __init__(self, selection: VictimSelection, need: Need, may_go: Callable[[Candidate], bool]) -> None:
         self._selection, self._size, self.nodes, self._may_go = selection, need.size, need.nodes, may_go
         self._may_hold = need.may_hold
         self._on_node = selection.capacity.on_node

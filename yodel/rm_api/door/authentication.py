@@ -58,7 +58,7 @@ class Unauthenticated(FilterRefusal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RequestIdentity:
     """What of a request says who calls."""
 
     query: tuple[tuple[str, str], ...] = field(repr=False)
@@ -67,7 +67,7 @@ class Asked:
     is_secure: bool = False
 
     @classmethod
-    def of(cls, scope: Scope) -> Asked:
+    def of(cls, scope: Scope) -> RequestIdentity:
         """Raises InvalidValue: the query has too many fields."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
@@ -110,7 +110,7 @@ class Authenticator:
     admin: str = ""
     """Who shows that token is this user."""
 
-    async def caller(self, asked: Asked) -> Caller:
+    async def caller(self, asked: RequestIdentity) -> Caller:
         """Return who a request is from.
 
         Raises:
@@ -128,7 +128,7 @@ class Authenticator:
             )
         return self.in_place_of(asked, Caller(user=user))
 
-    async def by_credentials(self, asked: Asked) -> Caller:
+    async def by_credentials(self, asked: RequestIdentity) -> Caller:
         """As ``caller``, but a delegation token does not count, and nobody without a name is let through."""
         user = self._user_of_cookie(asked)
         found = Caller(user=user) if user is not None else await self._by_handler(asked)
@@ -136,7 +136,7 @@ class Authenticator:
             raise self._challenge()
         return self.in_place_of(asked, found)
 
-    def by_cookie_or(self, asked: Asked, token: WireToken) -> Caller:
+    def by_cookie_or(self, asked: RequestIdentity, token: WireToken) -> Caller:
         """Return who a request is from; without a cookie, the owner of a token.
 
         Raises:
@@ -145,7 +145,7 @@ class Authenticator:
         user = self._user_of_cookie(asked)
         return self._owner(token) if user is None else self.in_place_of(asked, Caller(user=user))
 
-    def in_place_of(self, asked: Asked, caller: Caller) -> Caller:
+    def in_place_of(self, asked: RequestIdentity, caller: Caller) -> Caller:
         """The caller, or whom the caller speaks for.  Raises RestError, InvalidValue."""
         user = asked.do_as
         if not user or caller.user is None:
@@ -157,7 +157,7 @@ class Authenticator:
             raise RestError(403, fault.java_class, fault.message) from fault
         return replace(caller, user=user, real_user=caller.user)
 
-    def _by_admin_token(self, asked: Asked) -> Caller | None:
+    def _by_admin_token(self, asked: RequestIdentity) -> Caller | None:
         scheme, _, text = asked.headers.get("authorization", "").partition(" ")
         if not self.admin_token or scheme.lower() != "bearer":
             return None
@@ -165,7 +165,7 @@ class Authenticator:
             raise Unauthenticated(403, "The bearer token is not that of this ResourceManager's administrator")
         return Caller(user=self.admin, is_by_admin_token=True)
 
-    def _user_of_cookie(self, asked: Asked) -> str | None:
+    def _user_of_cookie(self, asked: RequestIdentity) -> str | None:
         return self.signer.user_in(asked.headers.get("cookie", ""), self.now_ms())
 
     def _by_token(self, text: str) -> Caller:
@@ -180,7 +180,7 @@ class Authenticator:
             raise InvalidToken(f"token ({delegation_content(token.identifier)}) is invalid, password doesn't match")
         return Caller(user=found.owner, real_user=found.real_user, is_by_token=True)
 
-    async def _by_handler(self, asked: Asked) -> Caller:
+    async def _by_handler(self, asked: RequestIdentity) -> Caller:
         if self.kind == "kerberos":
             return await self._by_negotiation(asked)
         name = asked.parameter("user.name")
@@ -191,7 +191,7 @@ class Authenticator:
         user = checked_user("user.name", name)
         return self._remembered(asked, Caller(user=user), user)
 
-    async def _by_negotiation(self, asked: Asked) -> Caller:
+    async def _by_negotiation(self, asked: RequestIdentity) -> Caller:
         scheme, _, text = asked.headers.get("authorization", "").partition(" ")
         if scheme != spnego.SCHEME or self.acceptor is None:
             raise self._challenge()
@@ -206,7 +206,7 @@ class Authenticator:
         caller = Caller(user=result.user, headers=(("WWW-Authenticate", answer),) if result.answer else ())
         return self._remembered(asked, caller, result.principal)
 
-    def _remembered(self, asked: Asked, caller: Caller, principal: str) -> Caller:
+    def _remembered(self, asked: RequestIdentity, caller: Caller, principal: str) -> Caller:
         assert caller.user is not None
         cookie = self.signer.issue(caller.user, self.now_ms(), principal=principal, is_secure=asked.is_secure)
         return replace(caller, headers=(*caller.headers, ("Set-Cookie", cookie)))

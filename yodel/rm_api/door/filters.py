@@ -19,7 +19,7 @@ from yodel.hadoop_http.added_headers import add_headers
 from yodel.hadoop_http.errors import RestError, forbidden, translated
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.rm_api.door import token_operations
-from yodel.rm_api.door.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
+from yodel.rm_api.door.authentication import Authenticator, FilterRefusal, RequestIdentity, Unauthenticated
 from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
 from yodel.rm_api.door.own_pages import OwnPages
 from yodel.rm_api.door.services import DoorServices
@@ -84,7 +84,7 @@ class Filters:
                 raise forbidden(
                     "Requests of the ResourceManager's own web proxy are not served: it is not an ApplicationMaster"
                 )
-            asked = Asked.of(scope)
+            asked = RequestIdentity.of(scope)
             if token_operations.is_operation(scope["method"], asked):
                 self._own_pages.check(scope, headers, asked, is_named=True)
             refusal = await self._operations.answer(scope["method"], asked)
@@ -99,7 +99,7 @@ class Filters:
             return
         await self._app(with_caller(scope, caller), receive, send_with_headers)
 
-    async def _caller(self, scope: Scope, asked: Asked) -> Caller:
+    async def _caller(self, scope: Scope, asked: RequestIdentity) -> Caller:
         if scope["path"].startswith(OPEN_PREFIX):
             return NOBODY
         return await self._authenticator.caller(asked)

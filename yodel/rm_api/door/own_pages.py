@@ -18,7 +18,7 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.hadoop_http.errors import RestError, forbidden, unsupported_media_type
 from yodel.rm_api.door import csrf
 from yodel.rm_api.door.audited import CHANGED_BY_READING
-from yodel.rm_api.door.authentication import Asked, FilterRefusal
+from yodel.rm_api.door.authentication import FilterRefusal, RequestIdentity
 from yodel.rm_api.door.csrf import CsrfRules
 from yodel.rm_api.door.token_operations import is_operation
 
@@ -36,7 +36,7 @@ class OwnPages:
     csrf: CsrfRules | None
     may_anonymous_write: bool
 
-    def check(self, scope: Scope, headers: Mapping[str, str], asked: Asked, *, is_named: bool) -> None:
+    def check(self, scope: Scope, headers: Mapping[str, str], asked: RequestIdentity, *, is_named: bool) -> None:
         """``headers`` by names in lower case; ``is_named`` is whether the caller gave a name.
 
         Raises:
@@ -89,7 +89,7 @@ class OwnPages:
         return rules.is_refused(method, user_agent, headers.get(rules.header.lower()))
 
 
-def _is_change(scope: Scope, asked: Asked) -> bool:
+def _is_change(scope: Scope, asked: RequestIdentity) -> bool:
     if scope["method"] not in browser_rules.READING:
         return True
     path = scope["path"].rstrip("/")

@@ -30,7 +30,7 @@ _HEAD_END = b"\r\n\r\n"
 _UNKEPT_REQUEST = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"})
 _UNKEPT_ANSWER = frozenset({b"set-cookie", b"www-authenticate", b"connection", b"transfer-encoding"})
 
-Standing = tuple[int, ...]
+Versions = tuple[int, ...]
 """Versions; equal ones mean that nothing has changed."""
 Headers = Sequence[tuple[bytes, bytes]]
 Parts = tuple[bytes | memoryview, ...]
@@ -38,50 +38,50 @@ Parts = tuple[bytes | memoryview, ...]
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingAnswer:
     """A request that is being answered.  ``defaults`` are the server's own headers, another object every second."""
 
     head: bytes
     defaults: Headers
-    standing: Standing | None = None
+    versions: Versions | None = None
     """Set by the route."""
     at_ms: int | None = None
     """For an answer that is right in this millisecond only."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptAnswer:
     answer: Parts
-    standing: Standing
+    versions: Versions
     defaults: Headers
     at_ms: int | None
 
 
 class Replay:
-    """``standing`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
+    """``versions`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
 
-    def __init__(self, standing: Callable[[], Standing], now_ms: Callable[[], int]) -> None:
-        self.standing, self.now_ms = standing, now_ms
-        self._kept: dict[bytes, _Kept] = {}
+    def __init__(self, versions: Callable[[], Versions], now_ms: Callable[[], int]) -> None:
+        self.versions, self.now_ms = versions, now_ms
+        self._kept: dict[bytes, _KeptAnswer] = {}
         self._bytes = 0
 
     def answer(self, head: bytes, defaults: Headers) -> Parts | None:
         """The whole answer to this very head, if it is still right."""
         kept = self._kept.get(head)
-        if kept is None or kept.defaults is not defaults or kept.standing != self.standing():
+        if kept is None or kept.defaults is not defaults or kept.versions != self.versions():
             return None
         if kept.at_ms is not None and kept.at_ms != self.now_ms():
             return None
         return kept.answer
 
-    def keep(self, asked: Asked, answer: Parts) -> None:
+    def keep(self, asked: PendingAnswer, answer: Parts) -> None:
         size = sum(map(len, answer))
-        if asked.standing is None or size > ANSWER_BYTES_MAX:
+        if asked.versions is None or size > ANSWER_BYTES_MAX:
             return
         if len(self._kept) >= ANSWERS_MAX or self._bytes + size > KEPT_BYTES_MAX:
             self._kept.clear()
             self._bytes = 0
-        self._kept[asked.head] = _Kept(answer, asked.standing, asked.defaults, asked.at_ms)
+        self._kept[asked.head] = _KeptAnswer(answer, asked.versions, asked.defaults, asked.at_ms)
         self._bytes += size
 
 
@@ -101,7 +101,7 @@ def asked_in(scope: Any, head: bytes, defaults: Headers) -> None:
     for name, value in scope["headers"]:
         if name in _UNKEPT_REQUEST or (name == b"connection" and value.lower() != b"keep-alive"):
             return
-    scope[_ASKED] = Asked(head, defaults)
+    scope[_ASKED] = PendingAnswer(head, defaults)
 
 
 def again(request: Request, replay: Replay, *, is_timed: bool = False) -> None:
@@ -114,7 +114,7 @@ def again(request: Request, replay: Replay, *, is_timed: bool = False) -> None:
     caller = caller_in(request.scope)
     if asked is None or caller.headers or caller.is_by_token or caller.real_user is not None:
         return
-    asked.standing = replay.standing()
+    asked.versions = replay.versions()
     asked.at_ms = replay.now_ms() if is_timed else None
 
 
@@ -125,7 +125,7 @@ class Recording:
         self._app, self._replay = app, replay
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked: Asked | None = scope.get(_ASKED)
+        asked: PendingAnswer | None = scope.get(_ASKED)
         if asked is None:
             await self._app(scope, receive, send)
             return
@@ -133,7 +133,7 @@ class Recording:
 
         async def send_and_keep(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if asked.standing is not None and (head := _head_of(message, asked.defaults)):
+                if asked.versions is not None and (head := _head_of(message, asked.defaults)):
                     parts.append(head)
             elif parts:
                 parts.append(message.get("body", b""))

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from yodel.errors import AccessDenied, InvalidToken, InvalidValue, Refused
 from yodel.hadoop_http.negotiate import JSON, encode
 from yodel.hadoop_rpc.writable import WireToken
-from yodel.rm_api.door.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated, as_java
+from yodel.rm_api.door.authentication import Authenticator, FilterRefusal, RequestIdentity, Unauthenticated, as_java
 from yodel.rm_api.door.token_text import from_text, to_text
 from yodel.services.keys.delegation import DelegationTokens
 
@@ -33,7 +33,7 @@ class Operation(StrEnum):
         return "GET" if self is Operation.GETDELEGATIONTOKEN else "PUT"
 
 
-def is_operation(method: str, asked: Asked) -> bool:
+def is_operation(method: str, asked: RequestIdentity) -> bool:
     """Return whether a request asks for something with tokens, instead of what its path says."""
     return bool(asked.query) and method != "OPTIONS" and (asked.parameter("op") or "").upper() in Operation.__members__
 
@@ -44,7 +44,7 @@ class TokenOperations:
     def __init__(self, authenticator: Authenticator, tokens: DelegationTokens) -> None:
         self._authenticator, self._tokens = authenticator, tokens
 
-    async def answer(self, method: str, asked: Asked) -> Response | None:
+    async def answer(self, method: str, asked: RequestIdentity) -> Response | None:
         """None for a request that asks for none of these.
 
         Raises:
@@ -66,7 +66,7 @@ class TokenOperations:
             case Operation.CANCELDELEGATIONTOKEN:
                 return await self._cancel(asked)
 
-    async def _issue(self, asked: Asked) -> Response:
+    async def _issue(self, asked: RequestIdentity) -> Response:
         caller = await self._authenticator.by_credentials(asked)
         assert caller.user is not None
         renewer = asked.parameter("renewer")
@@ -77,7 +77,7 @@ class TokenOperations:
             raise Unauthenticated(403, as_java(error)) from error
         return _json({"Token": {"urlString": to_text(token, asked.parameter("service") or "")}})
 
-    async def _renew(self, asked: Asked) -> Response:
+    async def _renew(self, asked: RequestIdentity) -> Response:
         caller = await self._authenticator.by_credentials(asked)
         assert caller.user is not None
         try:
@@ -87,7 +87,7 @@ class TokenOperations:
             raise Unauthenticated(403, as_java(error)) from error
         return _json({"long": expires_ms})
 
-    async def _cancel(self, asked: Asked) -> Response:
+    async def _cancel(self, asked: RequestIdentity) -> Response:
         """Whoever has a token may end it: without a cookie, the token itself says who cancels."""
         try:
             token = _token(Operation.CANCELDELEGATIONTOKEN, asked)
@@ -99,7 +99,7 @@ class TokenOperations:
         return Response()
 
 
-def _token(operation: Operation, asked: Asked) -> WireToken:
+def _token(operation: Operation, asked: RequestIdentity) -> WireToken:
     """Raises FilterRefusal, InvalidValue."""
     text = asked.parameter("token")
     if text is None:

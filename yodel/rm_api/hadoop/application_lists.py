@@ -31,7 +31,7 @@ SEPARATOR = b","
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class VisibleApplications:
     """Holds what somebody is shown.  ``may_view`` is None for who may view all; who may not view an application sees
     that it exists, unless the list ``is_filtered``."""
 
@@ -90,7 +90,9 @@ def without_separator(body: bytes, media_type: str) -> bytes:
     return body[: -len(SEPARATOR)] if media_type == JSON else body
 
 
-async def listed(request: Request, services: HadoopServices, selection: Selection, media_type: str) -> Response:
+async def listed(
+    request: Request, services: HadoopServices, selection: VisibleApplications, media_type: str
+) -> Response:
     """The answer: in one piece if it is short, else in parts."""
     is_json = media_type == JSON
     head, tail = (b'{"apps":{"app":[', b"]}}") if is_json else (f"{xml.DECLARATION}<apps>".encode(), b"</apps>")
@@ -107,7 +109,7 @@ async def listed(request: Request, services: HadoopServices, selection: Selectio
 
 
 async def _parts(
-    services: HadoopServices, selection: Selection, media_type: str
+    services: HadoopServices, selection: VisibleApplications, media_type: str
 ) -> tuple[list[RenderedPage | Later], int]:
     """Newest first, and how many applications that is.  Rendering and searching have a turn now and then."""
     rows, pages = services.queries.rows, pages_of(services, media_type)
@@ -135,14 +137,16 @@ async def _parts(
     return parts, asked - left
 
 
-def _numbers(rows: Rows, selection: Selection) -> list[int]:
+def _numbers(rows: Rows, selection: VisibleApplications) -> list[int]:
     """Of the pages that may hold what is wanted, newest first."""
     if not selection.wanted.is_of_the_living:
         return sorted(rows.pages, reverse=True)
     return sorted(rows.live_pages(), reverse=True)
 
 
-def _found(services: HadoopServices, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:
+def _found(
+    services: HadoopServices, selection: VisibleApplications, number: int, limit: int
+) -> tuple[ApplicationId, ...]:
     """Of one page, newest first."""
     rows = services.queries.rows
     page = rows.pages.get(number)
@@ -156,7 +160,11 @@ def _found(services: HadoopServices, selection: Selection, number: int, limit: i
 
 
 def _later(
-    services: HadoopServices, selection: Selection, media_type: str, number: int, ids: tuple[ApplicationId, ...]
+    services: HadoopServices,
+    selection: VisibleApplications,
+    media_type: str,
+    number: int,
+    ids: tuple[ApplicationId, ...],
 ) -> bytes:
     """Applications of one page as they are now; what is forgotten by now is left out."""
     queries, found = services.queries, []

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from yodel.rm_api.door.replay import Standing
+from yodel.rm_api.door.replay import Versions
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
 """Of one form, as much as 5,000 queues take; what is longer is made anew for each who does not wait for it."""
@@ -26,17 +26,17 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _SharedAnswer:
     made: Made
-    standing: Standing
+    versions: Versions
 
 
 class SharedAnswers:
-    """By form, such as JSON or XML.  ``standing`` tells the versions as they are now."""
+    """By form, such as JSON or XML.  ``versions`` tells the versions as they are now."""
 
-    def __init__(self, standing: Callable[[], Standing]) -> None:
-        self._standing = standing
-        self._kept: dict[str, _Kept] = {}
+    def __init__(self, versions: Callable[[], Versions]) -> None:
+        self._versions = versions
+        self._kept: dict[str, _SharedAnswer] = {}
         self._making: dict[str, asyncio.Task[Made]] = {}
 
     async def of(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
@@ -57,16 +57,16 @@ class SharedAnswers:
 
     def _still_right(self, form: str) -> Made | None:
         kept = self._kept.get(form)
-        return kept.made if kept is not None and kept.standing == self._standing() else None
+        return kept.made if kept is not None and kept.versions == self._versions() else None
 
     async def _make(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
         """A task of its own: who asked first may go, and others wait for it."""
         try:
-            standing = self._standing()
+            versions = self._versions()
             made = await make()
             self._kept.pop(form, None)
             if sum(map(len, made.pieces)) <= KEPT_BYTES_MAX:
-                self._kept[form] = _Kept(made, standing)
+                self._kept[form] = _SharedAnswer(made, versions)
             return made
         finally:
             del self._making[form]

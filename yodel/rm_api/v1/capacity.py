@@ -13,7 +13,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
 from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ContainerId, NodeId
@@ -24,9 +24,9 @@ from yodel.rm_api.v1 import capacity_models as models
 from yodel.rm_api.v1.callers import KNOWN
 from yodel.rm_api.v1.services import services_of
 from yodel.rm_api.v1.shapes import amount
-from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
-from yodel.services.nodes.taking_back import Eviction
-from yodel.services.nodes.written_limits import NodeLimits
+from yodel.services.nodes.capacity import CapacityView, ColocationView, PublishedResource
+from yodel.services.nodes.taking_back import ReclaimPlan
+from yodel.services.nodes.written_limits import WrittenNodeLimits
 from yodel.translator.publishing import LentAmounts
 
 NODES_SHOWN_MAX = 200
@@ -103,7 +103,7 @@ async def publish_again(request: Request, node_id: NodePath) -> models.Published
     return models.PublishedAgain(kubernetes_node=await services.taking_back.publish_again(user, asked))
 
 
-def _eviction(found: Eviction) -> models.Eviction:
+def _eviction(found: ReclaimPlan) -> models.Eviction:
     return models.Eviction(
         kubernetes_node=found.kubernetes_node,
         held=dict(found.held),
@@ -122,7 +122,7 @@ def _eviction(found: Eviction) -> models.Eviction:
     )
 
 
-def _seen_containers(request: Request, found: NodeCapacity) -> frozenset[str]:
+def _seen_containers(request: Request, found: CapacityView) -> frozenset[str]:
     """Of those that the node's agent names; an empty name is of none."""
     services = services_of(request)
     named = {one.container for one in found.written.bounds}
@@ -141,7 +141,7 @@ def _seen_containers(request: Request, found: NodeCapacity) -> frozenset[str]:
     return frozenset(one for one in named if not one or is_seen(one))
 
 
-def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
+def _node(found: CapacityView, seen: Container[str]) -> models.NodeCapacity:
     report = found.report
     return models.NodeCapacity(
         kubernetes_node=found.kubernetes_node,
@@ -163,7 +163,7 @@ def _node(found: NodeCapacity, seen: Container[str]) -> models.NodeCapacity:
     )
 
 
-def _emergency(found: Emergency, seen: Container[str]) -> models.Emergency:
+def _emergency(found: MemoryEmergency, seen: Container[str]) -> models.Emergency:
     return models.Emergency(
         reason=found.reason,
         cool_down_s=found.cool_down_s,
@@ -177,7 +177,7 @@ def _pressure(found: Pressure | None) -> models.CapacityPressure | None:
     return models.CapacityPressure(source=found.source, some_percent=found.some_basis_points / 100)
 
 
-def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
+def _resource(found: PublishedResource) -> models.ResourceCapacity:
     loan = found.loan
     terms = loan.terms if loan is not None else ()
     own_unit = UNITS.get(found.resource, "")
@@ -226,7 +226,7 @@ def _colocation(found: ColocationView) -> models.Colocation:
     )
 
 
-def _waiting(node: NodeCapacity) -> models.WaitingNode:
+def _waiting(node: CapacityView) -> models.WaitingNode:
     requested = {one.name: one.held for one in node.resources}
     return models.WaitingNode(
         kubernetes_node=node.kubernetes_node,
@@ -238,7 +238,7 @@ def _waiting(node: NodeCapacity) -> models.WaitingNode:
     )
 
 
-def _limits(node: NodeLimits) -> models.NodeLimits:
+def _limits(node: WrittenNodeLimits) -> models.NodeLimits:
     return models.NodeLimits(
         kubernetes_node=node.kubernetes_node,
         state=node.state,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.report import (
     CPU_MILLI,
@@ -27,7 +27,7 @@ from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.facts import Facts, NodeFacts
 from yodel.services.nodes.published import Published
 from yodel.services.nodes.publisher import Publisher
-from yodel.services.nodes.written_limits import LimitsState, NodeLimits, WrittenLimits
+from yodel.services.nodes.written_limits import LimitsState, WrittenLimits, WrittenNodeLimits
 from yodel.translator.publishing import last_steps
 from yodel.translator.quantities import quantity
 
@@ -35,7 +35,7 @@ UNREMARKABLE = (CapacityState.OFF, CapacityState.LENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceCapacity:
+class PublishedResource:
     """One published name.  ``loan`` None: no report counts; ``steps`` lead from it, in the unit of its resource, and
     ``last_steps`` from there to ``wanted``.  ``unit`` is of what is published and held, empty where nobody knows it."""
 
@@ -51,7 +51,7 @@ class ResourceCapacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeCapacity:
+class CapacityView:
     """One Kubernetes node.  ``age_s``: since its figures were read.  ``emergency``: its memory runs short, or did so
     lately; ``cool_down_s`` is what is left."""
 
@@ -61,8 +61,8 @@ class NodeCapacity:
     report: LoanReport | None
     written: WrittenReport
     age_s: float | None
-    emergency: Emergency | None
-    resources: Sequence[ResourceCapacity]
+    emergency: MemoryEmergency | None
+    resources: Sequence[PublishedResource]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class ColocationView:
     colocation: ColocationSwitch
     names: Sequence[str]
     counts: Mapping[CapacityState, int]
-    nodes: Sequence[NodeCapacity]
+    nodes: Sequence[CapacityView]
     refused: Mapping[str, str]
     lent: Mapping[str, int]
     published: Mapping[str, int]
@@ -80,7 +80,7 @@ class ColocationView:
     """What an amount of each published name counts, where that is known."""
     patches: int
     put_backs: int
-    limits: Sequence[NodeLimits]
+    limits: Sequence[WrittenNodeLimits]
     """Of nodes where batch pods are bounded, were, or may be."""
     limits_counts: Mapping[LimitsState, int]
     """Of all of them, shown or not."""
@@ -103,7 +103,7 @@ class Capacities:
         self._facts, self._publisher, self._held_on = facts, publisher, held_on
         self._written_limits, self._nodes = written_limits, nodes
 
-    def of(self, kubernetes_name: str) -> NodeCapacity | None:
+    def of(self, kubernetes_name: str) -> CapacityView | None:
         """None: there is no such Kubernetes node, as far as is known."""
         facts = self._facts.of(kubernetes_name)
         return self._capacity(facts, facts.published) if facts is not None and facts.published is not None else None
@@ -184,11 +184,11 @@ class Capacities:
             "colocation_overwrites_total": self._facts.put_backs,
         }
 
-    def _capacity(self, facts: NodeFacts, published: Published) -> NodeCapacity:
+    def _capacity(self, facts: NodeFacts, published: Published) -> CapacityView:
         said, found, emergency = facts.said, facts.judgement, self._facts.emergency_on(facts.name)
         is_short = emergency is not None and found.state is CapacityState.CLOSED
         names = self._facts.terms.names
-        return NodeCapacity(
+        return CapacityView(
             kubernetes_node=facts.name,
             state=found.state,
             why=_short(emergency) if emergency is not None and is_short else found.why,
@@ -206,14 +206,14 @@ class Capacities:
         kinds = self._facts.terms.rules.kinds.values()
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
-    def _resource(self, name: str, facts: NodeFacts, published: Published) -> ResourceCapacity:
+    def _resource(self, name: str, facts: NodeFacts, published: Published) -> PublishedResource:
         """Return what the loan is published as, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None
         steps = found.lending.steps.get(resource, ()) if to_be is not None and found.lending is not None else ()
         held_milli = (self._held_on(facts.name) or {}).get(name, 0)
-        return ResourceCapacity(
+        return PublishedResource(
             name=name,
             unit=self._units.get(name, ""),
             resource=resource,
@@ -226,5 +226,5 @@ class Capacities:
         )
 
 
-def _short(emergency: Emergency) -> str:
+def _short(emergency: MemoryEmergency) -> str:
     return f"memory is short: {emergency.reason}; closed to new pods for {emergency.cool_down_s} s"

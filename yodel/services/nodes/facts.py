@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 import structlog
 
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.node import Declared, LastReport
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
@@ -138,7 +138,7 @@ class Facts:
     def age_s(self, said: LastReport) -> float:
         return self._clock.monotonic_s() - said.read_s
 
-    def emergency_on(self, name: str) -> Emergency | None:
+    def emergency_on(self, name: str) -> MemoryEmergency | None:
         """The emergency of a node, with what is left of its cool-down; None: its memory does not run short."""
         facts = self._nodes.get(name)
         declared = facts.declared if facts is not None else None
@@ -233,7 +233,7 @@ class Facts:
         facts.was_heard = True
         self.tell(Change.TOLD, (proved_name,))
 
-    def hear_emergency(self, node_id: NodeId, proved_name: str, emergency: Emergency | None) -> None:
+    def hear_emergency(self, node_id: NodeId, proved_name: str, emergency: MemoryEmergency | None) -> None:
         """What each beat of an agent says of its node's memory; None: it does not run short."""
         row = self._state.nodes.get(node_id)
         facts = self._nodes.get(row.kubernetes_node_name) if row is not None else None

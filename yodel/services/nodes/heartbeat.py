@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from yodel.domain import host_lists
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.container import Container
@@ -58,7 +58,7 @@ class Heartbeat:
     written: WrittenReport | None = None
     capacity_problem: str = ""
     """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
-    emergency: Emergency | None = None
+    emergency: MemoryEmergency | None = None
     """None: the node is in none, nor in the cool-down of one."""
     emergency_problem: str = ""
     """Why one that came with it does not count: what was said before does, until its time is over."""

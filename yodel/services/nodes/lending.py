@@ -18,7 +18,7 @@ from yodel.services.writer.state import ClusterState
 from yodel.translator.pools import PoolRules
 
 
-class Lending:
+class NodePools:
     """``wake_scheduler`` is called when something that a decision reads has changed."""
 
     def __init__(

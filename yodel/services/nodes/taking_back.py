@@ -57,19 +57,19 @@ log = structlog.get_logger("yodel.colocation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Eviction:
+class ReclaimPlan:
     """Holds what an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is
     held there is not more than is left."""
 
     kubernetes_node: str
     held: Amounts
-    victims: Sequence[Victim]
+    victims: Sequence[ReclaimVictim]
     notice_s: int
     fits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Victim:
+class ReclaimVictim:
     container: Container
     queue: str
     why: str
@@ -209,7 +209,7 @@ class TakingBack:
 
     # --- what administrators order ---------------------------------------------------------------------------------
 
-    async def evict(self, user: str, node_id: NodeId, left: LentAmounts, *, is_dry_run: bool) -> Eviction:
+    async def evict(self, user: str, node_id: NodeId, left: LentAmounts, *, is_dry_run: bool) -> ReclaimPlan:
         """Leave a node so much of what it lends, until what is held there fits.
 
         Raises:
@@ -272,17 +272,17 @@ class TakingBack:
         self._facts.at(name).fits_since_s = None
         self._facts.tell(Change.TOLD, (name,))
 
-    def _eviction(self, name: str, offered: LentAmounts, node_id: NodeId, left: LentAmounts) -> Eviction:
+    def _eviction(self, name: str, offered: LentAmounts, node_id: NodeId, left: LentAmounts) -> ReclaimPlan:
         lent = {kind: min(amount, left.by_type[kind]) for kind, amount in offered.by_type.items()}
         ordered = self._holdings.on(node_id)
         held = self._holdings.held(name, ordered)
         chosen = shortest_run(ordered, deficit(held, lent))
         state = self._engine.state
-        return Eviction(
+        return ReclaimPlan(
             kubernetes_node=name,
             held=held,
             victims=[
-                Victim(
+                ReclaimVictim(
                     container=state.containers[one.id],
                     queue=state.applications[one.id.application_id].submission.queue,
                     why=one.standing,

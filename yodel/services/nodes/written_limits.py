@@ -58,7 +58,7 @@ _WHY: Mapping[LimitsState, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLimits:
+class WrittenNodeLimits:
     """``groups``: how many have what was written, when its agent spoke last; None: not known.  ``confirmed_ms``: when
     that was said to be none (epoch milliseconds).  ``undo_lines``: for the node's own shell, where no agent answers."""
 
@@ -117,7 +117,7 @@ class WrittenLimits:
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
-    def nodes(self, runtimes: Mapping[NodeId, Heard]) -> list[NodeLimits]:
+    def nodes(self, runtimes: Mapping[NodeId, Heard]) -> list[WrittenNodeLimits]:
         """Nodes where something was written, or may have been; those that have not confirmed first, then by name.
 
         None where nothing was ever to be bounded, as far as this life and the scheduler's properties tell.
@@ -133,7 +133,9 @@ class WrittenLimits:
             key=lambda one: (one.state.is_confirmed, one.kubernetes_node),
         )
 
-    def _node(self, facts: NodeFacts, rows: Collection[NodeId], runtimes: Mapping[NodeId, Heard]) -> NodeLimits | None:
+    def _node(
+        self, facts: NodeFacts, rows: Collection[NodeId], runtimes: Mapping[NodeId, Heard]
+    ) -> WrittenNodeLimits | None:
         written = facts.written if facts.written is not None and facts.written.report.groups is not None else None
         heard = [runtimes[row] for row in rows if row in runtimes]
         if written is None and heard and not any(one.can_measure for one in heard):
@@ -141,7 +143,7 @@ class WrittenLimits:
         state = self._state_of(written, runtimes.get(written.node_id) if written is not None else None)
         report = written.report if written is not None else WrittenReport()
         groups, problem = report.groups, report.problems[-1] if report.problems else ""
-        return NodeLimits(
+        return WrittenNodeLimits(
             kubernetes_node=facts.name,
             state=state,
             why=": ".join(filter(None, (_WHY[state], problem if groups else ""))),

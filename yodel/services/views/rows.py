@@ -29,8 +29,8 @@ class Rows:
         self._state = state
 
     @property
-    def standing(self) -> tuple[int, int]:
-        """Whatever was shown at the same standing is shown the same, but for the time."""
+    def versions(self) -> tuple[int, int]:
+        """Whatever was shown at the same versions is shown the same, but for the time."""
         return self._state.change_counters.version, self._state.change_counters.heartbeats
 
     # --- applications ----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import AgentMaximum, Measured, headroom_of, report_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measurements, headroom_of, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import InstantUse
@@ -26,7 +26,7 @@ class Node:
     cpu_us: int = 0
     pods_mib: int | None = None
     allocatable: dict[str, int] = field(default_factory=dict)
-    state: Measured = field(default_factory=lambda: Measured(started_ms=0))
+    state: Measurements = field(default_factory=lambda: Measurements(started_ms=0))
 
     def second(self, cores: float, memory_mib: int = 0) -> tuple[Loan, ...] | None:
         self.now_ms += 1000

@@ -11,7 +11,7 @@ import pytest
 from tests.support.fakes import FakeClock
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
-from yodel.rm_api.door.authentication import Asked
+from yodel.rm_api.door.authentication import RequestIdentity
 from yodel.rm_api.door.spnego import Negotiated
 from yodel.rm_api.door.token_text import from_text, to_text
 from yodel.serving.proxy_users import ProxyUserRule, ProxyUserRules
@@ -210,7 +210,7 @@ def test_secrets_of_a_request_are_not_shown() -> None:
         "headers": [(b"cookie", b"hadoop.auth=secret"), (b"authorization", b"Negotiate secret")],
         "client": None,
     }
-    assert "secret" not in repr(Asked.of(scope))
+    assert "secret" not in repr(RequestIdentity.of(scope))
 
 
 async def test_the_administrator_s_token_counts_before_everything_else() -> None:

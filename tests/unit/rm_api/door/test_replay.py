@@ -18,7 +18,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.states import ApplicationState
 from yodel.rm_api.door import replay as replay_module
 from yodel.rm_api.door.caller import NOBODY, Caller, with_caller
-from yodel.rm_api.door.replay import Asked, Parts, Recording, Replay, again, asked_in, may_be_kept
+from yodel.rm_api.door.replay import Parts, PendingAnswer, Recording, Replay, again, asked_in, may_be_kept
 
 HEAD = b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n"
 DEFAULTS = [(b"date", b"now")]
@@ -27,10 +27,10 @@ ENDED = an_application(1, state=ApplicationState.FAILED, finished_ms=2000)
 
 @dataclass
 class Versions:
-    standing: tuple[int, ...] = (1, 1)
+    versions: tuple[int, ...] = (1, 1)
 
     def now(self) -> tuple[int, ...]:
-        return self.standing
+        return self.versions
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def replay(versions: Versions, clock: FakeClock) -> Replay:
     return Replay(versions.now, clock.now_ms)
 
 
-def asked(**changes: Any) -> Asked:
-    return replace(Asked(HEAD, DEFAULTS, standing=(1, 1)), **changes)
+def asked(**changes: Any) -> PendingAnswer:
+    return replace(PendingAnswer(HEAD, DEFAULTS, versions=(1, 1)), **changes)
 
 
 def test_same_question_gets_the_same_answer_until_something_changes(replay: Replay, versions: Versions) -> None:
@@ -57,7 +57,7 @@ def test_same_question_gets_the_same_answer_until_something_changes(replay: Repl
     replay.keep(asked(), (b"an", b"swer"))
     assert replay.answer(HEAD, DEFAULTS) == (b"an", b"swer")
     assert replay.answer(HEAD.replace(b"host", b"cookie"), DEFAULTS) is None
-    versions.standing = (1, 2)
+    versions.versions = (1, 2)
     assert replay.answer(HEAD, DEFAULTS) is None
 
 
@@ -77,7 +77,7 @@ def test_what_is_kept_is_bounded(replay: Replay, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(replay_module, "ANSWERS_MAX", 2)
     monkeypatch.setattr(replay_module, "ANSWER_BYTES_MAX", 4)
     replay.keep(asked(), (b"lon", b"g."))
-    replay.keep(asked(standing=None), (b"not",))
+    replay.keep(asked(versions=None), (b"not",))
     assert replay.answer(HEAD, DEFAULTS) is None
     heads = [HEAD.replace(b"/x", b"/%d" % n) for n in range(3)]
     for head in heads:
@@ -134,7 +134,7 @@ def test_who_may_lose_access_at_once_is_asked_each_time(replay: Replay, caller: 
     scope = with_caller({"type": "http", "http_version": "1.1", "headers": []}, caller)
     asked_in(scope, HEAD, DEFAULTS)
     again(Request(scope), replay)
-    assert (scope["yodel.asked"].standing is not None) is is_kept
+    assert (scope["yodel.asked"].versions is not None) is is_kept
 
 
 async def recorded(replay: Replay, start: dict[str, Any], *bodies: Message) -> bytes | None:

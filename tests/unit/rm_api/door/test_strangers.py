@@ -16,7 +16,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.ask_book import ANY, Ask, AskKey
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, WrittenReport
 from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.container import Placement
@@ -85,7 +85,7 @@ async def world() -> AsyncIterator[RestWorld]:
         )
         rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
         rm.written_limits.hear(NODE.id, "kube-1", WrittenReport(groups=3, bounds=bounds))
-        short = Emergency(reason="node memory", cool_down_s=60, containers=(MASTER.id, OWN_CONTAINER))
+        short = MemoryEmergency(reason="node memory", cool_down_s=60, containers=(MASTER.id, OWN_CONTAINER))
         rm.facts.hear_emergency(NODE.id, "kube-1", short)
         yield made
 

@@ -13,7 +13,7 @@ from starlette.types import Message
 from tests.support.records import a_submission, an_application
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState
-from yodel.rm_api.hadoop.application_lists import Selection, listed
+from yodel.rm_api.hadoop.application_lists import VisibleApplications, listed
 from yodel.rm_api.hadoop.rendered import RenderedApplications
 from yodel.services.views.queries import ApplicationFilter
 from yodel.services.writer.application_index import PAGE_MAX
@@ -51,7 +51,7 @@ async def test_application_forgotten_while_the_list_is_sent_is_left_out(world: R
     rows = [an_application(n, state=ApplicationState.RUNNING, finished_ms=0) for n in range(1, PAGE_MAX + 1)]
     await world.put(*rows)
     services = world.app.state.hadoop
-    wanted = Selection(wanted=ApplicationFilter(), left_out=frozenset(), may_view=None, is_filtered=False)
+    wanted = VisibleApplications(wanted=ApplicationFilter(), left_out=frozenset(), may_view=None, is_filtered=False)
     request = Request({"type": "http", "method": "GET", "headers": []})
     answer = await listed(request, services, wanted, "application/json")
     world.rm.state.remove_application(rows[0].id)

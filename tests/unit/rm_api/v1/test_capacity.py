@@ -10,7 +10,7 @@ import pytest
 from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
-from yodel.domain.colocation.emergency import Emergency
+from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
 from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.container import Container
@@ -89,7 +89,7 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
 async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
     lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
-    short = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=(container,))
+    short = MemoryEmergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=(container,))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["emergency"] is None
     lending.rm.facts.hear_emergency(NODE.id, "kube-1", short)
     lending.clock.advance(20.5)

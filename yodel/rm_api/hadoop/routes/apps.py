@@ -16,7 +16,7 @@ from yodel.hadoop_http.errors import RestError, bad_request, not_found
 from yodel.hadoop_http.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.rm_api.door.replay import again
 from yodel.rm_api.door.rim import reader
-from yodel.rm_api.hadoop.application_lists import Selection, listed, pages_of, rendered, without_separator
+from yodel.rm_api.hadoop.application_lists import VisibleApplications, listed, pages_of, rendered, without_separator
 from yodel.rm_api.hadoop.routes.filters import (
     application_filter,
     application_states,
@@ -86,7 +86,7 @@ async def many(request: Request) -> Response:
         if queries.applications(replace(wanted, limit=1)):
             raise refusal
         return answer(request, {"apps": {}})
-    selection = Selection(
+    selection = VisibleApplications(
         wanted=wanted,
         left_out=deselected(request.query_params),
         may_view=None if services.rights.views_all(user) else services.rights.viewer(user),
