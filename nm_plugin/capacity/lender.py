@@ -40,7 +40,7 @@ PRESSURE_INTERVAL_MS = 5000
 
 
 class Source(Protocol):
-    """Where the counters come from: cgroups, or processes."""
+    """Describes where the counters come from: cgroups, or processes."""
 
     source: str
 

@@ -189,7 +189,7 @@ Event: TypeAlias = (
 
 
 class ContainerEffect(Enum):
-    """What the manager has to do after a transition."""
+    """Names what the manager has to do after a transition."""
 
     LOCALIZE = "LOCALIZE"
     LAUNCH = "LAUNCH"

@@ -28,7 +28,7 @@ _MORE = _FLAGS | int(socket.MSG_MORE)
 
 
 class TransferEnd(enum.Enum):
-    """How a turn ended."""
+    """Names how a turn ended."""
 
     DONE = enum.auto()
     BLOCKED = enum.auto()  # the socket takes no more now

@@ -25,7 +25,7 @@ class NoticeReason(StrEnum):
 
 
 class Teller(StrEnum):
-    """Who gives notices, each replacing only its own."""
+    """Names who gives notices, each replacing only its own."""
 
     QUEUES = "queues"
     LOANS = "loans"

@@ -18,7 +18,7 @@ from yodel.errors import Refused
 
 
 class PropertyScope(Enum):
-    """What a property is of."""
+    """Names what a property is of."""
 
     SCHEDULER = "the whole scheduler"
     MAPPING = "mapping rules"
@@ -37,7 +37,7 @@ class PropertyScope(Enum):
 
 
 class PropertyEffect(Enum):
-    """What becomes of a property."""
+    """Names what becomes of a property."""
 
     KEPT = "it has an effect"
     FIXED = "there is one way only, and it may be set to the value that says so"

@@ -26,7 +26,7 @@ class ApplicationState(Enum):
 
 
 class YarnApplicationState(IntEnum):
-    """What clients see (YarnApplicationStateProto)."""
+    """Names what clients see (YarnApplicationStateProto)."""
 
     NEW = 1
     NEW_SAVING = 2
@@ -66,7 +66,7 @@ class AttemptState(Enum):
 
 
 class YarnApplicationAttemptState(IntEnum):
-    """What clients see (YarnApplicationAttemptStateProto without its ``APP_ATTEMPT_`` prefix)."""
+    """Names what clients see (YarnApplicationAttemptStateProto without its ``APP_ATTEMPT_`` prefix)."""
 
     NEW = 1
     SUBMITTED = 2
@@ -82,7 +82,7 @@ class YarnApplicationAttemptState(IntEnum):
 
 
 class ContainerState(Enum):
-    """What is so: PLANNED has a row and perhaps a pod, ALLOCATED a bound pod, ACQUIRED was handed to the AM."""
+    """Names what is so: PLANNED has a row and perhaps a pod, ALLOCATED a bound pod, ACQUIRED was handed to the AM."""
 
     PLANNED = "PLANNED"
     ALLOCATED = "ALLOCATED"

@@ -146,8 +146,8 @@ class Unserved(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What one attempt waits for: the first of its wishes, and how many more there are.  ``pool`` is the one it draws
-    on, as ``Capacity`` names it; ``queue`` and ``user`` are as the decision counted them."""
+    """Holds what one attempt waits for: the first of its wishes, and how many more there are.  ``pool`` is the one it
+    draws on, as ``Capacity`` names it; ``queue`` and ``user`` are as the decision counted them."""
 
     queue: str
     user: str

@@ -39,7 +39,7 @@ from yodel.hadoop_rpc.writable import WireToken
 
 
 class ClientState(Enum):
-    """Where a connection is."""
+    """Names where a connection is."""
 
     START = auto()
     NEGOTIATE = auto()  # SASL opened; the server's offer is awaited
@@ -50,7 +50,7 @@ class ClientState(Enum):
 
 
 class ClientStep(Enum):
-    """What moves a connection."""
+    """Names what moves a connection."""
 
     SIMPLE_SENT = auto()
     SASL_SENT = auto()

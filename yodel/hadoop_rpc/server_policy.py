@@ -13,7 +13,7 @@ FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
 
 
 class AuthMethod(Enum):
-    """How a caller was authenticated; the names are Hadoop's."""
+    """Names how a caller was authenticated; the names are Hadoop's."""
 
     SIMPLE = "SIMPLE"
     TOKEN = "TOKEN"

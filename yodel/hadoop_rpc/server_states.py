@@ -12,7 +12,7 @@ from typing import Final
 
 
 class ServerState(Enum):
-    """Where a connection is."""
+    """Names where a connection is."""
 
     __hash__ = object.__hash__  # Enum's own hash runs Python code on every call's table look-up
 
@@ -25,7 +25,7 @@ class ServerState(Enum):
 
 
 class ServerStep(Enum):
-    """What moves a connection."""
+    """Names what moves a connection."""
 
     __hash__ = object.__hash__
 

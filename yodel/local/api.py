@@ -44,7 +44,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class LogSource(Protocol):
-    """Where container logs come from."""
+    """Describes where container logs come from."""
 
     def read(self, pod: StoredObject, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Chunks of text.  Raises ApiError at once, before the first chunk, when there is nothing to read."""

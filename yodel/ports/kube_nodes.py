@@ -62,7 +62,7 @@ class NodeStatuses(Protocol):
 
 
 class NodeSink(Protocol):
-    """Where an adapter delivers what it sees.  All methods return at once."""
+    """Describes where an adapter delivers what it sees.  All methods return at once."""
 
     def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
         """The whole truth: every selected node that exists now.  Nodes not in it are gone."""

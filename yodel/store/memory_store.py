@@ -29,7 +29,7 @@ from yodel.store.snapshots import snapshot_of
 
 
 class Point(Enum):
-    """Where a hook is called: before a commit nothing of it is stored, after it everything is."""
+    """Names where a hook is called: before a commit nothing of it is stored, after it everything is."""
 
     OPENING = "opening"
     BEFORE_COMMIT = "before commit"

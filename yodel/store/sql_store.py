@@ -48,7 +48,7 @@ WRITTEN_AT_ONCE = 200
 
 
 class Lead(Protocol):
-    """What whoever writes has to have where several may."""
+    """Describes what whoever writes has to have where several may."""
 
     @property
     def holder(self) -> str: ...

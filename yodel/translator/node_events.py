@@ -23,7 +23,7 @@ class WatchedNode(Protocol):
 
 
 class NodeOutcome(Enum):
-    """What a line makes of the YARN node."""
+    """Names what a line makes of the YARN node."""
 
     LEAVES = "DECOMMISSIONING as long as the cordon lasts; ApplicationMasters are notified; running containers continue"
     AS_ITS_AGENT_SAYS = "as its agent reports; LOST after `node_expiry_s` without a heartbeat"

@@ -59,7 +59,7 @@ class End:
 
 
 class ContainerOutcome(Enum):
-    """What a line makes of the container."""
+    """Names what a line makes of the container."""
 
     WAITS = "waits to be scheduled"
     STARTS = "is scheduled, not started yet"

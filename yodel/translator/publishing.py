@@ -40,7 +40,7 @@ class LentCapacity:
 
 
 class Silence(IntEnum):
-    """How long a node's agent has reported nothing."""
+    """Names how long a node's agent has reported nothing."""
 
     NONE = 0
     STALE = 1

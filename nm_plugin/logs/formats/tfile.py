@@ -30,7 +30,7 @@ _VALUE_CHUNK_BYTES_MAX = 2**31 - 1
 
 
 class Sink(Protocol):
-    """Where a writer writes to."""
+    """Describes where a writer writes to."""
 
     def write(self, data: bytes, /) -> object: ...
 

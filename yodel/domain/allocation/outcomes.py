@@ -12,10 +12,10 @@ from yodel.domain.resource import Resource
 
 
 class Hurdle(Enum):
-    """What kept a wish from being planned whole: nothing; the pool's room; that room in one piece; room that is held
-    for others; the maximum of its queue or of one above; a window of one of these; its user's limit; the share of AMs;
-    as many applications as may run at once; the limit of pods under way; no node at all, none so large, none with the
-    label, none of the places it insists on, none that is not on its blacklist; the placement constraint; neighbours
+    """Names what kept a wish from being planned whole: nothing; the pool's room; that room in one piece; room that is
+    held for others; the maximum of its queue or of one above; a window of one of these; its user's limit; the share of
+    AMs; as many applications as may run at once; the limit of pods under way; no node at all, none so large, none with
+    the label, none of the places it insists on, none that is not on its blacklist; the placement constraint; neighbours
     whose place is not known, or no room beside them; patience with its places; the node of a container that is to
     become larger; that Kubernetes found no node for its pods; nothing any more, its turn comes."""
 

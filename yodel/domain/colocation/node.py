@@ -12,7 +12,7 @@ from yodel.domain.ids import NodeId
 
 
 class CapacityState(StrEnum):
-    """What is done about a node."""
+    """Names what is done about a node."""
 
     OFF = "OFF"
     LENDING = "LENDING"
@@ -27,7 +27,7 @@ class CapacityState(StrEnum):
 
 
 class Intake(Enum):
-    """Whether a node takes new containers of a pool."""
+    """Says whether a node takes new containers of a pool."""
 
     OPEN = auto()
     CLOSED = auto()
@@ -55,7 +55,7 @@ class Declared:
 
 
 class Offer(Enum):
-    """How much new a node offers by its last report."""
+    """Names how much new a node offers by its last report."""
 
     UNDECIDED = auto()
     """Nothing is to be published there, or it is not known what."""

@@ -25,7 +25,7 @@ _ENTRY = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,127})=(\d{1,16}(?:\.\d{1,16}
 
 
 class Unit(StrEnum):
-    """What a number is of one resource: so much of it (MiB, vcores, pieces), a percent, or a weight."""
+    """Names what a number is of one resource: so much of it (MiB, vcores, pieces), a percent, or a weight."""
 
     ABSOLUTE = ""
     PERCENT = "%"

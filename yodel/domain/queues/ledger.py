@@ -36,8 +36,8 @@ UNLIMITED = 2**31 - 1
 
 
 class LiveUsage(Protocol):
-    """What live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something else is
-    held, there is another one."""
+    """Describes what live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something
+    else is held, there is another one."""
 
     @property
     def resource(self) -> Resource: ...
@@ -50,7 +50,7 @@ class LiveUsage(Protocol):
 
 
 class ServingRank(NamedTuple):
-    """What queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
+    """Holds what queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
 
     has_no_guarantee: bool
     has_its_guarantee: bool

@@ -30,7 +30,7 @@ HasQueue = Callable[[str], bool]
 
 
 class MatchKind(StrEnum):
-    """What is looked at."""
+    """Names what is looked at."""
 
     USER = "user"
     GROUP = "group"
@@ -38,7 +38,7 @@ class MatchKind(StrEnum):
 
 
 class Fallback(StrEnum):
-    """What is done where the queue is not there."""
+    """Names what is done where the queue is not there."""
 
     SKIP = "skip"
     REJECT = "reject"
@@ -46,7 +46,7 @@ class Fallback(StrEnum):
 
 
 class MappingPolicy(StrEnum):
-    """What a rule does for whom it matches."""
+    """Names what a rule does for whom it matches."""
 
     PLACE = "place"
     SET_DEFAULT = "set default"

@@ -35,7 +35,7 @@ class QueueState(IntEnum):
 
 
 class Ordering(Enum):
-    """Who is served first in a leaf (ordering-policy)."""
+    """Names who is served first in a leaf (ordering-policy)."""
 
     FIFO = "fifo"
     """By priority, then by time of submission."""
@@ -49,7 +49,7 @@ BY_PRIORITY = "priority-utilization"
 
 
 class LimitEnforcement(Enum):
-    """Whether the tree's limits count.  Kept with the root."""
+    """Says whether the tree's limits count.  Kept with the root."""
 
     OBSERVE = "observe"
     """All applications stand in one line, and what limits would refuse is only shown."""

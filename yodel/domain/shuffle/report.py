@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ShuffleOutcome(Enum):
-    """What became of the service for one ApplicationMaster."""
+    """Names what became of the service for one ApplicationMaster."""
 
     ADDED = "ADDED"
     """The settings of its queue, but for those that are left out."""

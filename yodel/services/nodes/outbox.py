@@ -45,7 +45,7 @@ class Outbox:
 
 
 class Topic(StrEnum):
-    """What an agent keeps of what it was told."""
+    """Names what an agent keeps of what it was told."""
 
     CAPABILITY = auto()
     POLICY = auto()

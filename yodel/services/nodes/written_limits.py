@@ -30,7 +30,7 @@ log = structlog.get_logger("yodel.colocation")
 
 
 class LimitsState(StrEnum):
-    """What is known of a node."""
+    """Names what is known of a node."""
 
     HELD = "HELD"
     UNDOING = "UNDOING"

@@ -17,7 +17,7 @@ Endpoint = tuple[str, int]
 
 
 class Presence(Enum):
-    """What is known of one."""
+    """Names what is known of one."""
 
     UNKNOWN = "unknown"
     UP = "up"
