@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.api_rows import FAILED, RUNNING, TASK, fill
+from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
 from tests.support.playbook import a_submission
 from tests.support.records import an_application
@@ -28,7 +28,6 @@ NOWHERE = "/cluster/nowhere"
 PAGES = (
     "/cluster",
     "/cluster/apps",
-    "/cluster/apps/KILLED",
     f"/cluster/app/{RUNNING.id}",
     f"/cluster/app/{FAILED.id}",
     f"/cluster/app/{WAITING_ID}",
@@ -36,7 +35,7 @@ PAGES = (
     "/cluster/scheduler",
     "/cluster/queue/root.default",
     "/cluster/nodes",
-    "/cluster/nodes/LOST",
+    f"/cluster/node/{NODE.id}",
     NOWHERE,
 )
 WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"

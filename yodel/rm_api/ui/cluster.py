@@ -13,19 +13,21 @@ from starlette.routing import Route
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.ui.applications import listed
 from yodel.rm_api.ui.bars import Bar, queue_bars, usage_bars
 from yodel.rm_api.ui.frame import message, moved, page
 from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.v1 import models, shapes
+from yodel.rm_api.v1.capacity import UNITS, get_capacity
+from yodel.rm_api.v1.cluster import get_node
 from yodel.services.views.queries import ApplicationFilter, NodeView
 from yodel.services.views.queue_views import QueueView
 
 NEWEST_MAX = 10
 """Applications on the overview."""
 NODES_LISTED_MAX = 500
-QUEUES = ("/cluster/scheduler", "Queues")
+QUEUES, NODES = ("/cluster/scheduler", "Queues"), ("/cluster/nodes", "Nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,33 @@ async def nodes(request: Request) -> Response:
     )
 
 
+async def node(request: Request) -> Response:
+    """Show one node as ``/api/v1`` does, with what is lent of it as a sum that adds up."""
+    asked = request.path_params["node_id"]
+    try:
+        found = await get_node(request, asked)
+    except InvalidValue:
+        return await message(request, "Invalid node id", asked[:256], 400)
+    except NodeNotFound as error:
+        return await message(request, "Node not found", error, 404)
+    try:
+        capacity = await get_capacity(request, asked)
+    except NodeNotFound:  # no node of Kubernetes
+        capacity = None
+    view = services_of(request).queries.node(NodeId.parse(asked))
+    return await page(
+        request,
+        "node.html",
+        title=f"Node {found.id}",
+        crumbs=[NODES],
+        node=found,
+        view=view,
+        bars=usage_bars(view.used, view.node.capability),
+        capacity=capacity if capacity is not None and capacity.resources else None,
+        units=UNITS,
+    )
+
+
 def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], str]]:
     """Yield each as it is when its turn comes; one that has gone by then is left out."""
     for node_id in ids:
@@ -140,5 +169,6 @@ ROUTES = (
     Route("/cluster/queue/{queue}", queue),
     Route("/cluster/nodes", nodes),
     Route("/cluster/nodes/{state}", nodes),
+    Route("/cluster/node/{node_id}", node),
     Route("/cluster/nodelabels", _to_nodes),
 )

@@ -135,8 +135,12 @@ async def test_state_narrows_the_list(world: RestWorld) -> None:
 
 async def test_nodes_are_listed(world: RestWorld) -> None:
     await world.put(a_node(state=NodeState.RUNNING, http_port=8042, health_report=EVIL))
-    text = (await world.client.get("/cluster/nodes")).text
-    assert ('href="http://node-1:8042"' in text, "RUNNING" in text, "<script" in text) == (True, True, False)
+    for path, link in (
+        ("/cluster/nodes", "/cluster/node/node-1:8041"),
+        ("/cluster/node/node-1:8041", "http://node-1:8042"),
+    ):
+        text = (await world.client.get(path)).text
+        assert (f'href="{link}"' in text, "RUNNING" in text, "<script" in text) == (True, True, False)
 
 
 async def test_attempt_leads_to_its_application(world: RestWorld) -> None:
