@@ -33,7 +33,7 @@ from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
 from nm_plugin.capacity.processes import ProcessCounters
 from nm_plugin.capacity.running import Batch, Batches
-from nm_plugin.capacity.ticks import Most
+from nm_plugin.capacity.ticks import AgentMaximum
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.container.life import Container, LifeState
@@ -129,7 +129,7 @@ async def bounds_cost(name: str, uids: dict[ContainerId, str], seconds: float) -
             Batches(lambda: containers),
         )
         source = CgroupCounters(MOUNT, f"/{name}")
-        lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None, bounds)
+        lender = Lender(source, AgentMaximum(), MonotonicClock(), threads, lambda: None, bounds)
         tasks = [asyncio.create_task(lender.run()), asyncio.create_task(bounds.run())]
         policy = Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping())
         try:
@@ -159,7 +159,7 @@ def resident_kib() -> int:
 async def loop_costs(source: Source, seconds: float) -> tuple[float, float, int, int]:
     """Seconds of CPU without and with a policy, KiB more with it, and bytes of a report on the wire."""
     threads = FileThreads(1, "capacity")
-    lender = Lender(source, Most(), MonotonicClock(), threads, lambda: None)
+    lender = Lender(source, AgentMaximum(), MonotonicClock(), threads, lambda: None)
     task = asyncio.create_task(lender.run())
     policy = Policy(
         version="1", preset="koordinator", cpu=KOORDINATOR.cpu, memory=KOORDINATOR.memory, shaping=Shaping()
@@ -201,7 +201,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
     (MOUNT / "cpu" / service / "cpu.cfs_quota_us").write_text("30000")
     threads, changed = FileThreads(1, "capacity"), asyncio.Event()
     bounds = Bounds(MOUNT, MOUNT, f"/{name}", state_dir, MonotonicClock(), threads, _nothing)
-    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set, bounds)
+    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), AgentMaximum(), MonotonicClock(), threads, changed.set, bounds)
     task = asyncio.create_task(lender.run())
     lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping(), quota=True))
     lender.answered()

@@ -27,7 +27,7 @@ import structlog
 from tests.support.playbook import World
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, context
-from yodel.domain.colocation.measured import Use, Window
+from yodel.domain.colocation.measured import InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.properties import PREFIX, colocation_of
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan, LoanReport
@@ -93,8 +93,8 @@ class Agent:
 
     def _loan(self, resource: str, capacity: int, part: float) -> Loan:
         online = max(0, round(capacity * part))
-        use = Use(node=online + capacity // 32, pods=online, best_effort=0)
-        window = Window(capacity=capacity, uses=(use,), recent=(use,))
+        use = InstantUse(node=online + capacity // 32, pods=online, best_effort=0)
+        window = UsageWindow(capacity=capacity, uses=(use,), recent=(use,))
         loan = loan_of(resource, numbers_of(self._policy, resource), window, self._before[resource])
         self._before[resource] = Before(last=loan.amount, climbing=is_climbing(loan))
         return loan

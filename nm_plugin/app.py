@@ -89,7 +89,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Adapters:
-    """What touches the machine: made once, and each part is given what it needs of it."""
+    """Holds what touches the machine: made once, and each part is given what it needs of it."""
 
     accounts: Accounts
     directories: Directories

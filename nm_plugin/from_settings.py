@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nm_plugin.capacity.lender import Source
 from nm_plugin.capacity.processes import ProcessCounters
-from nm_plugin.capacity.ticks import Most
+from nm_plugin.capacity.ticks import AgentMaximum
 from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.detect import mounted_version
 from nm_plugin.cgroups.pressure import OnlinePressure
@@ -104,8 +104,8 @@ def online_pressure(settings: Settings) -> Callable[[], Pressure | None]:
     return OnlinePressure(Path(settings.cgroup_mount), settings.cgroup_root).read
 
 
-def most_to_lend(settings: Settings) -> Most:
-    return Most(cpu_milli=settings.colocation_most_milli, memory_mib=settings.colocation_most_mib)
+def most_to_lend(settings: Settings) -> AgentMaximum:
+    return AgentMaximum(cpu_milli=settings.colocation_most_milli, memory_mib=settings.colocation_most_mib)
 
 
 def housekeeping_settings(settings: Settings) -> HousekeepingSettings:

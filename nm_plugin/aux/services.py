@@ -27,7 +27,7 @@ class AuxService(Protocol):
 
     @property
     def metadata(self) -> bytes:
-        """What startContainers answers and NM_AUX_SERVICE_<name> holds; known once started."""
+        """Return what startContainers answers and NM_AUX_SERVICE_<name> holds; known once started."""
 
     async def start(self, tasks: TaskOwner) -> None:
         """Recover, open ports, leave what goes on as tasks.  Raises OSError: it cannot serve, nor can the agent."""

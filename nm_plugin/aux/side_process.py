@@ -46,7 +46,7 @@ class ProcessUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideProgram:
-    """What to run, where its output goes and where it answers."""
+    """Holds what to run, where its output goes and where it answers."""
 
     name: str
     command: tuple[str, ...]

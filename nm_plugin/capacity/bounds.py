@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.clock import LoopClock
 from nm_plugin.capacity.kills import Kills
 from nm_plugin.capacity.root_quota import RootQuota
 from nm_plugin.capacity.running import Batch
@@ -28,7 +28,7 @@ from nm_plugin.cgroups.writer import BestEffort
 from nm_plugin.container.at_limit import NOTHING, AtLimit
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.report import ENDED_AT_LIMITS, OTHERS_PODS, Bound, Figure
-from yodel.domain.colocation.suppression import Room
+from yodel.domain.colocation.suppression import CpuHeadroom
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 
@@ -48,8 +48,8 @@ class StaleMount(YodelError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What the ResourceManager said last of best-effort pods."""
+class BatchPodOrders:
+    """Holds what the ResourceManager said last of best-effort pods."""
 
     limits: bool
     quota: bool
@@ -60,7 +60,7 @@ class Said:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Pod:
+class _BoundPod:
     """What is known of a pod whose group was found by the uid that the ResourceManager named."""
 
     name: str
@@ -85,15 +85,15 @@ class Bounds:
         mount: Path,
         cgroup_root: str,
         state_dir: Path,
-        clock: Clock,
+        clock: LoopClock,
         threads: FileThreads,
         containers: Callable[[], Collection[Batch]],
     ) -> None:
         self._writable, self._mount, self._cgroup_root = writable, mount, cgroup_root
         self._clock, self._threads, self._containers = clock, threads, containers
         self._state_dir = state_dir
-        self._said: Said | None = None
-        self._pods: dict[ContainerId, _Pod] = {}
+        self._said: BatchPodOrders | None = None
+        self._pods: dict[ContainerId, _BoundPod] = {}
         self._all_groups = PodGroups(mount, cgroup_root)
         self._elsewhere: dict[ContainerId, str] = {}
         """Running containers whose pods are not best-effort ones."""
@@ -109,7 +109,7 @@ class Bounds:
         self._record: Record | None = None
         self._groups: BestEffort | None = None
         self._best_effort = ""
-        self._looked: tuple[Said, int] | None = None
+        self._looked: tuple[BatchPodOrders, int] | None = None
         self._was_current = False
         self._stale_looks = 0
         self._problem = ""
@@ -117,7 +117,7 @@ class Bounds:
 
     def obey(self, *, limits: bool = False, quota: bool = False) -> None:
         """Take what an answer of the ResourceManager said."""
-        self._said = Said(limits=limits, quota=quota)
+        self._said = BatchPodOrders(limits=limits, quota=quota)
 
     def shown(self) -> tuple[Bound, ...]:
         """Return what is bounded now; of the best-effort group first."""
@@ -154,12 +154,12 @@ class Bounds:
                 await self._threads.run(self.look, ())
             await self._clock.sleep(INTERVAL_MS)
 
-    async def hold(self, room: Room | None) -> None:
-        """A second has passed; ``room`` is what was measured of the processors in the last ones, None: nothing."""
+    async def hold(self, headroom: CpuHeadroom | None) -> None:
+        """A second has passed; ``headroom`` is what was measured of the processors in the last ones, None: nothing."""
         if self._said is not None and not self._said.is_nothing:
-            await self._threads.run(self.look, self._containers(), room)
+            await self._threads.run(self.look, self._containers(), headroom)
 
-    def look(self, containers: Collection[Batch], room: Room | None = None) -> None:
+    def look(self, containers: Collection[Batch], headroom: CpuHeadroom | None = None) -> None:
         """One second's work.  Blocks.
 
         Raises StaleMount: what could be written in this life of the agent is gone for good.
@@ -179,7 +179,7 @@ class Bounds:
                 if groups is None:
                     problem = STALE
                 else:
-                    self._look(groups, record, said, containers, room)
+                    self._look(groups, record, said, containers, headroom)
                     problem = self._unbounded() if said.limits else ""
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
@@ -211,13 +211,18 @@ class Bounds:
         return self._groups
 
     def _look(
-        self, groups: BestEffort, record: Record, said: Said, listed: Collection[Batch], room: Room | None
+        self,
+        groups: BestEffort,
+        record: Record,
+        said: BatchPodOrders,
+        listed: Collection[Batch],
+        headroom: CpuHeadroom | None,
     ) -> None:
         """Raises OSError, LostReading."""
         batches = {batch.container_id: batch for batch in listed if batch.is_running}
         self._pods = {} if said.is_nothing else self._own(groups, batches)
         if said.quota:  # first: it protects all others from all of them
-            self._quota.hold(groups, record, room, sum(pod.is_master for pod in self._pods.values()))
+            self._quota.hold(groups, record, headroom, sum(pod.is_master for pod in self._pods.values()))
         else:
             self._quota.undo(groups, record)
         if said.limits:
@@ -258,7 +263,7 @@ class Bounds:
         self._quota.forget()
         self._quota_milli, self._shown, self._counts = None, (), ()
 
-    def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _Pod]:
+    def _own(self, groups: BestEffort, batches: Mapping[ContainerId, Batch]) -> dict[ContainerId, _BoundPod]:
         pods = {one: pod for one, pod in self._pods.items() if one in batches and self._is_there(groups, pod)}
         for container_id, pod in self._pods.items():
             if container_id not in pods:
@@ -277,7 +282,7 @@ class Bounds:
                 self._unseen[container_id] = unseen.get(container_id, 0) + 1
         return pods
 
-    def _is_there(self, groups: BestEffort, pod: _Pod) -> bool:
+    def _is_there(self, groups: BestEffort, pod: _BoundPod) -> bool:
         """Its group is the one that was found: it is read through what was opened then."""
         try:
             self._ended_at_limits += pod.kills.look(groups)
@@ -285,13 +290,13 @@ class Bounds:
             return False
         return True
 
-    def _found(self, groups: BestEffort, batch: Batch) -> _Pod | None:
+    def _found(self, groups: BestEffort, batch: Batch) -> _BoundPod | None:
         """By the uid alone: what runs in a pod has no say in whether it is bounded."""
         name = groups.name(batch.pod_uid, self._cgroup_root)
         if name is None or not groups.has(name):
             return None
         try:
-            return _Pod(
+            return _BoundPod(
                 name=name,
                 is_master=batch.is_master,
                 memory_mib=batch.memory_mib,
@@ -313,7 +318,7 @@ class Bounds:
         for container_id in gone:  # a group that comes in its place is looked for again
             groups.forget(self._pods.pop(container_id).name)
 
-    def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:
+    def _bound(self, groups: BestEffort, batch: Batch, pod: _BoundPod) -> None:
         knobs = groups.knobs
         grant = batch.memory_mib, batch.vcores
         found = [groups.read(pod.name, knob) for knob in groups.of_pods]
@@ -334,7 +339,7 @@ class Bounds:
                 self._log.info("limit_restored", pod=pod.name, file=knob.file, value=amount)
 
     @staticmethod
-    def _planned(groups: BestEffort, batch: Batch, pod: _Pod, before: Mapping[str, int]) -> dict[str, int]:
+    def _planned(groups: BestEffort, batch: Batch, pod: _BoundPod, before: Mapping[str, int]) -> dict[str, int]:
         used = groups.number(pod.name, groups.knobs.used)
         if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
             used -= groups.number(pod.name, groups.knobs.inactive_file)
@@ -377,7 +382,7 @@ class Bounds:
         return AtLimit(ended=ended if has_just_killed else "", told=told if count else "")
 
 
-def _not_mounted(said: Said, record: Record) -> str:
+def _not_mounted(said: BatchPodOrders, record: Record) -> str:
     if not said.is_nothing:
         return NOT_MOUNTED.format(*(("limits are", "them") if said.limits else ("a quota is", "it")))
     if record.written.is_nothing:

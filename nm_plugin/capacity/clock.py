@@ -7,7 +7,7 @@ import time
 from typing import Protocol
 
 
-class Clock(Protocol):
+class LoopClock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds of a clock that only goes forward.  May be called from any thread."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.clock import LoopClock
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.cgroups.detect import find_layout
 from nm_plugin.cgroups.files import Files, LostReading
@@ -52,7 +52,7 @@ class EmergencyWatch:
         self,
         mount: Path,
         cgroup_root: str,
-        clock: Clock,
+        clock: LoopClock,
         threads: FileThreads,
         containers: Callable[[], Iterable[Container]],
         end: Callable[[ContainerId, int, str], Awaitable[None]],
@@ -73,7 +73,7 @@ class EmergencyWatch:
             self._ranks = tuple(container_ids)
 
     def told(self) -> Emergency | None:
-        """What the next heartbeat says."""
+        """Return what the next heartbeat says."""
         return self._course.told(self._clock.now_ms())
 
     def stop(self) -> None:
@@ -109,7 +109,8 @@ class EmergencyWatch:
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
     def _candidates(self, alive: Sequence[Container]) -> list[EmergencyCandidate]:
-        """Those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the safer."""
+        """Return those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the
+        safer."""
         listed = [one for one in alive if one.state is not LifeState.KILLING]
         nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
         processes = ProcessListing(self._table, nameless) if nameless else None

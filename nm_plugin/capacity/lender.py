@@ -19,18 +19,18 @@ from typing import Any, Protocol
 import structlog
 
 from nm_plugin.capacity.bounds import Bounds
-from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.clock import LoopClock
 from nm_plugin.capacity.emergency import EmergencyWatch
 from nm_plugin.capacity.follower import Follower
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measured, headroom_of, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, Bound, Figure, Loan, LoanReport, Pressure, WrittenReport
-from yodel.domain.colocation.suppression import Room
+from yodel.domain.colocation.suppression import CpuHeadroom
 from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
@@ -53,7 +53,7 @@ Report = LoanReport | WrittenReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What a heartbeat should say; None: nothing."""
+    """Holds what a heartbeat should say; None: nothing."""
 
     loan: LoanReport | None = None
     written: WrittenReport | None = None
@@ -61,7 +61,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What the ResourceManager knows, each with when it was told."""
+    """Holds what the ResourceManager knows, each with when it was told."""
 
     loan: tuple[LoanReport, int] | None = None
     written: tuple[WrittenReport, int] | None = None
@@ -73,8 +73,8 @@ class Lender:
     def __init__(
         self,
         source: Source,
-        most: Most,
-        clock: Clock,
+        most: AgentMaximum,
+        clock: LoopClock,
         threads: FileThreads,
         changed: Callable[[], None],
         bounds: Bounds | None = None,
@@ -85,9 +85,9 @@ class Lender:
         be known; ``pressure`` is of online pods, and may block."""
         self._bounds, self._emergency, self._read_pressure = bounds, emergency, pressure
         self._pressure: Pressure | None = None
-        self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
+        self._source, self._maximum, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._readings: Follower[Reading | LostReading] | None = None if emergency is None else Follower(emergency.take)
-        self._rooms: Follower[Room | None] | None = None if bounds is None else Follower(bounds.hold)
+        self._headrooms: Follower[CpuHeadroom | None] | None = None if bounds is None else Follower(bounds.hold)
         self._policy: Policy | None = None
         self._allocatable: Mapping[str, int] = {}
         self._has_policy = asyncio.Event()
@@ -178,7 +178,7 @@ class Lender:
                 await self._measure()
 
     def _followers(self) -> list[Follower[Any]]:
-        return [follower for follower in (self._readings, self._rooms) if follower is not None]
+        return [follower for follower in (self._readings, self._headrooms) if follower is not None]
 
     async def _measure(self) -> None:
         """As long as there is a policy."""
@@ -190,13 +190,13 @@ class Lender:
             was_lost = state.lost
             if self._readings is not None:
                 self._readings.offer(read)
-            state, loans = tick(state, read, now_ms, policy, self._most)
+            state, loans = tick(state, read, now_ms, policy, self._maximum)
             if state.lost and not was_lost:
                 self._log.warning("reading_lost", reason=state.lost)
             if loans is not None and self._policy is policy:
                 self._take(report_of(state, loans, self._source.source, policy), now_ms)
-            if self._rooms is not None:
-                self._rooms.offer(room_of(state, now_ms, policy, self._most))
+            if self._headrooms is not None:
+                self._headrooms.offer(headroom_of(state, now_ms, policy, self._maximum))
             if now_ms >= pressure_ms:
                 self._pressure = await self._threads.run(self._read_pressure)
                 pressure_ms = now_ms + PRESSURE_INTERVAL_MS

@@ -15,13 +15,13 @@ from pathlib import Path
 from nm_plugin.cgroups.counters import ResourceCounters, read_machine
 from nm_plugin.cgroups.files import Files, LostReading
 from nm_plugin.host.processes import Process, ProcessTable
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 
 INIT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class ContainerProcesses:
     """A container at one moment; ``ancestors`` of its topmost process, nearest first, without init."""
 
     start_ticks: int
@@ -39,7 +39,7 @@ class ProcessCounters:
         self._mains, self._proc, self._table = mains, proc, ProcessTable(proc)
         self._us_per_tick = 1_000_000 // os.sysconf("SC_CLK_TCK")
         self._meminfo = Files()
-        self._trees: Mapping[int, Tree] = {}
+        self._trees: Mapping[int, ContainerProcesses] = {}
         self._ended_ticks: Mapping[int, int] = {}
         self._containers_ticks = 0
 
@@ -59,8 +59,8 @@ class ProcessCounters:
             machine_milli=machine.cpu_milli,
             cpu_milli_size=machine.cpu_milli,
             memory_mib_size=machine.memory_mib,
-            cpu_us=Use(node=node_us, pods=node_us, best_effort=containers_us),
-            memory_mib=Use(node=node_mib, pods=node_mib, best_effort=containers_mib),
+            cpu_us=InstantUse(node=node_us, pods=node_us, best_effort=containers_us),
+            memory_mib=InstantUse(node=node_mib, pods=node_mib, best_effort=containers_mib),
         )
 
     def _tops(self, processes: Mapping[int, Process]) -> set[int]:
@@ -85,7 +85,7 @@ class ProcessCounters:
         return user + nice + system + interrupts + soft_interrupts
 
 
-def _trees(processes: Mapping[int, Process], tops: set[int]) -> dict[int, Tree]:
+def _trees(processes: Mapping[int, Process], tops: set[int]) -> dict[int, ContainerProcesses]:
     """Each process belongs to the nearest top above it, or to the top of its session."""
     owners: dict[int, int | None] = {}
     totals = {pid: [0, 0] for pid in tops}
@@ -95,7 +95,7 @@ def _trees(processes: Mapping[int, Process], tops: set[int]) -> dict[int, Tree]:
             totals[top][0] += process.total_ticks
             totals[top][1] += process.rss_pages
     return {
-        pid: Tree(
+        pid: ContainerProcesses(
             start_ticks=processes[pid].start_ticks,
             ancestors=tuple(_ancestors(processes, pid)),
             total_ticks=ticks,
@@ -133,12 +133,12 @@ def _ancestors(processes: Mapping[int, Process], pid: int) -> Iterator[int]:
 
 
 def _used_ticks(
-    before: Mapping[int, Tree],
-    now: Mapping[int, Tree],
+    before: Mapping[int, ContainerProcesses],
+    now: Mapping[int, ContainerProcesses],
     ended_before: Mapping[int, int],
     processes: Mapping[int, Process],
 ) -> int:
-    """What containers used between two passes, those included that have begun or ended in between."""
+    """Return what containers used between two passes, those included that have begun or ended in between."""
     used, left = 0, dict(before)
     for pid, tree in now.items():
         same = pid in before and before[pid].start_ticks == tree.start_ticks

@@ -11,7 +11,7 @@ from nm_plugin.capacity.values import Record, Value
 from nm_plugin.cgroups.plan import NONE, quota_us
 from nm_plugin.cgroups.writer import ROOT, BestEffort
 from yodel.domain.colocation.report import Bound
-from yodel.domain.colocation.suppression import Room, quota_of
+from yodel.domain.colocation.suppression import CpuHeadroom, quota_of
 
 
 class RootQuota:
@@ -30,13 +30,13 @@ class RootQuota:
         read = self._value.bound.read if self._value is not None else None
         return None if read is None or read == NONE else read * 1000 // self._period_us
 
-    def hold(self, groups: BestEffort, record: Record, room: Room | None, masters: int) -> None:
-        """Decide by ``room`` and write; without one what was decided last stays.  Raises LostReading."""
+    def hold(self, groups: BestEffort, record: Record, headroom: CpuHeadroom | None, masters: int) -> None:
+        """Decide by ``headroom`` and write; without one what was decided last stays.  Raises LostReading."""
         milli = last = record.written.quota_milli
-        if room is not None:
-            milli = quota_of(room, masters=masters, last=last)
+        if headroom is not None:
+            milli = quota_of(headroom, masters=masters, last=last)
             if milli != last:
-                self._tell(room, milli, last)
+                self._tell(headroom, milli, last)
         if milli is None:
             return  # nothing is measured yet, and nothing was decided in an earlier life
         record.quota_milli(milli)
@@ -59,8 +59,10 @@ class RootQuota:
         """What was written belongs to a group that is gone, or is undone."""
         self._value = None
 
-    def _tell(self, room: Room, milli: int, last: int | None) -> None:
+    def _tell(self, headroom: CpuHeadroom, milli: int, last: int | None) -> None:
         """A spike of online pods is told, and not each step that follows."""
-        is_spike = last is None or last - milli >= room.capacity * room.numbers.step_up_percent // 100
+        is_spike = last is None or last - milli >= headroom.capacity * headroom.numbers.step_up_percent // 100
         log = self._log.info if is_spike else self._log.debug
-        log("quota_decided", quota_milli=milli, last_milli=last, online_milli=max(use.online for use in room.recent))
+        log(
+            "quota_decided", quota_milli=milli, last_milli=last, online_milli=max(use.online for use in headroom.recent)
+        )

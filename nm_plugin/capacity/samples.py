@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 
 CPU_ABSURD_PERCENT = 150
@@ -51,13 +51,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
+    """Holds what was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
 
     at_ms: int
     cpu_milli_size: int
     memory_mib_size: int
-    cpu_milli: Use
-    memory_mib: Use
+    cpu_milli: InstantUse
+    memory_mib: InstantUse
     cpu_milli_reserved: int | None = None
     memory_mib_reserved: int | None = None
 
@@ -76,7 +76,7 @@ def sample_of(before: Reading, now: Reading) -> Sample:
         at_ms=now.at_ms,
         cpu_milli_size=counters.cpu_milli_size,
         memory_mib_size=counters.memory_mib_size,
-        cpu_milli=Use(
+        cpu_milli=InstantUse(
             node=_rate("the node", earlier.cpu_us.node, counters.cpu_us.node, elapsed_ms, counters),
             pods=_rate("pods", earlier.cpu_us.pods, counters.cpu_us.pods, elapsed_ms, counters),
             best_effort=_rate(

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading, Sample, kept, sample_of
 from nm_plugin.cgroups.files import LostReading
-from yodel.domain.colocation.measured import RECENT_S, Use, Window
+from yodel.domain.colocation.measured import RECENT_S, InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES, Loan, LoanReport
 from yodel.domain.colocation.shaping import Before, is_climbing, loan_of, numbers_of
-from yodel.domain.colocation.suppression import Room
+from yodel.domain.colocation.suppression import CpuHeadroom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Most:
-    """What the agent may lend at most, whatever the policy says; None: no bound of its own."""
+class AgentMaximum:
+    """Holds what the agent may lend at most, whatever the policy says; None: no bound of its own."""
 
     cpu_milli: int | None = None
     memory_mib: int | None = None
@@ -43,7 +43,7 @@ class Measured:
 
 
 def tick(
-    state: Measured, read: Reading | LostReading, now_ms: int, policy: Policy, most: Most
+    state: Measured, read: Reading | LostReading, now_ms: int, policy: Policy, most: AgentMaximum
 ) -> tuple[Measured, tuple[Loan, ...] | None]:
     """Take one reading in; return also what the node lends now, None as long as it was not watched long enough."""
     state = _taken(state, read, now_ms, policy.shaping.window_s)
@@ -57,13 +57,13 @@ def tick(
     return replace(state, loans=loans), tuple(loans.values())
 
 
-def room_of(state: Measured, now_ms: int, policy: Policy, most: Most) -> Room | None:
+def headroom_of(state: Measured, now_ms: int, policy: Policy, most: AgentMaximum) -> CpuHeadroom | None:
     """Return what a quota of processor time is decided by; None when all of the last seconds were lost."""
     recent_s = min(policy.shaping.window_s, RECENT_S)
     recent = kept(state.samples, now_ms - recent_s * 1000)
     if not recent:
         return None
-    return Room(
+    return CpuHeadroom(
         numbers=numbers_of(policy, CPU_MILLI),
         capacity=recent[-1].cpu_milli_size,
         recent=[sample.cpu_milli for sample in recent],
@@ -98,7 +98,7 @@ def _taken(state: Measured, read: Reading | LostReading, now_ms: int, window_s: 
         return replace(state, lost_ms=now_ms, lost=str(error))
 
 
-def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Policy, most: Most) -> Loan:
+def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Policy, most: AgentMaximum) -> Loan:
     last = state.loans.get(resource)
     before = Before(
         last=None if last is None else last.amount,
@@ -110,7 +110,7 @@ def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Po
         CPU_MILLI: (now.cpu_milli_size, now.cpu_milli_reserved),
         MEMORY_MIB: (now.memory_mib_size, now.memory_mib_reserved),
     }[resource]
-    window = Window(
+    window = UsageWindow(
         capacity=capacity,
         kubelet_reserved=kubelet_reserved,
         uses=[_use(resource, sample) for sample in state.samples],
@@ -119,5 +119,5 @@ def _loan(resource: str, state: Measured, recent: tuple[Sample, ...], policy: Po
     return loan_of(resource, numbers_of(policy, resource), window, before)
 
 
-def _use(resource: str, sample: Sample) -> Use:
+def _use(resource: str, sample: Sample) -> InstantUse:
     return sample.cpu_milli if resource == CPU_MILLI else sample.memory_mib

@@ -48,8 +48,8 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What an agent has written or is about to write: the groups of pods, and the quota that it decided last."""
+class WrittenValues:
+    """Holds what an agent has written or is about to write: the groups of pods, and the quota that it decided last."""
 
     pods: frozenset[str] = frozenset()
     quota_milli: int | None = None
@@ -73,7 +73,7 @@ class Record:
 
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / FILE_NAME
-        self.written = read_or_drop(self._file, _parse) or Written()
+        self.written = read_or_drop(self._file, _parse) or WrittenValues()
         self.problem = ""
 
     def pods(self, names: frozenset[str]) -> None:
@@ -82,7 +82,7 @@ class Record:
     def quota_milli(self, quota_milli: int | None) -> None:
         self._keep(replace(self.written, quota_milli=quota_milli))
 
-    def _keep(self, written: Written) -> None:
+    def _keep(self, written: WrittenValues) -> None:
         if written == self.written and not self.problem:
             return
         self.written, self.problem = written, ""
@@ -96,9 +96,9 @@ class Record:
             self.problem = f"written limits cannot be saved for a restart of the agent: {error}"
 
 
-def _parse(said: dict[str, Any]) -> Written:
+def _parse(said: dict[str, Any]) -> WrittenValues:
     quota_milli = said.get("quota_milli")
-    return Written(
+    return WrittenValues(
         pods=frozenset(str(one) for one in said["pods"]),
         quota_milli=None if quota_milli is None else int(quota_milli),
     )

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from nm_plugin.cgroups.detect import Layout, find_layout, mounted_version
 from nm_plugin.cgroups.files import Files, LostReading, number_in, whole
 from nm_plugin.cgroups.layout import Number
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +31,15 @@ class ResourceCounters:
     machine_milli: int
     cpu_milli_size: int
     memory_mib_size: int
-    cpu_us: Use
-    memory_mib: Use
+    cpu_us: InstantUse
+    memory_mib: InstantUse
     cpu_milli_pods: int | None = None
     memory_mib_pods: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What the machine has and uses, of ``/proc/meminfo`` and the processors that are online."""
+    """Holds what the machine has and uses, of ``/proc/meminfo`` and the processors that are online."""
 
     cpu_milli: int
     memory_mib: int
@@ -94,8 +94,8 @@ class ControlGroups:
             machine_milli=machine.cpu_milli,
             cpu_milli_size=min([machine.cpu_milli, *self._cpu_limits_milli(layout.root)]),
             memory_mib_size=min([machine.memory_mib, *self._memory_limits_mib(layout.root)]),
-            cpu_us=Use(node=node_cpu, pods=pods_cpu, best_effort=best_effort_cpu),
-            memory_mib=Use(node=node, pods=pods, best_effort=best_effort),
+            cpu_us=InstantUse(node=node_cpu, pods=pods_cpu, best_effort=best_effort_cpu),
+            memory_mib=InstantUse(node=node, pods=pods, best_effort=best_effort),
             # A cpuset of all processors is there without anybody's having set it; a limit of memory is the kubelet's.
             cpu_milli_pods=min((one for one in pods_cpu_limits if one < machine.cpu_milli), default=None),
             memory_mib_pods=min((one for one in pods_memory_limits if one <= machine.memory_mib), default=None),
@@ -174,7 +174,7 @@ def read_machine(proc: Path, files: Files) -> Machine:
 
 
 def _processors(path: str, cpus: str) -> int:
-    """How many a list such as ``0-3,8`` names."""
+    """Return how many a list such as ``0-3,8`` names."""
     count = 0
     for part in cpus.split(","):
         first, dash, last = part.partition("-")

@@ -35,7 +35,7 @@ class Knob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """What one version of cgroups has.
+    """Holds what one version of cgroups has.
 
     ``quota`` is of the best-effort group, in microseconds of its ``period``, and all else of a pod's.  ``oom_kills``
     counts in the group of the process that was killed, and ``at_limit`` how often the limit of a group was met.

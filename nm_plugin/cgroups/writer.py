@@ -135,7 +135,7 @@ class BestEffort:
             os.close(folder)
 
     def _groups(self, controller: str, pod: str) -> Iterator[tuple[str, ...]]:
-        """Those of its containers, and the pod's own."""
+        """Yield those of its containers, and the pod's own."""
         folder = self._folder(controller, pod)
         try:
             with os.scandir(folder) as entries:
@@ -147,7 +147,7 @@ class BestEffort:
             yield pod, name
 
     def _now(self, controller: str, pod: str, name: str) -> str:
-        """What stands in a file of a pod's own group, or of the ROOT."""
+        """Return what stands in a file of a pod's own group, or of the ROOT."""
         files = self._files.setdefault(pod, {})
         try:
             descriptor = files.get(name)

@@ -131,7 +131,7 @@ class Ending:
         await self._pods.forget(container_id)
 
     async def remove_launch_files(self, container: Container) -> tuple[OsUser, Path]:
-        """Whose work directory is left to be deleted."""
+        """Return whose work directory is left to be deleted."""
         user, work_dir = await self._accounts.lookup(container.user), Path(container.local_dir)
         await self._accounts.run_as(user, remove_launch_files, work_dir)
         return user, work_dir

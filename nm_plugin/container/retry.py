@@ -59,7 +59,7 @@ def not_retried(exit_status: int) -> bool:
 
 
 def retry_of(context: pb.ContainerLaunchContextProto) -> Retry | None:
-    """What the launch context asks for; None for NEVER_RETRY, its default."""
+    """Return what the launch context asks for; None for NEVER_RETRY, its default."""
     wanted = context.container_retry_context
     if wanted.retry_policy == pb.NEVER_RETRY:
         return None

@@ -177,7 +177,8 @@ class ShuffleHook:
         return Prepared(context=whole, report=shuffle_terms.report(context, whole, terms.service.name, said, unmet))
 
     async def left_over(self, container: Container) -> str:
-        """Where blocks are of an application whose ApplicationMaster ended without having removed them; empty: nowhere.
+        """Return where blocks are of an application whose ApplicationMaster ended without having removed them; empty:
+        nowhere.
 
         Raises:
             YodelError, OSError: what the submitter set cannot be read.

@@ -33,7 +33,7 @@ class SparkSettings:
         return await self._accounts.run_as(user, spark_conf.read_properties, *place)
 
     async def release(self, container: Container, launch_context: bytes) -> SparkRelease | None:
-        """Which Spark it has, by the names of its jars; None: they do not say.  Raises YodelError, OSError."""
+        """Return which Spark it has, by the names of its jars; None: they do not say.  Raises YodelError, OSError."""
         context = pb.ContainerLaunchContextProto.FromString(launch_context)
         found = by_names(name for entry in context.localResources for name in (entry.key, entry.value.resource.file))
         place = self._place(container, launch_context, LIBRARIES)

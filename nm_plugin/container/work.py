@@ -82,7 +82,7 @@ class ContainerWork:
             await self._ledger.apply(container_id, life.Localized())
 
     async def _prepare(self, container: Container) -> tuple[command.ResourceLink, ...]:
-        """What the launch context has to be, for the queue's sake; what else is to be linked."""
+        """Return what the launch context has to be, for the queue's sake; what else is to be linked."""
         prepared = await self._shuffle.prepared(container, container.launch_context)
         await self._ledger.change(
             container.container_id, launch_context=prepared.context, shuffle_report=prepared.report

@@ -118,7 +118,7 @@ class Disks:
 
     @property
     def good(self) -> Directories:
-        """Where new things may be put; all directories when not one is good (nothing is launched then)."""
+        """Return where new things may be put; all directories when not one is good (nothing is launched then)."""
         local, log = _paths(self._local, DiskVerdict.GOOD), _paths(self._log, DiskVerdict.GOOD)
         return Directories(
             local_dirs=local or tuple(s.path for s in self._local), log_dirs=log or tuple(s.path for s in self._log)
@@ -139,7 +139,7 @@ class Disks:
 
     @property
     def good_local_dirs_percent(self) -> int:
-        """How full the good ones are together."""
+        """Return how full the good ones are together."""
         return _used_percent(self._local)
 
     @property

@@ -43,7 +43,7 @@ class NmIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerGrant:
-    """What a verified container token says (ContainerTokenIdentifierProto)."""
+    """Holds what a verified container token says (ContainerTokenIdentifierProto)."""
 
     container_id: ContainerId
     node: str
@@ -124,7 +124,7 @@ class TokenSecrets:
         self._container.take(container)
 
     def ring(self) -> KeyRing:
-        """What a later life of the agent needs."""
+        """Return what a later life of the agent needs."""
         return KeyRing(
             nm=(self._nm.current, self._nm.previous),
             container=(self._container.current, self._container.previous),
@@ -191,7 +191,7 @@ class TokenSecrets:
 
 
 def nm_identity(identifier: bytes) -> NmIdentity:
-    """What the identifier says, unverified.  Raises InvalidToken."""
+    """Return what the identifier says, unverified.  Raises InvalidToken."""
     try:
         message = token_pb.NMTokenIdentifierProto.FromString(identifier)
     except DecodeError as error:

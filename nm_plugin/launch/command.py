@@ -127,7 +127,7 @@ def as_one_process(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def owned_environment(node: NodeEnvironment, launch: Launch) -> dict[str, str]:
-    """What the agent decides whatever the client sent, in ``ContainerLaunch.sanitizeEnv``'s order."""
+    """Return what the agent decides whatever the client sent, in ``ContainerLaunch.sanitizeEnv``'s order."""
     owned = {
         "HADOOP_TOKEN_FILE_LOCATION": str(launch.work_dir / TOKENS_FILE),
         "CONTAINER_ID": str(launch.container_id),

@@ -91,7 +91,7 @@ class ResourceClaim:
 
     @property
     def rights(self) -> tuple[str, bytes]:
-        """What a source may judge by."""
+        """Return what a source may judge by."""
         return self.user.name, self.credentials
 
 
@@ -130,7 +130,7 @@ class _Entry:
         return self.directory / self.name
 
     def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> ResourceClaim | None:
-        """Whose rights were not tried, first of a user of whom none were; None: there is nobody."""
+        """Return whose rights were not tried, first of a user of whom none were; None: there is nobody."""
         left = [claim for claim in self.askers.values() if claim.rights not in tried]
         users = {user for user, _ in tried}
         return min(left, key=lambda claim: claim.user.name in users, default=None)

@@ -40,7 +40,7 @@ _PLUGIN_FROM = (3, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTerms:
-    """What the token says.  ``has_lines``: its settings are in the command of the ApplicationMaster."""
+    """Holds what the token says.  ``has_lines``: its settings are in the command of the ApplicationMaster."""
 
     service: Service
     client: Client
@@ -181,13 +181,13 @@ def without_client(context: bytes, terms: TokenTerms) -> bytes:
 
 
 def is_without(context: bytes) -> bool:
-    """Whether its ApplicationMaster was started without."""
+    """Return whether its ApplicationMaster was started without."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     return any(entry.key == WITHOUT and entry.value == "none" for entry in message.environment)
 
 
 def is_linked(context: bytes) -> bool:
-    """Whether the jar is on its class path by its link."""
+    """Return whether the jar is on its class path by its link."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     return any(entry.key == "CLASSPATH" and entry.value.endswith(f"/{LINK}") for entry in message.environment)
 

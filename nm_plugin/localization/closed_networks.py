@@ -59,7 +59,7 @@ class OpenNetworks(httpx2.AsyncBaseTransport):
 
 
 def is_closed(text: str, networks: Collection[Network]) -> bool:
-    """Whether an address is in one of them, as it is written or as what it means; also what is no address."""
+    """Return whether an address is in one of them, as it is written or as what it means; also what is no address."""
     plain = plain_address(text)
     if plain is None:
         return True

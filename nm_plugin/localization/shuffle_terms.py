@@ -41,7 +41,8 @@ def fallback(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
 
 
 def left_over(terms: Mapping[str, str], properties: Mapping[bytes, bytes], application: str) -> str:
-    """Where an application's blocks are that its driver could not remove; empty: nowhere, or they are to stay."""
+    """Return where an application's blocks are that its driver could not remove; empty: nowhere, or they are to
+    stay."""
     path = fallback(terms, properties)
     is_kept = properties.get(f"{_FALLBACK_KEY}cleanUp".encode(), terms.get(CLEAN_UP, "").encode()).lower() != b"true"
     return "" if not path or is_kept else path + application
@@ -57,8 +58,8 @@ def options(context: bytes) -> dict[str, str]:
 def report(
     before: bytes, after: bytes, service: str, said: Mapping[bytes, bytes], causes: Mapping[str, Cause]
 ) -> Report:
-    """What became of the settings that the ResourceManager put into the command.  ``causes`` are of those that are not
-    there any more; of those that are, a submission's own value counts."""
+    """Return what became of the settings that the ResourceManager put into the command.  ``causes`` are of those that
+    are not there any more; of those that are, a submission's own value counts."""
     kept, known = options(after), keys_of(service)
     left_out = {key: causes[key] for key in options(before) if key in causes and key not in kept}
     for key, value in kept.items():
@@ -80,7 +81,7 @@ def keys_of(service: str) -> frozenset[str]:
 
 
 def is_fallback_option(item: str) -> bool:
-    """Whether an item of the command is one of those that the ResourceManager added for it."""
+    """Return whether an item of the command is one of those that the ResourceManager added for it."""
     return item.startswith(f"'-D{_FALLBACK_KEY}")
 
 

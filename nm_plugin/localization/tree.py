@@ -215,7 +215,8 @@ def _walkable(target: str, name: str) -> list[str]:
 
 
 def _climbs(target: str) -> int:
-    """How far above its own directory a link's text goes; 0 for an absolute one, which means the same everywhere."""
+    """Return how far above its own directory a link's text goes; 0 for an absolute one, which means the same
+    everywhere."""
     depth = lowest = 0
     for part in [] if target.startswith("/") else _components(target):
         depth += -1 if part == ".." else 1

@@ -48,7 +48,7 @@ def check_entries(file: BinaryIO, entries_max: int) -> None:
 
 
 def _end_record(file: BinaryIO) -> tuple[int, int, int]:
-    """Where the list ends, how many entries it is said to have, and its size in bytes."""
+    """Return where the list ends, how many entries it is said to have, and its size in bytes."""
     size = file.seek(0, os.SEEK_END)
     start = max(0, size - _END.size - _COMMENT_BYTES_MAX)
     file.seek(start)

@@ -107,7 +107,7 @@ class Expire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """What this node uploaded of a container: its logs' names and sizes, or with a name the text as ``yarn logs``
+    """Holds what this node uploaded of a container: its logs' names and sizes, or with a name the text as ``yarn logs``
     shows it, of each upload at most ``size_bytes`` (negative: from the end)."""
 
     root: str
@@ -125,8 +125,8 @@ class Show:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """What all nodes uploaded of a container, as ``Show`` has it of one, if the viewer may see it; ``node_file`` is of
-    the node that is looked at first."""
+    """Holds what all nodes uploaded of a container, as ``Show`` has it of one, if the viewer may see it; ``node_file``
+    is of the node that is looked at first."""
 
     root: str
     directories: tuple[str, ...]

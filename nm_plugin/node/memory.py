@@ -62,7 +62,7 @@ class MemorySample:
         return sum(p.vmem_bytes for p in self.processes)
 
     def aged(self, earlier: MemorySample | None) -> MemorySample:
-        """What an earlier sample had too."""
+        """Return what an earlier sample had too."""
         known = earlier.seen if earlier is not None else frozenset()
         held = self.held_bytes
         if held is not None:
@@ -150,7 +150,7 @@ class MemoryMonitor:
 
     @property
     def cores(self) -> float:
-        """What all containers used of the processors between the last two samples."""
+        """Return what all containers used of the processors between the last two samples."""
         return self._cores
 
     def seen(self, container_id: ContainerId) -> Seen:

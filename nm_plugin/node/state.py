@@ -18,7 +18,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """What every heartbeat says about the node."""
+    """Holds what every heartbeat says about the node."""
 
     containers: MeasuredUse = field(default_factory=MeasuredUse)
     node: MeasuredUse = field(default_factory=MeasuredUse)

@@ -74,7 +74,7 @@ class RmConnection(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDescription:
-    """What the node says about itself."""
+    """Holds what the node says about itself."""
 
     node_id: NodeId
     http_port: int

@@ -19,7 +19,7 @@ HASH_TEXT_MAX = 100
 
 
 def url_hash(secret: bytes, port: int, target: str) -> str:
-    """What a reducer puts into ``UrlHash``."""
+    """Return what a reducer puts into ``UrlHash``."""
     return _hash(secret, f"{port}{target}")
 
 

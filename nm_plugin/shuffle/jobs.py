@@ -74,7 +74,7 @@ class JobStore:
         self._path(application_id).unlink(missing_ok=True)
 
     def last_port(self) -> int:
-        """What was bound last, 0 when nobody knows: the addresses of finished maps name it."""
+        """Return what was bound last, 0 when nobody knows: the addresses of finished maps name it."""
         try:
             port = int(str(_read(self._directory / f"{PORT_FILE}.json")["port"]))
         except (OSError, ValueError, KeyError, TypeError):

@@ -44,7 +44,7 @@ class BrokenTransfer(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAnswer:
-    """What an accepted fetch gets; whoever has it closes ``outputs``."""
+    """Holds what an accepted fetch gets; whoever has it closes ``outputs``."""
 
     reply_hash: str
     outputs: MapOutputs

@@ -93,7 +93,7 @@ class Access:
         )
 
     async def viewer(self, request: Request) -> Viewer:
-        """Who asks."""
+        """Return who asks."""
         name = caller_of(request) or self._settings.http_static_user
         if not self._settings.acl_enabled:
             return Viewer(name=name)

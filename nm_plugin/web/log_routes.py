@@ -202,7 +202,7 @@ class LogRoutes:
         return RedirectResponse(url + query, _TEMPORARY_REDIRECT)
 
     async def _recalled(self, error: RestError, ask: Callable[[RecallRoutes], Awaitable[Response]]) -> Response:
-        """What was aggregated of a container that is unknown here; when there is nothing it is unknown.
+        """Return what was aggregated of a container that is unknown here; when there is nothing it is unknown.
 
         Raises RestError.
         """

@@ -167,5 +167,5 @@ def _fields(scope: Scope) -> list[tuple[str, str]]:
 
 
 def caller_of(request: Request) -> str:
-    """Who calls; empty for somebody who gave no name."""
+    """Return who calls; empty for somebody who gave no name."""
     return str(request.scope.get(_CALLER, ""))

@@ -84,7 +84,7 @@ NODE_API = "/ws/v1/node"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInfo:
-    """What the node says about itself."""
+    """Holds what the node says about itself."""
 
     node_id: NodeId
     http_port: int
@@ -219,7 +219,7 @@ def _servlets(facts: NodeInfo, manager: ContainerManager) -> Servlets:
 
 
 def known_names(bind_host: str, host: str) -> HostNames | None:
-    """Those of a node that only this machine reaches: what brings others here is its users' browsers."""
+    """Return those of a node that only this machine reaches: what brings others here is its users' browsers."""
     try:
         is_loopback = ipaddress.ip_address(bind_host).is_loopback
     except ValueError:

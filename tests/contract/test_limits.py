@@ -26,11 +26,11 @@ from tests.support.agent_process import agent_process
 from tests.support.loans import POLICY
 from tests.support.node_agent import container_id, context_of, eventually
 from tests.support.opened_files import opened_files, written
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.policy import Formula
 from yodel.domain.colocation.report import CPU_MILLI, ENDED_AT_LIMITS, OTHERS_PODS, Bound
 from yodel.domain.colocation.shaping import numbers_of
-from yodel.domain.colocation.suppression import Room
+from yodel.domain.colocation.suppression import CpuHeadroom
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.translator.undo_lines import undo_lines
@@ -101,10 +101,10 @@ class Node:
         return [Batch(container_id=CONTAINER, pod_uid=pod_uid, memory_mib=100, vcores=3, **changes)]
 
 
-def room(online: int, *, is_watched: bool = True) -> Room:
+def room(online: int, *, is_watched: bool = True) -> CpuHeadroom:
     """Of two cores, all of which may be lent."""
-    recent = [Use(node=online, pods=online, best_effort=0)]
-    return Room(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
+    recent = [InstantUse(node=online, pods=online, best_effort=0)]
+    return CpuHeadroom(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
 
 
 def _nobody() -> list[Batch]:

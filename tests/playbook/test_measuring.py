@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measured, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from tests.support.fakes import NODE
 from tests.support.lending import CPU, GIB, MEMORY, lending_world
 from tests.support.loans import POLICY
 from tests.support.playbook import World
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, LoanReport
 from yodel.pb_convert.colocation import allocatable, allocatable_pb, loan_report, loan_report_pb
 
@@ -39,12 +39,12 @@ class MeasuredNode:
             machine_milli=CORES * 1000,
             cpu_milli_size=CORES * 1000,
             memory_mib_size=CORES * 1024,
-            cpu_us=Use(node=self._cpu_us, pods=self._cpu_us, best_effort=0),
-            memory_mib=Use(node=2048, pods=2048, best_effort=0),
+            cpu_us=InstantUse(node=self._cpu_us, pods=self._cpu_us, best_effort=0),
+            memory_mib=InstantUse(node=2048, pods=2048, best_effort=0),
             memory_mib_pods=self.pods_mib,
         )
         read = Reading(at_ms=now_ms, counters=counters, allocatable=self.allocatable)
-        self._state, loans = tick(self._state, read, now_ms, POLICY, Most())
+        self._state, loans = tick(self._state, read, now_ms, POLICY, AgentMaximum())
         said = None if loans is None else over_the_wire(report_of(self._state, loans, "cgroup v2", POLICY))
         answer = await self.world.beat(proved_name=NODE.host, policy_version=POLICY.version, capacity=said)
         if answer.allocatable is not None:

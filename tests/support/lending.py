@@ -13,7 +13,7 @@ from tests.support.rm_options import Options
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.properties import PREFIX
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import NodeId
 from yodel.domain.lent_limit import LentLimit
 from yodel.domain.queues.queue import Queue
@@ -31,7 +31,7 @@ QUEUES = (
     Queue(path="root.day", capacity_percent=50.0, user_limit_factor=-1.0),
     Queue(path="root.batch", capacity_percent=50.0, user_limit_factor=-1.0),
 )
-ON = Colocation(policy=POLICY)
+ON = ColocationSwitch(policy=POLICY)
 GIB = 1 << 30
 
 
@@ -120,7 +120,7 @@ def lent_node(world: World, name: str) -> LentNode:
     return found
 
 
-def colocation(world: World) -> Colocation:
+def colocation(world: World) -> ColocationSwitch:
     return world.rm.facts.terms.colocation
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.domain.colocation.measured import Use, Window
+from yodel.domain.colocation.measured import InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan, LoanReport, Term
 from yodel.domain.colocation.shaping import Before, loan_of, numbers_of
@@ -31,8 +31,8 @@ def measured_report(cpu_online: int, memory_online: int, version: str = "one") -
     """Computed by POLICY for a node of 16 cores and 16 GiB whose online pods use that much."""
 
     def loan(resource: str, capacity: int, online: int) -> Loan:
-        use = Use(node=online + 500, pods=online, best_effort=0)
-        window = Window(capacity=capacity, uses=(use,), recent=(use,))
+        use = InstantUse(node=online + 500, pods=online, best_effort=0)
+        window = UsageWindow(capacity=capacity, uses=(use,), recent=(use,))
         return loan_of(resource, numbers_of(POLICY, resource), window, Before())
 
     loans = (loan(CPU_MILLI, 16_000, cpu_online), loan(MEMORY_MIB, 16_384, memory_online))

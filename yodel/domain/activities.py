@@ -116,7 +116,7 @@ def application_activity(
     priority: int,
     requests: Sequence[RequestActivity],
 ) -> ApplicationActivity:
-    """What its requests come to.  The ApplicationMaster's hurdle is the application's own."""
+    """Return what its requests come to.  The ApplicationMaster's hurdle is the application's own."""
     if not requests:
         state, diagnostic = ActivityState.SKIPPED, APPLICATION_WITHOUT_DEMAND
     elif any(request.state is ActivityState.ALLOCATED for request in requests):

@@ -27,7 +27,8 @@ DIAGNOSTICS_LENGTH_MAX = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What the submitter asked for, validated.  ``context`` is the ApplicationSubmissionContextProto as it came."""
+    """Holds what the submitter asked for, validated.  ``context`` is the ApplicationSubmissionContextProto as it
+    came."""
 
     name: str
     user: str
@@ -76,7 +77,7 @@ class Application:
 
     @property
     def yarn_state(self) -> YarnApplicationState:
-        """What clients see (RMServerUtils.createApplicationState): KILLING shows the state before the kill."""
+        """Return what clients see (RMServerUtils.createApplicationState): KILLING shows the state before the kill."""
         if self.state is ApplicationState.FINISHING:
             return YarnApplicationState.FINISHED
         if self.state is ApplicationState.KILLING:
@@ -144,12 +145,12 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
 
 
 def is_tried_again(app: Application, at_ms: int) -> bool:
-    """Whether another attempt follows one that fails now by the application's own fault."""
+    """Return whether another attempt follows one that fails now by the application's own fault."""
     return _has_attempts_left(app, _recent_failures(app, at_ms, counts=True))
 
 
 def _recent_failures(app: Application, at_ms: int, *, counts: bool) -> tuple[int, ...]:
-    """Those within the validity interval, with one that happens now and ``counts``."""
+    """Return those within the validity interval, with one that happens now and ``counts``."""
     failures = (*app.failure_times_ms, at_ms) if counts else app.failure_times_ms
     window_ms = app.submission.attempt_failures_validity_interval_ms
     return tuple(t for t in failures if window_ms <= 0 or t > at_ms - window_ms)

@@ -25,7 +25,7 @@ LINES_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class AskKey:
-    """What makes two lines views of the same wish."""
+    """Holds what makes two lines views of the same wish."""
 
     priority: int
     allocation_request_id: int

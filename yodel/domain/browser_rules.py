@@ -57,12 +57,12 @@ def host_of(authority: str) -> str:
 
 
 def is_browser(headers: Mapping[str, str]) -> bool:
-    """Whether a request looks like a browser's; names of headers are in lower case."""
+    """Return whether a request looks like a browser's; names of headers are in lower case."""
     return any(name in headers for name in _MARKS) or headers.get("user-agent", "").startswith(_BROWSERS)
 
 
 def is_own_page(headers: Mapping[str, str], known: HostNames) -> bool:
-    """Whether a browser says that the page which asks is of the very origin that is asked."""
+    """Return whether a browser says that the page which asks is of the very origin that is asked."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is None:
         return site == "same-origin"
@@ -73,18 +73,19 @@ def is_own_page(headers: Mapping[str, str], known: HostNames) -> bool:
 
 
 def says_its_page(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says where the page which asks is from, or that no page asks."""
+    """Return whether a browser says where the page which asks is from, or that no page asks."""
     return "origin" in headers or "sec-fetch-site" in headers
 
 
 def is_referred_by_own_page(headers: Mapping[str, str]) -> bool:
-    """Whether a link or form of the very origin that is asked was followed.  A page can hide that, not invent it."""
+    """Return whether a link or form of the very origin that is asked was followed.  A page can hide that, not invent
+    it."""
     scheme, _, rest = headers.get("referer", "").partition("://")
     return _is_same(f"{scheme}://{rest.partition('/')[0]}", headers.get("host", ""))
 
 
 def is_elsewhere(headers: Mapping[str, str], known: HostNames) -> bool:
-    """Whether a browser says that the page which asks is of another origin than the one that is asked."""
+    """Return whether a browser says that the page which asks is of another origin than the one that is asked."""
     if is_own_page(headers, known):
         return False
     return "origin" in headers or headers.get("sec-fetch-site") not in (None, "none")

@@ -51,7 +51,7 @@ class Namespace:
     value: str = ""
 
     def includes(self, own: ApplicationId, other: ApplicationId, tags_of: ApplicationTags) -> bool:
-        """Whether containers of ``other`` count for a request of ``own``."""
+        """Return whether containers of ``other`` count for a request of ``own``."""
         match self.kind:
             case NamespaceKind.SELF:
                 return own == other
@@ -125,7 +125,7 @@ Constraint = Single | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRule:
-    """What Kubernetes' scheduler keeps by itself: beside pods with the tag, or apart from them.
+    """Holds what Kubernetes' scheduler keeps by itself: beside pods with the tag, or apart from them.
 
     ``applications`` are those whose pods count, all but those when ``are_excluded``; none named is all.  With ``slots``
     above 0 only pods of the same ``slot`` are meant, which makes "apart" into "at most so many": each container takes
@@ -151,7 +151,7 @@ def singles(constraint: Constraint) -> Iterator[Single]:
 
 
 def holds(constraint: Constraint, count: Callable[[Scope, TagTarget], int], has_label: Callable[[str], bool]) -> bool:
-    """Whether a node satisfies it: ``count`` tells how many containers of a target there are around the node."""
+    """Return whether a node satisfies it: ``count`` tells how many containers of a target there are around the node."""
     if isinstance(constraint, AllOf):
         return all(holds(child, count, has_label) for child in constraint.children)
     if isinstance(constraint, AnyOf):

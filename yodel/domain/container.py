@@ -125,7 +125,7 @@ class Container:
 
     @property
     def reserved(self) -> Resource:
-        """What it takes of the cluster: the larger size from the moment an increase is decided."""
+        """Return what it takes of the cluster: the larger size from the moment an increase is decided."""
         return self.capability if self.resize_to == NONE else self.resize_to
 
     @property
@@ -203,7 +203,7 @@ def _completed(container: Container, event: ContainerEnded, cleanup: tuple[Effec
 
 
 def _told(completed: Container, at_ms: int) -> tuple[Effect, ...]:
-    """Who hears of the end: an AM's attempt also of one that the node agent has yet to tell more of."""
+    """Return who hears of the end: an AM's attempt also of one that the node agent has yet to tell more of."""
     if completed.is_am:
         event = AmContainerCompleted(completed.exit_status, completed.diagnostics, at_ms, completed.awaits_agent)
         return (Tell(completed.id.attempt_id, event),)

@@ -79,7 +79,8 @@ def judge(
 
 
 def is_repeated(request: UpdateRequest, container: Container, target: Resource) -> bool:
-    """What it asks for was decided already: an ApplicationMaster that registered again asks for everything again."""
+    """Return True for what was decided already: an ApplicationMaster that registered again asks for everything
+    again."""
     if request.type is not ContainerUpdateType.INCREASE_RESOURCE:
         return False
     is_under_way = request.version == container.version and container.resize_to == target

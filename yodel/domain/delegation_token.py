@@ -22,7 +22,7 @@ class DelegationToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegationTokenContent:
-    """What an identifier says (YARNDelegationTokenIdentifierProto).  Times are epoch milliseconds."""
+    """Holds what an identifier says (YARNDelegationTokenIdentifierProto).  Times are epoch milliseconds."""
 
     owner: str
     renewer: str

@@ -39,12 +39,12 @@ class HostLists:
         return bool(self.included) and not any(name in known for name in names)
 
     def timeout_s(self, names: Collection[str]) -> int | None:
-        """What the exclude list says of the time this host has to leave."""
+        """Return what the exclude list says of the time this host has to leave."""
         return next((self.excluded[name] for name in names if self.excluded.get(name) is not None), None)
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """What a list may call this node."""
+    """Return what a list may call this node."""
     return tuple(dict.fromkeys((node.id.host, node.kubernetes_node_name)))
 
 

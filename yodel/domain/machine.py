@@ -26,7 +26,7 @@ EntityT = TypeVar("EntityT", bound=HasState)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[EntityT]):
-    """What came of an event: the new entity and what the core asks to be done."""
+    """Holds what came of an event: the new entity and what the core asks to be done."""
 
     entity: EntityT
     effects: tuple[Any, ...] = ()

@@ -134,7 +134,7 @@ def _limited(node: Node, event: NodeLendingLimited) -> Step[Node]:
 
 
 def _placed(node: Node, event: NodePlaced) -> Step[Node]:
-    """What runs there stays; what is asked for may fit now."""
+    """Keep what runs there; what is asked for may fit now."""
     if (event.rack, event.labels) == (node.rack, node.labels):
         return Step(node)
     return Step(replace(node, rack=event.rack, labels=event.labels), (NodeRelabelled(node.id),))

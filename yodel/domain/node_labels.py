@@ -27,7 +27,7 @@ class NodeLabelExpression:
     named: tuple[str, ...] = ()
 
     def admits(self, label: str) -> bool:
-        """Whether a node with that label may take the container; empty: a node without one."""
+        """Return whether a node with that label may take the container; empty: a node without one."""
         return (label in self.labels) is not self.are_excluded
 
     @property
@@ -37,7 +37,7 @@ class NodeLabelExpression:
 
 @lru_cache(KEPT_MAX)
 def expression_of(text: str) -> NodeLabelExpression:
-    """What an expression says.  One that is none is a label that no node can have; ``problem_of`` says why."""
+    """Return what an expression says.  One that is none is a label that no node can have; ``problem_of`` says why."""
     whole = text.strip()
     if problem_of(whole):
         return NodeLabelExpression(labels=frozenset({whole}), named=(whole,))

@@ -118,6 +118,6 @@ def preempted_of(container: Container) -> Preempted:
 
 
 def newly_preempted(container: Container, before: Container | None) -> Preempted:
-    """What a row adds to the sums: that it ended as PREEMPTED may be told after its end."""
+    """Return what a row adds to the sums: that it ended as PREEMPTED may be told after its end."""
     is_known = before is not None and before.exit_status == container.exit_status
     return NOTHING_PREEMPTED if is_known else preempted_of(container)

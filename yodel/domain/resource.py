@@ -57,12 +57,12 @@ class Resource:
 
     @property
     def is_any_positive(self) -> bool:
-        """Whether there is something of any type."""
+        """Return whether there is something of any type."""
         return self.memory_mib > 0 or self.vcores > 0 or any(value > 0 for _, value in self.extras)
 
     @property
     def with_units(self) -> str:
-        """What people read outside of Hadoop's own texts, such as ``1 GiB, 2 vcores``; never rounded."""
+        """Return what people read outside of Hadoop's own texts, such as ``1 GiB, 2 vcores``; never rounded."""
         vcores = f"{self.vcores} vcore{'s' * (self.vcores != 1)}"
         return ", ".join(
             [memory_with_unit(self.memory_mib), vcores, *(f"{value} {name}" for name, value in self.extras)]
@@ -145,7 +145,7 @@ def rounded_down(amount: Resource, minimum: Resource) -> Resource:
 
 
 def times_in(size: Resource, room: Resource) -> int:
-    """How many of the size fit into a room; 0 of a size of nothing."""
+    """Return how many of the size fit into a room; 0 of a size of nothing."""
     have = dict(room.extras)
     pairs = [(size.memory_mib, room.memory_mib), (size.vcores, room.vcores)]
     pairs += [(value, have.get(name, 0)) for name, value in size.extras]

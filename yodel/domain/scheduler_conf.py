@@ -162,7 +162,8 @@ class _Names:
         return below
 
     def _is_removed(self, short: str, name: str = PREFIX) -> bool:
-        """Whether a name without the prefix, or one that ends in a dot, is said of a removed queue or below it."""
+        """Return whether a name without the prefix, or one that ends in a dot, is said of a removed queue or below
+        it."""
         if not self._removed or not name.startswith(PREFIX):
             return False
         return any(short[:at] in self._removed for at in dots(short))
@@ -175,7 +176,7 @@ class _Names:
 
 
 def dots(name: str) -> Iterator[int]:
-    """Where a path may end in a name, none of more parts than a path may have."""
+    """Yield where a path may end in a name, none of more parts than a path may have."""
     at = name.find(".")
     for _ in range(PATH_PARTS_MAX):
         if at < 0:

@@ -94,7 +94,7 @@ def what_of(hindrance: Hindrance) -> What:
 
 
 def change_of(what: What, path: str = "", user: str = "") -> str:
-    """What would have to happen, to be read after "until"."""
+    """Return what would have to happen, to be read after "until"."""
     match what:
         case What.QUEUE_MAX_CAPACITY:
             return f"containers of {path} finish, or its maximum-capacity is raised (yodel queue set {path} …)."

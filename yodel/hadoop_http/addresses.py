@@ -31,7 +31,7 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 def plain_address(text: str) -> Address | None:
-    """What an address means, however it is wrapped in IPv6; None for what is none."""
+    """Return what an address means, however it is wrapped in IPv6; None for what is none."""
     try:
         address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
@@ -45,7 +45,7 @@ def plain_address(text: str) -> Address | None:
 
 
 def is_everybodys(address: Address) -> bool:
-    """Whether each machine has this address for itself, or a cloud has it for each machine."""
+    """Return whether each machine has this address for itself, or a cloud has it for each machine."""
     return address.is_loopback or address.is_link_local or address in METADATA
 
 

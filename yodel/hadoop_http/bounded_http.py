@@ -354,7 +354,8 @@ class BoundedHttp(HttpToolsProtocol):
         return self._is_lingering or self.transport.is_closing()
 
     def _is_answering(self) -> bool:
-        """Whether it is not the caller's turn: a request is whole or being answered, or we do not read its body."""
+        """Return whether it is not the caller's turn: a request is whole or being answered, or we do not read its
+        body."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or self._is_closing():
             return False

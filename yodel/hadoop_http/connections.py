@@ -79,7 +79,7 @@ class Connections:
             count.idle[connection] = None
 
     def has_room_to_refuse(self) -> bool:
-        """Whether one more may be told why it is refused; ``refused_left`` gives the place back."""
+        """Return whether one more may be told why it is refused; ``refused_left`` gives the place back."""
         if self._refused >= REFUSED_MAX:
             return False
         self._refused += 1

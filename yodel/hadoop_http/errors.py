@@ -56,7 +56,8 @@ def illegal_argument(message: str, java_class: str = "java.lang.IllegalArgumentE
 
 
 def undeclared(message: str) -> RestError:
-    """What Hadoop's scheduler refuses comes out of a doAs as this; 503 is GenericExceptionHandler's last resort."""
+    """Wrap what Hadoop's scheduler refuses: it comes out of a doAs as this; 503 is GenericExceptionHandler's last
+    resort."""
     return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.lang.reflect.UndeclaredThrowableException", message)
 
 

@@ -8,7 +8,8 @@ FLOAT_MAX = 3.4028234e38
 
 
 def java_float(value: float) -> float:
-    """What a Java float of this value prints as: the shortest decimals that read back to it.  JSON has no NaN: 0."""
+    """Return what a Java float of this value prints as: the shortest decimals that read back to it.  JSON has no NaN:
+    0."""
     if not -FLOAT_MAX <= value <= FLOAT_MAX:
         return 0.0
     single = struct.unpack("f", struct.pack("f", value))[0]

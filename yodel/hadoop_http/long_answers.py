@@ -36,7 +36,7 @@ async def written_as(form: str, value: Mapping[str, Any], *, root: str | None = 
 
 
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:
-    """What was written, a piece at a time."""
+    """Return what was written, a piece at a time."""
     return Pieces(pieces, media_type) if len(pieces) > 1 else answer_typed(pieces[0], media_type)
 
 

@@ -134,7 +134,7 @@ class ServerConnection:
 
     @property
     def identity(self) -> CallerIdentity:
-        """Who calls; only an open connection has one."""
+        """Return who calls; only an open connection has one."""
         assert self._identity is not None
         assert self.state is ServerState.OPEN
         return self._identity
@@ -154,7 +154,7 @@ class ServerConnection:
             self._move(ServerStep.END_OF_FILE)
 
     def data_to_send(self) -> bytes:
-        """What the machine itself has to say (SASL, refusals), once."""
+        """Return what the machine itself has to say (SASL, refusals), once."""
         if not self._out:
             return b""
         data = b"".join(self._out)

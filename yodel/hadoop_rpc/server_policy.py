@@ -21,7 +21,7 @@ class AuthMethod(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenGrant:
-    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind.
+    """Holds what a token's identifier stands for: the password to check against, the caller's name, the token's kind.
 
     ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
     """
@@ -53,7 +53,7 @@ Authorize = Callable[[CallerIdentity], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPolicy:
-    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
+    """Holds what a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
 
     ``frame_setting`` is what an operator changes to let larger ones in, for the refusal's text.
     """

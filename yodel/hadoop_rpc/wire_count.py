@@ -68,7 +68,7 @@ def count_fields(descriptor: Kind, data: bytes, fields_max: int) -> Iterator[int
 
 
 def repeated_paths(descriptor: Kind) -> tuple[tuple[str, ...], ...]:
-    """Where a message may have lists that are in no list themselves, as names of fields."""
+    """Return where a message may have lists that are in no list themselves, as names of fields."""
     return tuple(_lists(descriptor, (), ()))
 
 

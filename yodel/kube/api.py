@@ -120,7 +120,7 @@ def _retry_after_s(header: str | None) -> float | None:
 
 
 def as_project_error(status: ApiStatus, what: str) -> Refused | Unavailable:
-    """What the services hear: Unavailable if waiting may help, else Refused with the server's own words."""
+    """Return what the services hear: Unavailable if waiting may help, else Refused with the server's own words."""
     if status.is_retryable:
         return Unavailable(f"{what}: {status}")
     return Refused(f"{what}: {status.message or status}")

@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathTarget:
-    """What a path under /api/v1 names.  ``namespace`` None means all, "" a cluster-wide resource."""
+    """Holds what a path under /api/v1 names.  ``namespace`` None means all, "" a cluster-wide resource."""
 
     resource: str
     namespace: str | None

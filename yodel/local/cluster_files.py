@@ -148,7 +148,8 @@ def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
 
 
 def _priority_classes(options: LocalOptions) -> dict[str, int]:
-    """Those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine brings."""
+    """Return those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine
+    brings."""
     if options.colocation is not None:
         return {f"yodel-{role}": value for role, value in OWN_CLASSES.items()}
     name = DIALECTS[options.dialect].priority_class_name
@@ -186,7 +187,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
 
 
 def remote_app_log_dir(directory: Path) -> str:
-    """Where logs go when their application is over, for ``yarn logs``."""
+    """Return where logs go when their application is over, for ``yarn logs``."""
     return (directory / "app-logs").as_uri()
 
 

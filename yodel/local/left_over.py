@@ -45,7 +45,7 @@ def programs_of(directory: Path) -> list[psutil.Process]:
 
 
 def is_program_of(directory: Path, command: Sequence[str]) -> bool:
-    """Whether a command line reads ``python -m MODULE … --config FILE-BELOW-DIRECTORY …``.  Pure."""
+    """Return whether a command line reads ``python -m MODULE … --config FILE-BELOW-DIRECTORY …``.  Pure."""
     if len(command) < 5 or command[1] != "-m" or command[2] not in MODULES:
         return False
     pairs = pairwise(command[3:])

@@ -117,7 +117,7 @@ def _labels(node: LocalNode) -> dict[str, str]:
 
 
 def _conditions(node: Json, at: datetime) -> list[Json]:
-    """Those of others are kept; the transition time changes only with the status."""
+    """Keep those of others; the transition time changes only with the status."""
     ours = (
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", "memory limits are not enforced by this kubelet"),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "disk pressure is not observed by this kubelet"),

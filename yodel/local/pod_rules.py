@@ -100,7 +100,8 @@ def _frozen_spec(spec: Json) -> Json:
 
 
 def priority(pod: Json, classes: Mapping[str, int]) -> int:
-    """What the priority admission plugin computes, of classes by name; without one it is 0, for none is the default.
+    """Return what the priority admission plugin computes, of classes by name; without one it is 0, for none is the
+    default.
 
     Raises ApiError (403).
     """

@@ -40,7 +40,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodWorkerServices:
-    """What every worker of one kubelet shares.  ``addresses`` maps node names to addresses."""
+    """Holds what every worker of one kubelet shares.  ``addresses`` maps node names to addresses."""
 
     store: ObjectStore
     events: EventRecorder

@@ -208,7 +208,7 @@ def was_started(files: ContainerFiles) -> bool:
 
 
 def ended(files: ContainerFiles) -> Ended | None:
-    """How the container ended, when its shim could say so."""
+    """Return how the container ended, when its shim could say so."""
     lines = _status_lines(files)
     if len(lines) < 2 or not lines[1].strip().isdigit():
         return None
@@ -371,7 +371,7 @@ def _executable(launch: ContainerLaunch) -> str:
 
 
 def _numbers(identity: ProcessIdentity) -> tuple[int | None, int | None, list[int] | None]:
-    """What Popen gets.  Only root may become somebody else.  Raises CannotRun."""
+    """Return what Popen gets.  Only root may become somebody else.  Raises CannotRun."""
     if os.geteuid() != 0:
         _check_is_ourselves(identity)
         return None, None, None

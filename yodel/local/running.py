@@ -37,7 +37,8 @@ def running_locals() -> list[RunningLocal]:
 
 
 def directory_of(command: Sequence[str]) -> Path | None:
-    """Whose ResourceManager has this command line: ``python -m yodel serve … --config DIR/rm/rm.toml``.  Pure."""
+    """Return whose ResourceManager has this command line: ``python -m yodel serve … --config DIR/rm/rm.toml``.
+    Pure."""
     if tuple(command[1:4]) != ("-m", "yodel", "serve"):
         return None
     for option, value in pairwise(command[4:]):

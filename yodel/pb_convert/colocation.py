@@ -20,7 +20,7 @@ from yodel.domain.colocation.report import (
     Loan,
     LoanReport,
     Pressure,
-    Step,
+    ShapingStep,
     Term,
     WrittenReport,
 )
@@ -294,7 +294,7 @@ def _loan(message: pb.YodelLoanProto) -> Loan:
                 for one in message.terms
             ),
             steps=tuple(
-                Step(
+                ShapingStep(
                     name=_name(one.name),
                     before=_amount("capacity.steps", one.before),
                     after=_amount("capacity.steps", one.after),
@@ -347,7 +347,7 @@ def _shaping(message: pb.YodelShapingProto) -> Shaping:
 
 
 def _built(field: str, build: Callable[[], T]) -> T:
-    """What the constructor refuses is the sender's mistake."""
+    """Blame the sender for what the constructor refuses."""
     try:
         return build()
     except InvalidValue:

@@ -31,7 +31,7 @@ def delegation_token(key: MasterKey, content: DelegationTokenContent) -> Token:
 
 
 def delegation_content(identifier: bytes) -> DelegationTokenContent:
-    """What a (not yet verified) identifier says.  Raises InvalidToken."""
+    """Return what a (not yet verified) identifier says.  Raises InvalidToken."""
     try:
         message = token_pb.YARNDelegationTokenIdentifierProto.FromString(identifier)
     except DecodeError as error:

@@ -97,8 +97,8 @@ def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationRe
 
 
 def diagnostics_of(app: Application, attempt: Attempt | None) -> str:
-    """What users read while an AM is awaited, too (RMAppImpl.getDiagnostics, SchedulerApplicationAttempt.AMState); and
-    why it runs without what its queue says of shuffle."""
+    """Return what users read while an AM is awaited, too (RMAppImpl.getDiagnostics,
+    SchedulerApplicationAttempt.AMState); and why it runs without what its queue says of shuffle."""
     note = attempt.shuffle.note if attempt is not None and attempt.shuffle is not None else ""
     return "\n".join(text for text in (_diagnostics(app, attempt), note) if text)
 

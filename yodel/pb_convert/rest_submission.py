@@ -68,7 +68,7 @@ class InvalidReservationId(InvalidValue):
 
 
 def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, Submission] | None]:
-    """What a body asks for, in a user's name, in steps of milliseconds: None each, what was found the last.
+    """Yield what a body asks for, in a user's name, in steps of milliseconds: None each, what was found the last.
 
     Raises:
         InvalidApplicationId: missing or malformed.

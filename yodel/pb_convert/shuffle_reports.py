@@ -24,7 +24,7 @@ _WITHOUT_WORDS = ("celeborn", "uniffle")
 
 
 def shuffle_words() -> tuple[str, ...]:
-    """What an agent says of itself when it registers."""
+    """Return what an agent says of itself when it registers."""
     return tuple(_WORD + name for name in _CLIENTS)
 
 

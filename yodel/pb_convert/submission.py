@@ -27,7 +27,7 @@ DEFAULT_AM_RESOURCE = Resource(1024, 1)
 
 
 def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Submission:
-    """What the submitter asked for; rounding and limits are the service's.
+    """Return what the submitter asked for; rounding and limits are the service's.
 
     Raises:
         InvalidValue: no launch context, credentials that cannot be read, or a pattern that cannot be matched.
@@ -109,7 +109,7 @@ def launch_environment(context: bytes) -> dict[str, str]:
 
 
 def entries_of(context: bytes) -> int:
-    """How many entries the lists and maps of a submission and its launch context have together."""
+    """Return how many entries the lists and maps of a submission and its launch context have together."""
     try:
         parsed = parse_context(context)
     except InvalidValue:
@@ -124,7 +124,7 @@ def entries_of(context: bytes) -> int:
 
 
 def without_launch(context: bytes) -> bytes:
-    """What reports still say of a submission whose application has ended; nothing to launch anything with."""
+    """Return what reports still say of a submission whose application has ended; nothing to launch anything with."""
     try:
         parsed = parse_context(context)
     except InvalidValue:
@@ -136,7 +136,7 @@ def without_launch(context: bytes) -> bytes:
 
 
 def names_a_label(context: bytes) -> bool:
-    """Whether the submitter set the application's label at all; REST bodies do, with an empty one."""
+    """Return whether the submitter set the application's label at all; REST bodies do, with an empty one."""
     try:
         return parse_context(context).HasField("node_label_expression")
     except InvalidValue:

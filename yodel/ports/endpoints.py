@@ -9,4 +9,4 @@ class Endpoints(Protocol):
     """By a connection that is closed at once."""
 
     async def answers(self, host: str, port: int) -> bool:
-        """Whether a connection is accepted, within a second or two.  Never raises."""
+        """Return whether a connection is accepted, within a second or two.  Never raises."""

@@ -25,7 +25,7 @@ class Users(GroupMapping, Protocol):
     """Also who containers of a user run as."""
 
     def is_mapped(self, user: str) -> bool:
-        """Whether the settings say who this user is on the nodes."""
+        """Return whether the settings say who this user is on the nodes."""
 
     def posix_user(self, user: str) -> PosixUser:
         """May block.  Raises yodel.errors.Refused: unknown, or a user whose containers may not run; Unavailable: who

@@ -62,4 +62,4 @@ class ApplicationBoard(Protocol):
         """Take its line away; "not found" is success."""
 
     async def shown(self) -> Collection[ApplicationId]:
-        """Whose lines there are."""
+        """Return whose lines there are."""

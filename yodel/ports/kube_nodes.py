@@ -22,7 +22,7 @@ class NodeAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeObservation:
-    """What matters of one node, as last seen.  A node may carry several addresses of one kind (dual stack)."""
+    """Holds what matters of one node, as last seen.  A node may carry several addresses of one kind (dual stack)."""
 
     name: str
     uid: str
@@ -54,8 +54,8 @@ class NodeStatuses(Protocol):
         """
 
     async def missing_rights(self) -> Sequence[str]:
-        """What publishing needs and the ResourceManager may not do, each by the name of the chart's value that grants
-        it and in words; empty also where the API server does not tell.
+        """Return what publishing needs and the ResourceManager may not do, each by the name of the chart's value that
+        grants it and in words; empty also where the API server does not tell.
 
         Raises: Unavailable.
         """

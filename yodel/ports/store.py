@@ -36,7 +36,7 @@ class OutcomeUnknown(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterIdentity:
-    """What outlives every restart.
+    """Holds what outlives every restart.
 
     ``cluster_timestamp_ms`` is the RM's identifier in application ids and container tokens, made once with the store;
     ``epoch`` counts openings, from 0; ``application_sequence`` is the last one reserved.

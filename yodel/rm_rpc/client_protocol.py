@@ -31,7 +31,7 @@ NAME = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientServices:
-    """What the protocol's methods speak to."""
+    """Holds what the protocol's methods speak to."""
 
     queries: Queries
     rights: Rights

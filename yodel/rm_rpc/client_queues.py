@@ -53,7 +53,7 @@ class QueueCalls:
     def get_queue_user_acls(
         self, context: CallContext, _: msg.GetQueueUserAclsInfoRequestProto
     ) -> msg.GetQueueUserAclsInfoResponseProto:
-        """What the caller may in every queue; with yarn.acl.enable off everybody may submit and administer."""
+        """Return what the caller may in every queue; with yarn.acl.enable off everybody may submit and administer."""
         response = msg.GetQueueUserAclsInfoResponseProto()
         for path in self._queries.rows.queues:
             acls = []

@@ -65,7 +65,7 @@ class MasterProtocol:
         return protocol(NAME, descriptor, handlers)
 
     def token_grant(self, identifier: bytes) -> TokenGrant | None:
-        """What a received AMRM identifier must come with; None for a key we do not have.
+        """Return what a received AMRM identifier must come with; None for a key we do not have.
 
         An attempt that has ended may still connect: what its call is answered tells its AM to go.
         """

@@ -265,7 +265,8 @@ def _capacity(
 
 
 def _read(convert: Callable[[MessageT], ValueT], message: MessageT) -> tuple[ValueT | None, str]:
-    """What was sent, or why it is none: that an agent measures wrongly is no reason to lose what runs on its node."""
+    """Return what was sent, or why it is none: that an agent measures wrongly is no reason to lose what runs on its
+    node."""
     try:
         return convert(message), ""
     except InvalidValue as error:

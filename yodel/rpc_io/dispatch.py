@@ -130,7 +130,7 @@ class Dispatcher:
 
     @property
     def protocols(self) -> Collection[RpcProtocol]:
-        """Those that are served."""
+        """Return those that are served."""
         return self._protocols.values()
 
     def has(self, protocol: str, method: str) -> bool:

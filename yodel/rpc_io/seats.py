@@ -30,7 +30,7 @@ class Sitter(Hashable, Protocol):
     def address(self) -> str: ...
 
     def idle_order(self, now_s: float) -> tuple[bool, float] | None:
-        """Whether it is open and since when idle; None when it is not idle for long enough."""
+        """Return whether it is open and since when idle; None when it is not idle for long enough."""
 
     def give_way(self) -> None:
         """Close at once; the seat is taken back by who asks."""

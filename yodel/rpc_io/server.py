@@ -212,7 +212,7 @@ class RpcServer:
                     connection.abort()
 
     def policy(self, remote_host: str) -> ConnectionPolicy:
-        """What this port asks of a client at an address."""
+        """Return what this port asks of a client at an address."""
 
         def authorize(identity: CallerIdentity) -> None:
             # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
@@ -242,7 +242,7 @@ class RpcServer:
         return no_seat
 
     def may_be_turned_away(self, connection: Connection) -> bool:
-        """Whether a connection without a seat may stay until it was told why."""
+        """Return whether a connection without a seat may stay until it was told why."""
         if len(self._turned_away) >= TURNED_AWAY_MAX:
             return False
         self._turned_away.add(connection)

@@ -17,7 +17,7 @@ from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.ask_rules import AskRules
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.pools import PoolName
@@ -116,7 +116,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
+    """Holds what the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
@@ -447,14 +447,14 @@ class Core:
         if self.maker.profiles.binds:
             self.lending.see_others(node_name, held)
 
-    async def _require_colocation(self, wanted: Colocation) -> Sequence[str]:
+    async def _require_colocation(self, wanted: ColocationSwitch) -> Sequence[str]:
         if not is_switched_on(wanted, self.facts.terms.colocation):
             return ()
         lacking, statuses = self._limits.lacking_for_colocation, self._ports.statuses
         measures = await require_possible(wanted, self.lending.rules, lacking, statuses)
         return await require_giving_way(self._ports.pods, drawing_on(self.maker.profiles, measures))
 
-    def use_colocation(self, colocation: Colocation) -> None:
+    def use_colocation(self, colocation: ColocationSwitch) -> None:
         """From now on."""
         self.publisher.use(colocation, self.lending.rules)
 

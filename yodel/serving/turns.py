@@ -33,7 +33,7 @@ class Turns:
         return sum(map(len, self._waiting.values()))
 
     def take(self) -> bool:
-        """Whether the turn is free; if so it is taken until the loop has come round."""
+        """Return whether the turn is free; if so it is taken until the loop has come round."""
         if self._is_taken:
             return False
         self._is_taken = True

@@ -56,7 +56,7 @@ def _seconds(name: str) -> Value:
 
 
 def _filters(settings: Settings) -> tuple[str, ...]:
-    """Those that are in force, the outermost first."""
+    """Return those that are in force, the outermost first."""
     return (_CROSS_ORIGIN_FILTER, *_FILTERS) if settings.web.cross_origin_enabled else _FILTERS
 
 

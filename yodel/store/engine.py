@@ -58,7 +58,7 @@ def parsed_url(url: str) -> URL:
 
 
 def is_shared(url: str) -> bool:
-    """Whether processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
+    """Return whether processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
     return parsed_url(url).drivername == POSTGRES
 
 

@@ -41,7 +41,7 @@ class LeaseTimes:
 
     @property
     def leading_s(self) -> float:
-        """How long one renewal lets its holder lead: the rest is for what is under way when it ends."""
+        """Return how long one renewal lets its holder lead: the rest is for what is under way when it ends."""
         return self.lease_s * 5 / 6
 
     @property
@@ -51,7 +51,7 @@ class LeaseTimes:
 
     @property
     def answer_s(self) -> float:
-        """What the database has to answer in."""
+        """Return what the database has to answer in."""
         return self.lease_s / 4
 
     @property
@@ -61,7 +61,7 @@ class LeaseTimes:
 
     @property
     def successor_s(self) -> float:
-        """How long a standby that was seen counts as one."""
+        """Return how long a standby that was seen counts as one."""
         return max(2.0, 4 * self.look_s)
 
 
@@ -72,7 +72,7 @@ class Lease(Protocol):
         """Take the lease if it has ended, is free or ours already, else be noted as successor; whose it is then."""
 
     async def renew(self) -> bool | None:
-        """Whether a successor waits; None when the lease is another's."""
+        """Return whether a successor waits; None when the lease is another's."""
 
     async def release(self) -> None:
         """End the lease now, if it is ours."""
@@ -99,7 +99,7 @@ class Leadership:
 
     @property
     def remaining_s(self) -> float:
-        """How long we may lead without another renewal; 0 for a standby."""
+        """Return how long we may lead without another renewal; 0 for a standby."""
         return max(0.0, self._leads_until_s - self._clock.monotonic_s())
 
     def require(self) -> None:
@@ -231,6 +231,6 @@ class Leadership:
         raise LeadLost(self.holder)
 
     def _stands_by(self, reason: str) -> bool:
-        """Whether that is news."""
+        """Return whether that is news."""
         before, self.reason = self.reason, reason
         return reason != before

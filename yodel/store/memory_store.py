@@ -137,7 +137,7 @@ class MemoryStore:
 
 
 def read(disk: MemoryDisk) -> Snapshot:
-    """What a store opened now would find; the disk must have been opened once."""
+    """Return what a store opened now would find; the disk must have been opened once."""
     assert disk.identity is not None, "nothing was ever stored"
     return snapshot_of(
         disk.identity,

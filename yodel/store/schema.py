@@ -28,7 +28,8 @@ WAIT_POLL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a database has.  Migrations are named by numbers of one width, so that later ones compare as greater."""
+    """Holds what a database has.  Migrations are named by numbers of one width, so that later ones compare as
+    greater."""
 
     current: str | None
     """The migration it is at; None when it is empty."""
@@ -44,12 +45,12 @@ class Schema:
 
     @property
     def is_behind(self) -> bool:
-        """Whether this release has migrations that it lacks."""
+        """Return whether this release has migrations that it lacks."""
         return self.current is None or self.current < HEAD_REVISION
 
 
 async def look(url: str) -> Schema:
-    """What the database has.
+    """Return what the database has.
 
     Raises:
         Unavailable: the database does not answer.

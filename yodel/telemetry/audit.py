@@ -28,8 +28,8 @@ CLIENT_SERVICE, WEB_SERVICE, ADMIN_SERVICE = "ClientRMService", "RMWebService", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """What was asked for.  ``operation`` and ``target`` are words of RMAuditLogger; ``user`` is None for nobody, and
-    ``real_user`` who spoke in the user's name."""
+    """Holds what was asked for.  ``operation`` and ``target`` are words of RMAuditLogger; ``user`` is None for nobody,
+    and ``real_user`` who spoke in the user's name."""
 
     operation: str
     target: str

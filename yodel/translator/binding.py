@@ -40,7 +40,7 @@ INDEXES_MAX = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """What a pod wants of a node.  ``where`` tells demands on nodes apart, ``amounts`` are in thousandths."""
+    """Holds what a pod wants of a node.  ``where`` tells demands on nodes apart, ``amounts`` are in thousandths."""
 
     spec: Object
     where: str
@@ -73,7 +73,7 @@ class Chooser:
         self._by_label: dict[str, dict[str, list[NodeBook]]] = {}
 
     def open(self, node_name: str, *, is_open: bool) -> bool:
-        """Whether the node's agent may be given containers; True when that is news."""
+        """Return whether the node's agent may be given containers; True when that is news."""
         if (node_name in self._open) is is_open:
             return False
         (self._open.add if is_open else self._open.discard)(node_name)
@@ -93,7 +93,7 @@ class Chooser:
         return best.name if best is not None else None
 
     def may_go(self, wants: Wants, node_name: str) -> bool:
-        """Whether the node still is one to choose, what is left of its resources aside."""
+        """Return whether the node still is one to choose, what is left of its resources aside."""
         self._refresh()
         node = self._ledger.nodes.get(node_name)
         return node is not None and node in self._eligible_for(wants)

@@ -23,8 +23,8 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """What its readers have to know.  ``web_proxy`` is the host:port whose address the RM's web proxy calls from, where
-    that is another name than ``host`` (decision 0033); empty: the web address."""
+    """Holds what its readers have to know.  ``web_proxy`` is the host:port whose address the RM's web proxy calls from,
+    where that is another name than ``host`` (decision 0033); empty: the web address."""
 
     host: str
     client_port: int

@@ -44,7 +44,7 @@ class Measures:
 
     @property
     def units(self) -> dict[str, str]:
-        """What a whole number of each counts, where a node's status says it."""
+        """Return what a whole number of each counts, where a node's status says it."""
         cpu = "m" if self.cpu_unit == "milli" else "cores"
         return {self.cpu: cpu, self.memory: "Mi" if self.memory_unit == "mib" else "bytes"}
 
@@ -74,7 +74,7 @@ class GangKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What one engine wants of a pod.  ``gang`` None: it has no groups."""
+    """Holds what one engine wants of a pod.  ``gang`` None: it has no groups."""
 
     name: str
     measures: Measures

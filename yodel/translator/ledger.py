@@ -136,12 +136,12 @@ class NodeLedger:
         self._orders: dict[tuple[str, ...], NodeOrder] = {}
 
     def others_on(self, name: str) -> Amounts:
-        """What pods hold there that are not ours."""
+        """Return what pods hold there that are not ours."""
         book = self.nodes.get(name) or self._absent.get(name)
         return book.others if book is not None else {}
 
     def held_on(self, name: str) -> Amounts:
-        """What pods hold there, whoever's they are, those that are being created included."""
+        """Return what pods hold there, whoever's they are, those that are being created included."""
         book = self.nodes.get(name) or self._absent.get(name)
         return book.used if book is not None else {}
 

@@ -60,7 +60,7 @@ def refusal(spec: Object, node: Fitted) -> str:
 
 
 def lacking(requests: Mapping[str, int], allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[str]:
-    """What there is too little of."""
+    """Return what there is too little of."""
     return [
         "Too many pods" if name == PODS else f"Insufficient {name}"
         for name, wanted in requests.items()
@@ -151,7 +151,7 @@ def milli(quantity: object) -> int:
 
 
 def requests_of(spec: Object) -> Amounts:
-    """What a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
+    """Return what a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
 
     Containers that run before the others count where they need more than all that run later; those that stay (sidecars)
     count beside what comes after them.  Requests of the pod as a whole take the place of the sum.

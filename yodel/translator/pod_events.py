@@ -88,7 +88,8 @@ class PodEventRow:
 
     @property
     def is_the_applications_fault(self) -> bool | None:
-        """Whether an end counts against the application; None when the process's exit decides or nothing ends."""
+        """Return whether an end counts against the application; None when the process's exit decides or nothing
+        ends."""
         return None if self.exit_status is None else self.exit_status not in NOT_THE_APPLICATIONS_FAULT
 
     def diagnostics(self, pod: PodObservation) -> str:

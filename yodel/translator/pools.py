@@ -36,7 +36,7 @@ class PoolRules:
     milli_per_vcore: int = 1000
 
     def lent(self, name: PoolName, allocatable: Mapping[str, str]) -> Resource | None:
-        """What a node of this allocatable lends to a pool; None: it publishes neither of the two resources."""
+        """Return what a node of this allocatable lends to a pool; None: it publishes neither of the two resources."""
         measures = self.kinds[name].measures
         if measures.cpu not in allocatable and measures.memory not in allocatable:
             return None

@@ -43,7 +43,7 @@ class PodProfiles:
         return self.default, *self.by_queue.values(), *self.by_child.values()
 
     def pool_rules(self) -> PoolRules:
-        """What the queues draw on.  Raises InvalidValue: a resource would be in two pools."""
+        """Return what the queues draw on.  Raises InvalidValue: a resource would be in two pools."""
         by_child = {path: self.of(path).dialect for path in {*map(top_of, self.by_queue), *self.by_child} - {ROOT}}
         return rules_of(self.default.dialect, by_child, self.default.milli_per_vcore)
 

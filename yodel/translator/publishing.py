@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Step
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, ShapingStep
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.names import PUBLISHED
 from yodel.translator.node_fit import milli
@@ -20,7 +20,7 @@ KUBELET = "kubelet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentAmounts:
-    """What a node lends."""
+    """Holds what a node lends."""
 
     cpu_milli: int
     memory_mib: int
@@ -32,10 +32,11 @@ class LentAmounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentCapacity:
-    """What counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to it."""
+    """Holds what counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to
+    it."""
 
     lent: LentAmounts | None
-    steps: Mapping[str, tuple[Step, ...]]
+    steps: Mapping[str, tuple[ShapingStep, ...]]
 
 
 class Silence(IntEnum):
@@ -74,7 +75,7 @@ def lend(
     """``machine`` is the node's size as the API server has it, ``allocatable`` what the kubelet leaves of it to pods;
     ``before`` what counted last; ``ordered`` the most that an administrator leaves it."""
     before = before or LentAmounts(cpu_milli=0, memory_mib=0)
-    found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
+    found, steps = dict[str, int](), dict[str, tuple[ShapingStep, ...]]()
     for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
         last, first = of(before), of(said)
         there, has = first, "the API server does not report the node's size"
@@ -89,14 +90,14 @@ def lend(
         }[silence]
         found[resource] = now
         steps[resource] = (
-            Step(name="api-server", before=first, after=there, why=has),
-            Step(name="silence", before=there, after=now, why=why),
+            ShapingStep(name="api-server", before=first, after=there, why=has),
+            ShapingStep(name="silence", before=there, after=now, why=why),
         )
         if ordered is not None:
             most = of(ordered)
             found[resource] = min(now, most)
             why = f"limited to {most} by an administrator"
-            steps[resource] += (Step(name="ordered", before=now, after=min(now, most), why=why),)
+            steps[resource] += (ShapingStep(name="ordered", before=now, after=min(now, most), why=why),)
     lent = (
         LentAmounts(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
     )
@@ -111,13 +112,13 @@ def _memory(lent: LentAmounts) -> int:
     return lent.memory_mib
 
 
-def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, Step]:
+def last_steps(name: str, lent: int, publication: Publication) -> tuple[ShapingStep, ShapingStep]:
     """From what is lent, in the resource's own unit, to what is published under a name."""
     units_lent, amount = publication.counted[name], publication.amounts[name]
     why = "not below what the node's pods request" if amount is not None else "no pod requests it: the name is removed"
     return (
-        Step(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
-        Step(name="pods", before=units_lent, after=amount or 0, why=why),
+        ShapingStep(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
+        ShapingStep(name="pods", before=units_lent, after=amount or 0, why=why),
     )
 
 
@@ -149,7 +150,7 @@ def size_of(quantities: Mapping[str, str]) -> LentAmounts | None:
 
 
 def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> LentAmounts:
-    """What pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
+    """Return what pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
     cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
     return LentAmounts(
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
@@ -182,7 +183,7 @@ def whole(quantity: str) -> int:
 
 
 def publisher_of(name: str, managers: Mapping[str, str], quantity: str, ours: Collection[str], publisher: str) -> str:
-    """Who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
+    """Return who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
 
     The manager of ``status.capacity`` says it; where there is none, whether our annotation names it.  A kubelet whose
     machine was started anew sets such names to 0: what it zeroed was ours where the annotation says so.

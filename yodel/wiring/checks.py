@@ -236,7 +236,7 @@ async def _kubernetes_finding(settings: Settings) -> Finding:
 
 
 async def _queues_finding(settings: Settings) -> Finding:
-    """What the queues' pods are to look like, and that the cluster knows the groups that they name."""
+    """Check what the queues' pods are to look like, and that the cluster knows the groups that they name."""
     try:
         found = pod_profiles(settings)
     except InvalidValue as error:

@@ -232,7 +232,7 @@ def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:
-    """What node agents prove themselves with; None: they need no proof.  Raises InvalidValue."""
+    """Return what node agents prove themselves with; None: they need no proof.  Raises InvalidValue."""
     if path is None:
         return None
     secret = read_secret(path)

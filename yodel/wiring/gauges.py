@@ -37,7 +37,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
 
 
 def _containers(core: Core) -> dict[str, float]:
-    """Those with a node, those whose pods have none yet, and those that are asked for and not planned."""
+    """Return those with a node, those whose pods have none yet, and those that are asked for and not planned."""
     state, cluster = core.state, core.state.usage.cluster
     return {
         "containers_allocated": cluster.allocated_containers,

@@ -86,7 +86,7 @@ class KubeSide:
         )
 
     def gauges(self) -> dict[str, float]:
-        """How well Kubernetes is seen and reached."""
+        """Return how well Kubernetes is seen and reached."""
         nodes = {"node_watch_staleness_seconds": self._nodes.staleness_s} if self._settings.watch_nodes else {}
         usage = {"node_usage_watch_lag_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
         return {

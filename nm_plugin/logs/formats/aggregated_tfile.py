@@ -83,7 +83,7 @@ class AggregatedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TFileHead:
-    """What the web pages ask a file before they show it."""
+    """Holds what the web pages ask a file before they show it."""
 
     owner: str
     acls: Mapping[str, str]

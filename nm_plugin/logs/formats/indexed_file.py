@@ -85,7 +85,7 @@ class IndexedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """What one upload brought, by container."""
+    """Holds what one upload brought, by container."""
 
     uploaded_ms: int
     node_file: str
@@ -165,7 +165,7 @@ class IndexedFileWriter:
 
 
 def read_index(file: RandomFile, application: str, end_bytes: int | None = None) -> Index:
-    """What the file, up to ``end_bytes``, says of itself.  Raises CorruptLogFile."""
+    """Return what the file, up to ``end_bytes``, says of itself.  Raises CorruptLogFile."""
     end = file.size_bytes if end_bytes is None else min(end_bytes, file.size_bytes)
     if end < UID_BYTES + _TRAILER_BYTES:
         raise CorruptLogFile("it is too short for an indexed file")
@@ -226,7 +226,7 @@ def read_log(file: RandomFile, compression: str, log: IndexedLog) -> Iterator[by
 
 
 def encode_checksum(file_name: str, length_bytes: int) -> bytes:
-    """What readers are told of a file while it is appended to: the length up to which it is good."""
+    """Return what readers are told of a file while it is appended to: the length up to which it is good."""
     name = file_name.encode("utf-8")
     return len(name).to_bytes(4, "big") + name + length_bytes.to_bytes(8, "big")
 

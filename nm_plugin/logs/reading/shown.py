@@ -67,7 +67,7 @@ def _logs_of(remote: RemoteFiles, root: str, job: Show, file: RemoteFile, progre
 
 
 def shown_logs(content: RandomFile, job: Show | Recall, file: RemoteFile, end: int) -> Iterator[Shown]:
-    """What a file, up to ``end``, has of the job's container.  Raises CorruptLogFile."""
+    """Yield what a file, up to ``end``, has of the job's container.  Raises CorruptLogFile."""
     if job.format == "tfile":
         for log in aggregated_tfile.logs(content, job.container):
             yield log.name, log.size_bytes, file.modified_ms, log.between

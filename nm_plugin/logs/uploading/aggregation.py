@@ -82,12 +82,12 @@ class LogAggregator:
         return self._settings
 
     def uploads_of(self, application_id: ApplicationId) -> int:
-        """How many files' worth was uploaded while the application runs."""
+        """Return how many files' worth was uploaded while the application runs."""
         logs = self._applications.get(application_id)
         return logs.uploads if logs is not None else 0
 
     def applications(self) -> frozenset[ApplicationId]:
-        """Whose local logs must stay."""
+        """Return whose local logs must stay."""
         return frozenset(self._applications)
 
     def origin_of(self, application_id: ApplicationId) -> LogContext | None:
@@ -154,7 +154,7 @@ class LogAggregator:
     # What the RM hears.
 
     def reports(self, is_first: bool = False) -> tuple[LogReport, ...]:
-        """What it does not know yet; to a new one (``is_first``) everything."""
+        """Return what it does not know yet; to a new one (``is_first``) everything."""
         return tuple((self._current if is_first else self._unsaid).values())
 
     def reported(self, reports: Iterable[LogReport]) -> None:

@@ -26,7 +26,7 @@ ALREADY_MAX = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogContext:
-    """What came with the first container of an application on this node."""
+    """Holds what came with the first container of an application on this node."""
 
     user: str
     context: bytes = b""

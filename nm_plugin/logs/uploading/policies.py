@@ -20,7 +20,7 @@ _KILLED = (137, 143)  # ContainerExecutor.ExitCode FORCE_KILLED, TERMINATED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedContainer:
-    """What policies look at (ContainerLogContext)."""
+    """Holds what policies look at (ContainerLogContext)."""
 
     container_id: ContainerId
     is_master: bool

@@ -46,7 +46,7 @@ class AggregationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatorParts:
-    """What the aggregator works with; ``records`` are threads that do nothing but keep what a restart needs."""
+    """Holds what the aggregator works with; ``records`` are threads that do nothing but keep what a restart needs."""
 
     directories: Directories
     users: UserDatabase
@@ -136,7 +136,8 @@ class Uploads:
         return UploadedLogs(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
 
     def _containers(self, logs: AppLogs, is_final: bool) -> list[ContainerId]:
-        """Those that the application's policy keeps; ended ones, and in a cycle while it runs the running ones too."""
+        """Return those that the application's policy keeps; ended ones, and in a cycle while it runs the running ones
+        too."""
         context = _context(logs)
         chosen = []
         for container_id in sorted(logs.is_master.keys() | logs.exit_status.keys()):

@@ -21,7 +21,7 @@ from yodel import cli
 from yodel.client import api, colocation
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import OTHERS_PODS, Bound, Figure, Pressure, WrittenReport
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.lent_limit import LentLimit
 from yodel.errors import Refused
@@ -299,7 +299,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> N
     served.user = "alice"
     assert served.invoke("colocation", "on").exit_code == 1
     assert served.invoke("colocation", "off", "--now").exit_code == 1
-    assert served.world.rm.facts.terms.colocation == Colocation()
+    assert served.world.rm.facts.terms.colocation == ColocationSwitch()
 
 
 def test_off_now_ends_what_runs_there(served: Served) -> None:

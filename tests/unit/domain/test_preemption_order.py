@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.domain.colocation.taking_back import Holding
+from yodel.domain.colocation.taking_back import LentContainer
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.preemption.victims import Candidate
 from yodel.domain.resource import Resource
 
 BEFORE = -6
 """Of a rank, what counts before its application."""
-Given = Holding | Candidate
+Given = LentContainer | Candidate
 few = st.integers(0, 2)
 ids = st.builds(ContainerId, st.builds(ApplicationAttemptId, st.builds(ApplicationId, st.just(1), few), few), few)
 
 
-def holding(of: ContainerId, over: int, request_priority: int, *, is_master: bool) -> Holding:
+def holding(of: ContainerId, over: int, request_priority: int, *, is_master: bool) -> LentContainer:
     priority, submitted_ms = _of_application(of)
-    return Holding(
+    return LentContainer(
         id=of,
         amounts={},
         over_milli=over,

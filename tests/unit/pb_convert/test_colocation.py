@@ -13,7 +13,7 @@ from yodel.domain.colocation.report import (
     Loan,
     LoanReport,
     Pressure,
-    Step,
+    ShapingStep,
     Term,
     WrittenReport,
 )
@@ -34,7 +34,7 @@ def _loan(resource: str) -> Loan:
             Term(name="capacity", amount=64_000, why="the size of the node"),
             Term(name="online", amount=-45_550, why="what pods use"),
         ),
-        steps=(Step(name="round", before=18_450, after=18_400, why="down to a multiple of 100"),),
+        steps=(ShapingStep(name="round", before=18_450, after=18_400, why="down to a multiple of 100"),),
     )
 
 

@@ -14,7 +14,7 @@ from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import APART, CPU_MILLI, MEMORY_MIB, RESOURCES, WrittenReport
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
@@ -325,7 +325,7 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     """The policy goes one way and reports the other."""
     world.statuses.put("k8s-1")
     world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     caller = node_context(b"k8s-1")
     await call(protocol, "registerNodeManager", caller, registration(kubernetes_node_name="k8s-1"))
     answer = await call(protocol, "nodeHeartbeat", caller, heartbeat())
@@ -369,7 +369,7 @@ async def test_what_is_allocatable_is_told_once_and_when_it_changes(world: World
 
     await call(protocol, "registerNodeManager", context(), able)
     assert await told() == {}, "nothing is lent"
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     expected = {CPU_MILLI: 15_500, MEMORY_MIB: 13 * 1024}
     answered = world.rm.nodes.runtimes[NODE].response_id
     assert await told() == expected
@@ -383,7 +383,7 @@ async def test_what_is_allocatable_is_told_once_and_when_it_changes(world: World
     world.rm.use_colocation(OFF)
     assert await told() == {}
     await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name=NODE.host))
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     assert await told() == {}, "it does not measure"
 
 
@@ -490,7 +490,7 @@ async def test_each_pod_is_named_once_to_an_agent_whether_or_not_anything_is_bou
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
     assert [found for found, _ in await named(one, other)] == [other]
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
+    world.rm.use_colocation(ColocationSwitch(policy=replace(POLICY, limits=True)))
     assert [found for found, _ in await named(one, other)] == [one, other], "an earlier release forgot them"
     assert await named(one, other, version=POLICY.version) == []
     world.rm.reconciler.pod_seen(replace(observed, uid="another"))
@@ -519,7 +519,7 @@ async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     world: World, protocol: RpcProtocol
 ) -> None:
     world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     await call(protocol, "registerNodeManager", context(), registration())
     beat = heartbeat(0, is_healthy=False)
     beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000), None))
@@ -535,7 +535,7 @@ async def test_agents_are_told_that_reports_are_read_apart_and_one_that_is_bad_c
     world: World, protocol: RpcProtocol
 ) -> None:
     world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     answer = await call(protocol, "registerNodeManager", context(), registration())
     assert list(answer.can) == [APART]
     said, written = measured_report(3_000, 4_000), WrittenReport(policy_version=POLICY.version, groups=3)
@@ -562,7 +562,7 @@ async def test_agents_are_told_that_reports_are_read_apart_and_one_that_is_bad_c
 
 async def test_a_bad_emergency_does_not_count_and_the_beat_does(world: World, protocol: RpcProtocol) -> None:
     world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    world.rm.use_colocation(Colocation(policy=POLICY))
+    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
     await call(protocol, "registerNodeManager", context(), registration())
     for number, seconds in enumerate((60, 60_000)):
         beat = heartbeat(number, is_healthy=False)

@@ -4,14 +4,14 @@ import pytest
 
 from tests.support.fakes import FakeStatuses
 from tests.support.loans import POLICY
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.errors import Refused
 from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
 
-ON = Colocation(policy=POLICY)
-KATALYST = Colocation(policy=POLICY, dialect="katalyst")
+ON = ColocationSwitch(policy=POLICY)
+KATALYST = ColocationSwitch(policy=POLICY, dialect="katalyst")
 NATIVE, BATCH, RECLAIMED = dialect("native"), dialect("koordinator"), dialect("katalyst")
 
 

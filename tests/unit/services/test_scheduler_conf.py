@@ -12,7 +12,7 @@ import pytest
 from tests.support.fakes import Crash, NoUsers
 from tests.support.playbook import World
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
@@ -43,7 +43,7 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
     used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
     rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
 
-    async def have_all(_: Colocation) -> Sequence[str]:
+    async def have_all(_: ColocationSwitch) -> Sequence[str]:
         return ()
 
     consequences = Consequences(

@@ -12,13 +12,13 @@ from tests.support.lending import lending_world, quiet
 from tests.support.loans import POLICY, report
 from tests.support.playbook import World
 from yodel.domain.colocation.report import WrittenReport
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.ids import NodeId
 from yodel.services.nodes.judgement import STALE_S
 from yodel.services.nodes.written_limits import LimitsState
 
-LIMITED = Colocation(policy=replace(POLICY, version="two", limits=True), is_bounding=True)
-WERE_LIMITED = Colocation(is_bounding=True)
+LIMITED = ColocationSwitch(policy=replace(POLICY, version="two", limits=True), is_bounding=True)
+WERE_LIMITED = ColocationSwitch(is_bounding=True)
 GROUP = "kubepods/besteffort"
 
 
@@ -80,7 +80,7 @@ async def test_only_nothing_left_without_limits_confirms_and_is_kept(world: Worl
 
 async def test_limits_that_are_off_are_confirmed_under_a_policy_without_them(world: World) -> None:
     await say(world, 3)
-    world.rm.use_colocation(Colocation(policy=replace(POLICY, version="three")))
+    world.rm.use_colocation(ColocationSwitch(policy=replace(POLICY, version="three")))
     await say(world, 0)
     assert known(world) == (LimitsState.UNDOING, 0)
     await say(world, 0, version="three")

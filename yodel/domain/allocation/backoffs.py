@@ -21,7 +21,7 @@ BACKOFFS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What Kubernetes found no node for."""
+    """Holds what Kubernetes found no node for."""
 
     application_id: ApplicationId
     size: Resource

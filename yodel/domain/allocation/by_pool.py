@@ -45,7 +45,8 @@ def decide_by_pool(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfPool:
-    """What decides for one pool within limits; ``under_way`` counts its pods without a node, ``in_flight`` all."""
+    """Holds what decides for one pool within limits; ``under_way`` counts its pods without a node, ``in_flight``
+    all."""
 
     under_way: int
     in_flight: int

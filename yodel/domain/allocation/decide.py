@@ -290,7 +290,7 @@ class _Tick:
         return found
 
     def is_as_before(self, demand: Demand, wish: Wish) -> bool:
-        """Whether as much was tried in vain, and nothing was given since: then this waits too."""
+        """Return whether as much was tried in vain, and nothing was given since: then this waits too."""
         size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
         if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
             return False

@@ -33,7 +33,7 @@ class Increase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one attempt wants and has under way."""
+    """Holds what one attempt wants and has under way."""
 
     attempt_id: ApplicationAttemptId
     priority: int
@@ -59,7 +59,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
+    """Holds what there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
     ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
     looked at but amounts.  ``pool`` is what all that is of, in words for whom it has no room; empty: the ordinary
     capacity of a cluster, and that it is full is seen without words."""
@@ -154,7 +154,7 @@ class Blocked(NamedTuple):
 
 @dataclass(slots=True)
 class Looked:
-    """What a decision found out about all that is wanted in one leaf."""
+    """Holds what a decision found out about all that is wanted in one leaf."""
 
     planned: int = 0
     """Containers that begin or become larger."""

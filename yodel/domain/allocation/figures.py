@@ -28,7 +28,7 @@ class Figures:
     held: tuple[NodeReservation, ...] = ()
 
     def told(self, waiting: Waiting) -> Iterator[Obstacles]:
-        """What an attempt waits for, each with what is in its way."""
+        """Yield what an attempt waits for, each with what is in its way."""
         for unserved in waiting.unserved:
             yield Obstacles(unserved, self.chain(waiting.queue, waiting.user, unserved))
 

@@ -64,7 +64,7 @@ class NodeReservation:
 
     @property
     def counted(self) -> Resource:
-        """What it counts as, for its queue, its user and the pool; its container counts by itself."""
+        """Return what it counts as, for its queue, its user and the pool; its container counts by itself."""
         return self.free if self.container_id is None else NONE
 
 

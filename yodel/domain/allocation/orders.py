@@ -50,7 +50,7 @@ class PlanRequest:
 
 
 def is_anywhere(demand: Demand, wish: Wish) -> bool:
-    """Whether any place will do that its label lets."""
+    """Return whether any place will do that its label lets."""
     placement = wish.placement
     return wish.request is None and not (placement.hosts or placement.racks or placement.nodes or demand.avoid)
 

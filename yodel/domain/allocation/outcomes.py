@@ -44,8 +44,8 @@ class Hurdle(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one wish in a tick.  ``key`` is None for the attempt's AM; ``free`` is what the cluster had left
-    then."""
+    """Holds what became of one wish in a tick.  ``key`` is None for the attempt's AM; ``free`` is what the cluster had
+    left then."""
 
     attempt_id: ApplicationAttemptId
     key: AskKey | None

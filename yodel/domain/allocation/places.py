@@ -131,7 +131,7 @@ class Places:
         return self._free_on(node_id) if node_id in self._index.by_id else NONE
 
     def take_piece(self, placement: Placement, capability: Resource, avoided: frozenset[NodeId] = frozenset()) -> bool:
-        """Whether a node where it may go has room for one more in one piece; that room is not promised twice."""
+        """Return whether a node where it may go has room for one more in one piece; that room is not promised twice."""
         key = (placement, capability, avoided)
         node = self._piece.get(key)
         if node is None or not capability.fits_in(self.free(node)):
@@ -172,7 +172,7 @@ class Places:
         self._under_way.update((application_id, tag) for tag in tags)
 
     def is_settled(self, constraint: Constraint, own: ApplicationId, *, are_guesses_good: bool) -> bool:
-        """Whether it is known where all containers are that the constraint counts."""
+        """Return whether it is known where all containers are that the constraint counts."""
         moving = self._under_way if are_guesses_good else self._under_way | self._guessed
         return not any(
             tag == target.tag and target.namespace.includes(own, application_id, self._tags_of)

@@ -218,7 +218,7 @@ class Rounds:
         return [known[path][0] for path in nsmallest(at_most, paths, key=lambda path: self._turn_of(path, ledger))]
 
     def _turn_of(self, path: str, ledger: UsageLedger) -> list[tuple[ServingRank, str]]:
-        """What leaves are served by, from the top of the tree down."""
+        """Return what leaves are served by, from the top of the tree down."""
         return [(self._serving_rank(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
 
     def _serving_rank(self, path: str, ledger: UsageLedger) -> ServingRank:
@@ -228,7 +228,7 @@ class Rounds:
         return found
 
     def is_wanted(self, short: Short) -> bool:
-        """Whether a container is still to be planned of what is short of room, in the same queue."""
+        """Return whether a container is still to be planned of what is short of room, in the same queue."""
         demand = self.demands.get(short.attempt_id)
         return (
             demand is not None
@@ -351,7 +351,7 @@ def _drop(sets: dict[_K, set[str]], key: _K, path: str) -> None:
 
 
 def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _Sleep | None:
-    """What a leaf waits for that a look found nothing to do for; None: it is not known well enough."""
+    """Return what a leaf waits for that a look found nothing to do for; None: it is not known well enough."""
     sleep = _Sleep()
     for blocked in looked.blocked:
         if not _is_kept(path, blocked, ledger, free, sleep):
@@ -360,8 +360,8 @@ def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _S
 
 
 def _is_kept(path: str, blocked: Blocked, ledger: UsageLedger, free: Resource, sleep: _Sleep) -> bool:
-    """Whether it is known what must change for one size; that is noted.  One thing that stands in its way is enough,
-    the one that changes least often."""
+    """Return whether it is known what must change for one size; that is noted.  One thing that stands in its way is
+    enough, the one that changes least often."""
     limits = [one.path for one in ledger.hindrances(path, blocked.user, blocked.size)]
     if limits:
         sleep.paths.add(path if path in limits else limits[0])

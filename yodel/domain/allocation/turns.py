@@ -55,7 +55,7 @@ class ServingOrder:
             heapq.heappop(self._heap)
 
     def at_most(self, capability: Resource, turns: LeafTurns) -> int:
-        """How many containers of this size it is given before somebody else's turn."""
+        """Return how many containers of this size it is given before somebody else's turn."""
         count = turns.in_a_row(self.path, capability)
         if self._is_fair and len(self._heap) > 1:
             ahead = min(entry[0] for entry in self._heap[1:3]) - self._heap[0][0]
@@ -88,12 +88,12 @@ def heads(demand: Demand) -> Iterator[Head]:
 
 
 def is_served(demand: Demand) -> bool:
-    """Whether there is anything to serve."""
+    """Return whether there is anything to serve."""
     return next(heads(demand), None) is not None
 
 
 def is_wanted(demand: Demand, key: AskKey | None) -> bool:
-    """Whether a wish, or (None) the ApplicationMaster, is still to be served."""
+    """Return whether a wish, or (None) the ApplicationMaster, is still to be served."""
     if key is None:
         return demand.am_capability is not None
     return any(wish is not None and wish.key == key for _, wish in heads(demand))
@@ -156,7 +156,7 @@ class LeafTurns:
         return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
-        """How many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
+        """Return how many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
         count = AT_ONCE_MAX
         way = self._ledger.share(path).path
         for own, above in pairwise(way):

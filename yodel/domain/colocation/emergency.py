@@ -37,7 +37,7 @@ COOL_DOWN_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emergency:
-    """What an agent says with each heartbeat, from the beginning of an emergency to the end of its cool-down.
+    """Holds what an agent says with each heartbeat, from the beginning of an emergency to the end of its cool-down.
 
     ``reason`` is what was measured; ``cool_down_s``: for how long from now nothing new is to start there;
     ``containers``: the last that were ended for it.
@@ -78,7 +78,7 @@ class Memory:
 
     @property
     def _shares(self) -> list[tuple[str, int, int]]:
-        """Whose memory, how much of it is used, and its size."""
+        """Return whose memory, how much of it is used, and its size."""
         node = ("node", self.used_mib, self.size_mib)
         return [node] if not self.pods_size_mib else [node, ("kubepods", self.pods_used_mib, self.pods_size_mib)]
 
@@ -106,7 +106,7 @@ class EmergencyState:
     ended: tuple[ContainerId, ...] = ()
 
     def told(self, now_ms: int) -> Emergency | None:
-        """What the next heartbeat says; None: nothing."""
+        """Return what the next heartbeat says; None: nothing."""
         if self.until_ms is None or now_ms >= self.until_ms:
             return None
         left_s = math.ceil((self.until_ms - now_ms) / 1000)
@@ -128,7 +128,8 @@ def judged(state: EmergencyState, memory: Memory | None, now_ms: int) -> Emergen
 
 
 def is_one_to_end(state: EmergencyState, now_ms: int, living: Container[ContainerId] = ()) -> bool:
-    """Whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended yet."""
+    """Return whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended
+    yet."""
     if not state.is_on or not state.over:
         return False
     if state.ended_ms is None:

@@ -1,7 +1,7 @@
 """What was measured on a node of one resource, and what the formula takes of it.
 
-One second of a node is a ``Use``: three counters read at one instant.  What online pods use is the difference of two of
-them, so that a pod which began or ended between two readings cannot appear in one and be missing in the other.
+One second of a node is a ``InstantUse``: three counters read at one instant.  What online pods use is the difference of
+two of them, so that a pod which began or ended between two readings cannot appear in one and be missing in the other.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ RECENT_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """What was used at one instant: of the whole node, of all pods, and of best-effort pods among them."""
+class InstantUse:
+    """Holds what was used at one instant: of the whole node, of all pods, and of best-effort pods among them."""
 
     node: int
     pods: int
@@ -24,17 +24,17 @@ class Use:
 
     @property
     def online(self) -> int:
-        """What pods other than best-effort ones use."""
+        """Return what pods other than best-effort ones use."""
         return max(0, self.pods - self.best_effort)
 
     @property
     def system(self) -> int:
-        """What runs outside of pods uses."""
+        """Return what runs outside of pods uses."""
         return max(0, self.node - self.pods)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class UsageWindow:
     """One resource over the policy's window: ``uses`` oldest first, ``recent`` the last RECENT_S of them.
 
     ``capacity`` is the node's size now, ``kubelet_reserved`` what the kubelet keeps of it from pods; None: it is not
@@ -42,8 +42,8 @@ class Window:
     """
 
     capacity: int
-    uses: Sequence[Use]
-    recent: Sequence[Use]
+    uses: Sequence[InstantUse]
+    recent: Sequence[InstantUse]
     kubelet_reserved: int | None = None
 
     @property

@@ -37,7 +37,7 @@ class Intake(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class LastReport:
     """A report that counts, who made it, and when its figures were read (monotonic seconds)."""
 
     node_id: NodeId

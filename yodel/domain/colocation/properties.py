@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from yodel.domain.colocation.policy import FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.property_row import FLAG, PropertyKind, PropertyRow, PropertyScope, choice, count, matching
 from yodel.errors import Refused, did_you_mean
 
@@ -90,7 +90,7 @@ NAMES: Final = _BY_NAME.keys()
 """All that may be said."""
 
 
-def colocation_of(properties: Mapping[str, str]) -> Colocation:
+def colocation_of(properties: Mapping[str, str]) -> ColocationSwitch:
     """Return what they say; other properties are not looked at.
 
     Raises:
@@ -104,7 +104,7 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
             raise Refused(f"Property {name} is not supported: {hint} below {PREFIX} are {known}")
     values = {name: _BY_NAME[name].kind.parse(name, text) for name, text in said.items()}
     policy = _policy(values)
-    return Colocation(
+    return ColocationSwitch(
         dialect=values.get(DIALECT, ""),
         policy=policy if values.get(ENABLED, False) else None,
         is_bounding=policy.bounds,

@@ -41,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ShapingStep:
     """One step of shaping, such as ``clamp`` or ``largest-step-up``; kept where it changes nothing, too."""
 
     name: str
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loan:
-    """What a node lends of one resource, with all that led to it.
+    """Holds what a node lends of one resource, with all that led to it.
 
     Raises ValueError where terms and steps do not add up to ``amount``, or the amount is negative.
     """
@@ -61,7 +61,7 @@ class Loan:
     amount: int
     measured: tuple[Figure, ...]
     terms: tuple[Term, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ShapingStep, ...]
 
     def __post_init__(self) -> None:
         if self.resource not in RESOURCES:
@@ -105,7 +105,7 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoanReport:
-    """What a node lends at one instant.
+    """Holds what a node lends at one instant.
 
     ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
@@ -132,7 +132,7 @@ class LoanReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenReport:
-    """What an agent has written to control groups, with a policy (``policy_version``) or after one.
+    """Holds what an agent has written to control groups, with a policy (``policy_version``) or after one.
 
     ``groups``: how many have values that it wrote and did not undo, None while it has not looked; ``best_effort``: the
     path of the group that they are in, where it knows.  ``bounds``: what batch pods are held to.  ``counts``: what was

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel.domain.colocation.estimate import estimate, terms
-from yodel.domain.colocation.measured import Window
+from yodel.domain.colocation.measured import UsageWindow
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Figure, Loan, Step
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Figure, Loan, ShapingStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What a step may look at besides the amount: what the node lends so far, None at first, and what it may at most.
+    """Holds what a step may look at besides the amount: what the node lends so far, None at first, and what it may at
+    most.
 
     ``climbing``: the last loan was less than there was to lend, because it grew by the largest step.  ``agent_most`` is
     the agent's own setting, for nodes that share a machine; None where there is none.
@@ -56,16 +57,16 @@ def numbers_of(policy: Policy, resource: str) -> Numbers:
     )
 
 
-def loan_of(resource: str, numbers: Numbers, window: Window, before: Before) -> Loan:
+def loan_of(resource: str, numbers: Numbers, window: UsageWindow, before: Before) -> Loan:
     """Return what the node lends of the resource now, with all that led to it."""
     online, system, kept = window.mean_online, window.mean_system, window.kubelet_reserved
     summands = terms(numbers.formula, capacity=window.capacity, online=online, system=system, kubelet_reserved=kept)
     amount = sum(term.amount for term in summands)
-    steps: list[Step] = []
+    steps: list[ShapingStep] = []
     for name, step in _STEPS:
         found = step(numbers, window, before, amount)
         if found is not None:
-            steps.append(Step(name=name, before=amount, after=found[0], why=found[1]))
+            steps.append(ShapingStep(name=name, before=amount, after=found[0], why=found[1]))
             amount = found[0]
     now = window.uses[-1]
     return Loan(
@@ -94,7 +95,7 @@ def is_climbing(loan: Loan) -> bool:
     return any(step.name == _LARGEST_STEP_UP and step.after < step.before for step in loan.steps)
 
 
-def _down_at_once(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _down_at_once(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     """The least that any of the last seconds left."""
     formula, capacity, kept, recent = numbers.formula, window.capacity, window.kubelet_reserved, window.recent
     least, online = min(
@@ -106,18 +107,18 @@ def _down_at_once(numbers: Numbers, window: Window, before: Before, amount: int)
     return amount, f"none of the last {len(recent)} readings is lower"
 
 
-def _clamp(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _clamp(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     most = _most(numbers, window)
     return max(0, min(amount, most)), f"0 to {most}, {numbers.formula.most_percent} % of the node"
 
 
-def _agent_most(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _agent_most(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     if before.agent_most is None:
         return None
     return min(amount, before.agent_most), f"this node agent's own maximum is {before.agent_most}"
 
 
-def _largest_step_up(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _largest_step_up(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     """At least what the last step rounds to, or a small node would never grow."""
     if before.last is None:
         return amount, "first value"
@@ -125,7 +126,7 @@ def _largest_step_up(numbers: Numbers, window: Window, before: Before, amount: i
     return min(amount, before.last + step), f"at most {step} above the current {before.last}"
 
 
-def _dead_band(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _dead_band(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     """Refuses to hold a loan above what may be lent at most, and what would keep the rest of a band lent for ever."""
     if before.last is None:
         return amount, "first value"
@@ -140,16 +141,16 @@ def _dead_band(numbers: Numbers, window: Window, before: Before, amount: int) ->
     return before.last, f"changes by less than {band} are not applied (current value {before.last})"
 
 
-def _round_down(numbers: Numbers, window: Window, before: Before, amount: int) -> Found:
+def _round_down(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
     return amount - amount % numbers.round_to, f"rounded down to a multiple of {numbers.round_to}"
 
 
-def _most(numbers: Numbers, window: Window) -> int:
+def _most(numbers: Numbers, window: UsageWindow) -> int:
     return window.capacity * numbers.formula.most_percent // 100
 
 
 _LARGEST_STEP_UP = "largest-step-up"
-_STEPS: tuple[tuple[str, Callable[[Numbers, Window, Before, int], Found]], ...] = (
+_STEPS: tuple[tuple[str, Callable[[Numbers, UsageWindow, Before, int], Found]], ...] = (
     ("down-at-once", _down_at_once),
     ("clamp", _clamp),
     ("agent-most", _agent_most),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.shaping import Numbers
 
 FLOOR_PERCENT: Final = 5
@@ -23,7 +23,7 @@ MASTER_MILLI: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class CpuHeadroom:
     """The processors of a node as a quota is decided by; ``recent`` has at least one use.
 
     ``agent_most`` is the agent's own setting, for nodes that share a machine; None where there is none.
@@ -32,22 +32,22 @@ class Room:
 
     numbers: Numbers
     capacity: int
-    recent: Sequence[Use]
+    recent: Sequence[InstantUse]
     agent_most: int | None
     is_watched: bool
 
 
-def quota_of(room: Room, *, masters: int, last: int | None) -> int:
+def quota_of(headroom: CpuHeadroom, *, masters: int, last: int | None) -> int:
     """Return the quota in milli of a core; ``last`` is the one that was decided before, None where there is none."""
-    numbers, capacity = room.numbers, room.capacity
+    numbers, capacity = headroom.numbers, headroom.capacity
     share, most = (
         capacity * percent // 100 for percent in (numbers.formula.share_percent, numbers.formula.most_percent)
     )
-    online = max(use.online for use in room.recent)
-    left = _rounded(min(share - online, most, most if room.agent_most is None else room.agent_most), numbers)
+    online = max(use.online for use in headroom.recent)
+    left = _rounded(min(share - online, most, most if headroom.agent_most is None else headroom.agent_most), numbers)
     if last is not None and left > last:
         step = max(numbers.round_to, capacity * numbers.step_up_percent // 100)
-        left = min(left, _rounded(last + step, numbers)) if room.is_watched else last
+        left = min(left, _rounded(last + step, numbers)) if headroom.is_watched else last
     return max(left, -(-capacity * FLOOR_PERCENT // 100), masters * MASTER_MILLI)
 
 

@@ -11,7 +11,7 @@ from yodel.domain.colocation.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Colocation:
+class ColocationSwitch:
     """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off.
     ``is_bounding``: batch pods are bounded while it is on; said while it is off, they were.
     ``notice_s``: for how long containers are on notice where a node lends less than is held there."""
@@ -26,4 +26,4 @@ class Colocation:
         return self.policy is not None
 
 
-OFF = Colocation()
+OFF = ColocationSwitch()

@@ -22,7 +22,7 @@ Amounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class LentContainer:
     """A container on lent capacity.
 
     ``over_milli`` is what its queue holds above its guarantee in that pool, in thousandths of the pool, negative where
@@ -63,12 +63,12 @@ class Holding:
         return ", ".join([*words, "it is an ApplicationMaster: last of all"] if self.is_master else words)
 
 
-def in_order(holdings: Iterable[Holding]) -> list[Holding]:
+def in_order(holdings: Iterable[LentContainer]) -> list[LentContainer]:
     """First to go first."""
     return sorted(holdings, key=lambda one: one.rank)
 
 
-def deficit(held: Amounts, lent: Amounts, going: Iterable[Holding] = ()) -> dict[str, int]:
+def deficit(held: Amounts, lent: Amounts, going: Iterable[LentContainer] = ()) -> dict[str, int]:
     """By type, what is held beyond what is lent once these are gone; only types that are short."""
     left = {kind: held.get(kind, 0) - lent.get(kind, 0) for kind in RESOURCES}
     for one in going:
@@ -77,17 +77,17 @@ def deficit(held: Amounts, lent: Amounts, going: Iterable[Holding] = ()) -> dict
     return {kind: amount for kind, amount in left.items() if amount > 0}
 
 
-def shortest_run(ordered: Sequence[Holding], short: Amounts) -> list[Holding]:
+def shortest_run(ordered: Sequence[LentContainer], short: Amounts) -> list[LentContainer]:
     """The first of them that cover what is short, less any that the rest makes unnecessary; where all do not cover it,
     all that help."""
-    run: list[Holding] = []
+    run: list[LentContainer] = []
     sums = dict.fromkeys(short, 0)
     for one in ordered:
         if all(sums[kind] >= amount for kind, amount in short.items()):
             break
         run.append(one)
         sums = {kind: amount + one.amounts.get(kind, 0) for kind, amount in sums.items()}
-    kept: list[Holding] = []
+    kept: list[LentContainer] = []
     for one in reversed(run):
         left = {kind: amount - one.amounts.get(kind, 0) for kind, amount in sums.items()}
         is_needed = any(min(left[kind], most) < min(sums[kind], most) for kind, most in short.items())
@@ -98,15 +98,15 @@ def shortest_run(ordered: Sequence[Holding], short: Amounts) -> list[Holding]:
     return kept[::-1]
 
 
-def victims(ordered: Sequence[Holding], short: Amounts, cpu_left: int) -> list[Holding]:
-    """Who is to go; ``cpu_left`` at most of them for cores alone."""
+def victims(ordered: Sequence[LentContainer], short: Amounts, cpu_left: int) -> list[LentContainer]:
+    """Return who is to go; ``cpu_left`` at most of them for cores alone."""
     found = shortest_run(ordered, short)
     for_cpu = [one.id for one in for_cores_alone(found, short)]
     late = set(for_cpu[max(0, cpu_left) :])
     return [one for one in found if one.id not in late]
 
 
-def for_cores_alone(chosen: Sequence[Holding], short: Amounts) -> list[Holding]:
+def for_cores_alone(chosen: Sequence[LentContainer], short: Amounts) -> list[LentContainer]:
     """Of those that go, whom memory does not need."""
     memory = {MEMORY_MIB: short[MEMORY_MIB]} if MEMORY_MIB in short else {}
     needed = {one.id for one in shortest_run(chosen, memory)}

@@ -49,7 +49,8 @@ class Branch:
 
     @property
     def excess(self) -> Resource:
-        """What it holds above its ideal.  Of its guarantee, and of what it wants of that, nothing is asked back."""
+        """Return what it holds above its ideal.  Of its guarantee, and of what it wants of that, nothing is asked
+        back."""
         protected = larger(self.ideal, smaller(smaller(self.used + self.pending, self.guaranteed), self.maximum))
         return (self.used + self.without_node - protected).at_least_zero()
 
@@ -152,7 +153,7 @@ def _cap(branch: Branch, floor: Resource) -> Resource:
 def _by_guarantee(
     total: int, floors: Sequence[int], caps: Sequence[int], guarantees: Sequence[int], priorities: Sequence[int]
 ) -> list[int]:
-    """Those with a guarantee first, in its proportion; what is left goes to the others in equal parts.  Where
+    """Give to those with a guarantee first, in its proportion; what is left goes to the others in equal parts.  Where
     priorities differ all get their guarantees first, and then the highest what it wants."""
     amounts = list(floors)
     levels = sorted(set(priorities), reverse=True)
@@ -196,7 +197,7 @@ def filled_to_level(total: int, floors: Sequence[int], caps: Sequence[int], weig
 
 
 def _level(total: int, floors: Sequence[int], caps: Sequence[int], weights: Sequence[int]) -> float:
-    """Where the sum of all reaches the total, by the points where one of them begins or ends to grow."""
+    """Return where the sum of all reaches the total, by the points where one of them begins or ends to grow."""
     points: list[tuple[float, int]] = []
     for floor, cap, weight in zip(floors, caps, weights, strict=True):
         if cap > floor:

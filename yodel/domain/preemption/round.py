@@ -33,7 +33,7 @@ CLAIMS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What live containers hold.  ``used`` are the paths that something is held in, parents too."""
+    """Holds what live containers hold.  ``used`` are the paths that something is held in, parents too."""
 
     used: Set[str]
     candidates: Sequence[Candidate]
@@ -76,7 +76,7 @@ class Lacking:
 
     @property
     def may_hold(self) -> bool:
-        """What a constraint keeps is nobody's to hold a node for."""
+        """Return True unless a constraint keeps it: nobody holds a node for that."""
         return self.wish is None or self.wish.request is None
 
 
@@ -100,7 +100,7 @@ def victims_of(
     limits: AllocationLimits,
     rules: PreemptionRules,
 ) -> Chosen:
-    """Who of one pool is to go, in the order they were found.
+    """Return who of one pool is to go, in the order they were found.
 
     ``top`` is what stands above its queues in the ledger, the root or what stands for it.  The ledger has who wants
     something as its active users.
@@ -158,7 +158,7 @@ class _Round:
         self.selection = Selection(reclaimable, held.candidates)
 
     def _excess(self, leaf: Branch) -> Resource:
-        """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
+        """Return what a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
         if any(not (branch.used + branch.without_node).fits_in(self._maximum(branch)) for branch in above):
             return leaf.excess
@@ -167,7 +167,7 @@ class _Round:
         return NONE if is_left_alone and leaf.guaranteed.is_any_positive else leaf.excess
 
     def _maximum(self, branch: Branch) -> Resource:
-        """What it gives back to by itself."""
+        """Return what it gives back to by itself."""
         return self._maxima.get(branch.path, branch.maximum)
 
     def _masters_above(self, path: str) -> Resource:
@@ -215,7 +215,8 @@ class _Round:
                 self._claimed_one(one, claim.node_id if claim.is_held else None)
 
     def _wanted(self, claim: Claim) -> Lacking | None:
-        """What a claim of an earlier round is for; None: it is not lacking, or its node is not held for it any more."""
+        """Return what a claim of an earlier round is for; None: it is not lacking, or its node is not held for it any
+        more."""
         hold = self._holds.get(claim.short.wait)
         is_held = hold is not None and hold.container_id is None and hold.node_id == claim.node_id
         return self._lacking.get(claim.short.wait) if is_held or not claim.is_held else None
@@ -234,7 +235,7 @@ class _Round:
                     self._claimed_one(one, claim.node_id if claim.is_held else None)
 
     def _allowed_within(self, path: str) -> Resource:
-        """What may be on notice within a queue, less what is."""
+        """Return what may be on notice within a queue, less what is."""
         allowed = part_of(self._branches[path].guaranteed, self._rules.intra_queue_max_allowable)
         return allowed - self.selection.taken_of(path)
 
@@ -346,7 +347,7 @@ def lacking_of(
     limits: AllocationLimits,
     is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
 ) -> list[Lacking]:
-    """What would start if there were room: no more than users may have, and nothing that no node can take."""
+    """Return what would start if there were room: no more than users may have, and nothing that no node can take."""
     found: list[Lacking] = []
     by_user: dict[tuple[str, str], Resource] = {}
     for demand in sorted(demands, key=lambda one: (-one.priority, one.submitted_ms, one.attempt_id)):

@@ -94,7 +94,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What goes for one container.  ``id`` and ``given_s``, when its victims were told, are of whoever keeps it."""
+    """Holds what goes for one container.  ``id`` and ``given_s``, when its victims were told, are of whoever keeps
+    it."""
 
     short: Short
     node_id: NodeId
@@ -122,7 +123,7 @@ class Victim:
 
 @dataclass(slots=True, kw_only=True)
 class ReclaimableCapacity:
-    """What there is, and what may be asked back.
+    """Holds what there is, and what may be asked back.
 
     ``free`` is of the whole, ``on_node`` of each node that may be used.  ``excess`` is all that a queue may lose,
     ``quota`` what it may lose in this round, ``round`` what all may; the first container that is made room for may
@@ -166,7 +167,7 @@ class Selection:
         return len(self.victims) >= VICTIMS_MAX
 
     def taken_of(self, queue: str) -> Resource:
-        """What the victims of a leaf hold."""
+        """Return what the victims of a leaf hold."""
         return self._taken.get(queue, NONE)
 
     def open_up(self, queue: str, amount: Resource) -> None:
@@ -244,7 +245,7 @@ class Selection:
     def among(
         self, candidates: Iterable[Candidate], size: Resource, free: Resource, may_go: Callable[[Candidate], bool]
     ) -> list[Candidate]:
-        """Those that have to go so that the size fits, none that need not; empty: they cannot make it fit."""
+        """Return those that have to go so that the size fits, none that need not; empty: they cannot make it fit."""
         chosen: list[Candidate] = []
         spent: dict[str, Resource] = {}
         for one in candidates:
@@ -275,8 +276,8 @@ class Selection:
         return self._on_node.get(node_id, ())
 
     def may_begin(self, chosen: Iterable[Candidate]) -> bool:
-        """Whether the limits of a round let all of them go for one claim.  The first may cost more than a round: in a
-        small cluster a tenth is less than one container."""
+        """Return whether the limits of a round let all of them go for one claim.  The first may cost more than a round:
+        in a small cluster a tenth is less than one container."""
         capacity, spent, of_queue = self.capacity, NONE, dict[str, Resource]()
         for one in chosen:
             own = of_queue.get(one.queue, NONE)

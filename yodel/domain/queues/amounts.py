@@ -95,7 +95,7 @@ def wanted(amounts: Amounts, percent: float, weight: float | None, kind: str) ->
 
 
 def shared_out(total: float, siblings: Sequence[Wanted]) -> list[float]:
-    """What each gets of ``total`` of one resource; together no more than that."""
+    """Return what each gets of ``total`` of one resource; together no more than that."""
     sums = dict.fromkeys(Unit, 0.0)
     for value, unit in siblings:
         sums[unit] += value

@@ -50,7 +50,8 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What one of the five may say: numbers from ``least`` to ``most``, or names, the first of which is ``least``."""
+    """Holds what one of the five may say: numbers from ``least`` to ``most``, or names, the first of which is
+    ``least``."""
 
     what: str
     least: int
@@ -127,7 +128,7 @@ class Crontab:
         return datetime.combine(wall.date(), time(*divmod(self._times[place], 60)))
 
     def is_endless(self, gap: timedelta) -> bool:
-        """Whether no two times that follow each other are further apart than this, on no day."""
+        """Return whether no two times that follow each other are further apart than this, on no day."""
         over_night = MINUTES_OF_DAY - self._times[-1] + self._times[0]
         return self._is_daily and max(self._gap_max, over_night) <= gap // MINUTE
 

@@ -40,7 +40,7 @@ IsRead = Callable[[str], bool]
 
 
 def reading(paths: Set[str], administers: Callable[[str], bool]) -> IsRead:
-    """What somebody reads who administers some of the queues.  Each queue is asked for once."""
+    """Return what somebody reads who administers some of the queues.  Each queue is asked for once."""
     administers = cache(administers)
 
     def is_read(name: str) -> bool:
@@ -55,7 +55,8 @@ def reading(paths: Set[str], administers: Callable[[str], bool]) -> IsRead:
 
 
 def told(change: TreeChange, is_read: IsRead) -> TreeChange | None:
-    """What somebody reads of a change; None: nothing.  The reason is of the whole change: of a part none is told."""
+    """Return what somebody reads of a change; None: nothing.  The reason is of the whole change: of a part none is
+    told."""
     before = tuple(one for one in change.before if is_read(one.name))
     after = tuple(one for one in change.after if is_read(one.name))
     if not before and not after:

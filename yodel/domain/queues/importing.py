@@ -49,8 +49,8 @@ class ImportRemark:
 
 @dataclass(slots=True, kw_only=True)
 class Understood:
-    """What a file says.  With ``refusals`` it cannot be taken over; ``properties`` are then what is left without what
-    they are about, as far as that is known, and ``refused`` its names."""
+    """Holds what a file says.  With ``refusals`` it cannot be taken over; ``properties`` are then what is left without
+    what they are about, as far as that is known, and ``refused`` its names."""
 
     properties: dict[str, str] = field(default_factory=dict)
     notes: list[ImportRemark] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What becomes of one property.  ``value`` None: it is not taken over as it is."""
+    """Holds what becomes of one property.  ``value`` None: it is not taken over as it is."""
 
     value: str | None = None
     note: str = ""
@@ -192,7 +192,7 @@ def _unknown(path: str, own: str, paths: Set[str]) -> _Verdict:
 
 
 def _is_of_queue(own: str) -> bool:
-    """Whether something is a queue's property, or of a queue further down."""
+    """Return whether something is a queue's property, or of a queue further down."""
     parts = own.split(".")
     rows = (BY_QUEUE.find(".".join(parts[at:])) for at in range(len(parts)))
     return any(row is not None and row.may_be_set for row in rows)

@@ -130,11 +130,11 @@ class UsageLedger:
         return self._of_queue(path)[0]
 
     def masters(self, path: str) -> Resource:
-        """What ApplicationMasters hold of it."""
+        """Return what ApplicationMasters hold of it."""
         return self._of_queue(path)[1]
 
     def masters_of(self, path: str, user: str) -> Resource:
-        """What ApplicationMasters of one user hold of a leaf."""
+        """Return what ApplicationMasters of one user hold of a leaf."""
         return self._of_user(path, user)[1]
 
     def running(self, path: str) -> int:
@@ -166,7 +166,7 @@ class UsageLedger:
         return ServingRank(has_none, False, 0, part, guarantee)
 
     def measure(self, share: Share) -> Resource:
-        """What a queue's use is measured by: its guarantee, or the least container if that is more."""
+        """Return what a queue's use is measured by: its guarantee, or the least container if that is more."""
         return share.whole if share.capacity <= 0 else larger(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
@@ -188,14 +188,14 @@ class UsageLedger:
         self._am_limits.clear()
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
-        """How many of these containers the limits let start now, 0 to ``wanted``."""
+        """Return how many of these containers the limits let start now, 0 to ``wanted``."""
         if self.tree.near_over(path) is not None:
             return 0
         room = self._own_room(self.share(path))
         return min(wanted, _times(capability, room), self.count_of_user(path, user, capability))
 
     def count_of_user(self, path: str, user: str, capability: Resource, beside: Resource = NONE) -> int:
-        """How many of these containers the limit of the user lets start, who gets ``beside`` already."""
+        """Return how many of these containers the limit of the user lets start, who gets ``beside`` already."""
         share = self.share(path)
         if share.queue.user_limit_factor < 0:
             return UNLIMITED
@@ -251,7 +251,7 @@ class UsageLedger:
         yield from self.hindrances(path, user, capability)
 
     def lets(self, path: str, user: str, capability: Resource, *, is_am: bool) -> bool:
-        """Whether one more such container may start as soon as there is room."""
+        """Return whether one more such container may start as soon as there is room."""
         of = self.hindrances_of_am if is_am else self.hindrances
         return all(self.is_all(one) for one in of(path, user, capability))
 
@@ -281,21 +281,21 @@ class UsageLedger:
         return room
 
     def _left_of(self, path: str) -> Resource:
-        """What the maximum of one queue leaves; negative where it is passed."""
+        """Return what the maximum of one queue leaves; negative where it is passed."""
         left = self._left.get(path)
         if left is None:
             left = self._left[path] = self.share(path).maximum - self.used(path)
         return left
 
     def queue_room(self, share: Share) -> Resource:
-        """What the maxima of the leaf and of all above it leave; negative where one is passed."""
+        """Return what the maxima of the leaf and of all above it leave; negative where one is passed."""
         room = self._left_of(share.queue.path)
         for above in share.path[1:]:
             room = smaller(room, self._left_of(above))
         return room
 
     def headroom(self, path: str, user: str) -> Resource:
-        """What a user may still get there, without looking at what is free (CapacityHeadroomProvider)."""
+        """Return what a user may still get there, without looking at what is free (CapacityHeadroomProvider)."""
         if self.tree.near_over(path) is not None:
             return NONE
         share = self.share(path)
@@ -376,7 +376,7 @@ class UsageLedger:
         return limit
 
     def _of_active(self, share: Share) -> tuple[Resource, float]:
-        """What the users who want something hold, and the sum of their weights."""
+        """Return what the users who want something hold, and the sum of their weights."""
         path = share.queue.path
         found = self._held_by_active.get(path)
         if found is None:
@@ -425,7 +425,7 @@ def _widened(limit: Resource, whole: Resource) -> Resource:
 
 
 def _times(capability: Resource, room: Resource | None) -> int:
-    """How many fit into a room; None: as many as are wanted."""
+    """Return how many fit into a room; None: as many as are wanted."""
     most = UNLIMITED
     if room is None:
         return most

@@ -20,7 +20,7 @@ USER_LENGTH_MAX = 256
 _USER = USER_WEIGHT.name.partition("USER")
 
 
-class _Field(NamedTuple):
+class _QueueField(NamedTuple):
     """A row, with what its marks say of one kind of queue: they are asked for of each queue."""
 
     row: PropertyRow
@@ -28,9 +28,9 @@ class _Field(NamedTuple):
     is_always_said: bool
 
 
-def _fields(scope: PropertyScope, always: Mark) -> tuple[_Field, ...]:
+def _fields(scope: PropertyScope, always: Mark) -> tuple[_QueueField, ...]:
     rows = (row for row in OF_QUEUES if row.fields and row.scope in (PropertyScope.QUEUE, scope))
-    return tuple(_Field(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
+    return tuple(_QueueField(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
 
 
 _FIELDS = {
@@ -44,7 +44,7 @@ _BARE = Queue(path=f"{ROOT}.bare")
 
 
 def user_of(name: str) -> str:
-    """Whose weight a property is: ``user-settings.NAME.weight``; empty: it is another one."""
+    """Return whose weight a property is: ``user-settings.NAME.weight``; empty: it is another one."""
     return USER_WEIGHT.variable(name)
 
 
@@ -92,7 +92,7 @@ def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_l
 
 
 def text_of(row: PropertyRow, queue: Queue) -> str:
-    """What a queue has, as its property says it."""
+    """Return what a queue has, as its property says it."""
     values = {field: getattr(queue, field) for field in row.fields}
     return row.kind.text(values if len(row.fields) > 1 else values[row.fields[0]])
 

@@ -78,7 +78,7 @@ NO_RULES = MappingRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What rules look at.  ``groups``: the primary one first."""
+    """Holds what rules look at.  ``groups``: the primary one first."""
 
     user: str
     groups: Sequence[str]
@@ -128,7 +128,7 @@ class _Placing:
         return self._text(rule.matches) in submitted.groups
 
     def followed(self, rule: MappingRule) -> str | None:
-        """Where it goes; None: the next rule is asked."""
+        """Return where it goes; None: the next rule is asked."""
         if rule.policy is MappingPolicy.REJECT:
             raise RejectedByRule(REJECTED)
         if rule.policy is MappingPolicy.SET_DEFAULT:

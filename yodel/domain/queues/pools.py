@@ -34,7 +34,7 @@ class Pools:
         return self.by_child.get(top_of(path), self.default) if self.by_child else self.default
 
     def drawn_on(self, paths: Iterable[str]) -> tuple[PoolName, ...]:
-        """Those of some of these queues, sorted; of root alone the one that a child would have."""
+        """Return those of some of these queues, sorted; of root alone the one that a child would have."""
         return tuple(sorted({self.of(path) for path in paths if path != ROOT})) or (self.default,)
 
     @property
@@ -45,7 +45,7 @@ class Pools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wholes:
-    """What there is of each of several pools: what the percents of root's children are of."""
+    """Holds what there is of each of several pools: what the percents of root's children are of."""
 
     pools: Pools
     totals: Mapping[PoolName, Resource]
@@ -58,7 +58,7 @@ class Wholes:
         return self.totals.get(self.pools.of(path), NONE)
 
     def above(self, path: str) -> str:
-        """What stands above a child of root, in place of root: no path, so that no queue is called so."""
+        """Return what stands above a child of root, in place of root: no path, so that no queue is called so."""
         return above_of(self.pools.of(path))
 
 
@@ -74,8 +74,8 @@ def top_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PoolCapacity:
-    """What a node has of a pool: ``now``, and what it may have at most (``ever``), by which is judged what can never
-    start there."""
+    """Holds what a node has of a pool: ``now``, and what it may have at most (``ever``), by which is judged what can
+    never start there."""
 
     now: Resource
     ever: Resource
@@ -119,7 +119,7 @@ class Pool:
 
     @property
     def ever(self) -> Resource:
-        """What its nodes may have at most, one by one."""
+        """Return what its nodes may have at most, one by one."""
         return total_of(part.lent.ever for part in self._parts.values() if part.lent is not None)
 
     @property
@@ -137,7 +137,7 @@ class Pool:
         return part.lent if part is not None else None
 
     def free_on(self, node_id: NodeId) -> Resource:
-        """What a node still has; nothing where it lends nothing or less than is held."""
+        """Return what a node still has; nothing where it lends nothing or less than is held."""
         part = self._parts.get(node_id)
         return part.counted - part.held if part is not None and part.lent is not None else NONE
 
@@ -146,7 +146,7 @@ class Pool:
         return part.held if part is not None else NONE
 
     def lend(self, node_id: NodeId, lent: PoolCapacity | None, *, is_leaving: bool = False) -> bool:
-        """What a node lends from now on; None: nothing may be placed there.  Whether that is news."""
+        """Take in what a node lends from now on; None: nothing may be placed there.  Return whether that is news."""
         part = self._parts.setdefault(node_id, _Part())
         is_leaving = is_leaving and lent is None
         if (part.lent, part.is_leaving) == (lent, is_leaving):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from yodel.domain.colocation import properties as colocation
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.property_row import PropertyEffect, number_text
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.bounds import require_properties
@@ -43,13 +43,13 @@ MAXIMUM_AM_SHARE = f"{PREFIX}{AM_SHARE.name}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a configuration says."""
+    """Holds what a configuration says."""
 
     queues: tuple[Queue, ...]
     am_share: float | None
     """maximum-am-resource-percent; None: as in the settings."""
     mapping: MappingRules = NO_RULES
-    colocation: Colocation = OFF
+    colocation: ColocationSwitch = OFF
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
@@ -264,7 +264,7 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
 
 
 def _hint(path: str, own: str, paths: Set[str]) -> str:
-    """What somebody may have meant who wrote this of the queue at ``path``."""
+    """Return what somebody may have meant who wrote this of the queue at ``path``."""
     hint = BY_QUEUE.nearest(own)
     queue, _, rest = own.partition(".")
     if not hint and rest:  # a queue that is not there

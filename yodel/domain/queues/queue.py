@@ -152,12 +152,12 @@ class Queue:
 
 
 def is_name(text: str) -> bool:
-    """Whether a queue may be called so; a path is names with dots between them."""
+    """Return whether a queue may be called so; a path is names with dots between them."""
     return _NAME.fullmatch(text) is not None
 
 
 def default_queues() -> tuple[Queue, ...]:
-    """What a new store starts with."""
+    """Return what a new store starts with."""
     return (Queue(path=ROOT, is_leaf=False), Queue(path=DEFAULT_PATH))
 
 
@@ -213,7 +213,7 @@ def applications_max_of_user(queue: Queue, capacity: float) -> int:
 
 
 def largest_container(queue: Queue | None, of_cluster: Resource) -> Resource:
-    """What a container of the queue may have at most."""
+    """Return what a container of the queue may have at most."""
     if queue is None:
         return of_cluster
     return replace(
@@ -229,7 +229,7 @@ def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
 
 
 def lifetime_s(queue: Queue, asked_s: int) -> int:
-    """What an application gets (CapacityScheduler.checkAndGetApplicationLifetime); not positive means no end."""
+    """Return what an application gets (CapacityScheduler.checkAndGetApplicationLifetime); not positive means no end."""
     if asked_s <= 0:
         return queue.usual_lifetime_s
     if queue.maximum_lifetime_s <= 0:

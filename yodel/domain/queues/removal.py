@@ -118,7 +118,8 @@ def with_used(
 
 
 def empty(queues: Mapping[str, Queue], used: Set[str]) -> Iterator[tuple[RemovalMark, list[str]]]:
-    """What may go now: by mark, the oldest first, the topmost of its queues, which take with them what is below."""
+    """Yield what may go now: by mark, the oldest first, the topmost of its queues, which take with them what is
+    below."""
     marks = {path: mark for path, queue in queues.items() if path not in used and (mark := mark_of(queue)) is not None}
     by_mark: dict[str, tuple[RemovalMark, list[str]]] = {}
     for path, mark in marks.items():

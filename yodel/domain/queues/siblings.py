@@ -111,7 +111,7 @@ def _require_fit(parent: Queue, below: Sequence[Queue]) -> None:
 
 
 def _is_more(queue: Queue, other: Queue) -> bool:
-    """Whether a minimum is more than a maximum, of a resource for which both are amounts."""
+    """Return whether a minimum is more than a maximum, of a resource for which both are amounts."""
     least = {part.name: part.value for part in queue.capacity_amounts if part.unit is Unit.ABSOLUTE}
     return any(
         least.get(part.name, 0.0) > part.value > 0 for part in other.maximum_amounts if part.unit is Unit.ABSOLUTE

@@ -22,8 +22,8 @@ DAYS_MAX = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """What a window is at a moment, and that until ``until_ms``: open, until ``ends_ms`` or longer; or closed, until
-    ``begins_ms``, and nothing new starts before that where it ``is_near``."""
+    """Holds what a window is at a moment, and that until ``until_ms``: open, until ``ends_ms`` or longer; or closed,
+    until ``begins_ms``, and nothing new starts before that where it ``is_near``."""
 
     until_ms: float
     is_open: bool = False
@@ -34,8 +34,8 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowEffect:
-    """What windows do to one queue: the open one that leaves it least, and the closed one that keeps new containers
-    from starting, whichever begins first; each with when that is over."""
+    """Holds what windows do to one queue: the open one that leaves it least, and the closed one that keeps new
+    containers from starting, whichever begins first; each with when that is over."""
 
     open: Window | None = None
     ends_ms: int = 0
@@ -55,7 +55,7 @@ class WindowEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """What the windows of all queues do, by path, from one moment on to another."""
+    """Holds what the windows of all queues do, by path, from one moment on to another."""
 
     from_ms: float = -inf
     until_ms: float = inf
@@ -86,7 +86,7 @@ class Calendar:
         """By all that a phase comes from: windows of many queues often begin together."""
 
     def in_force(self, queues: Iterable[Queue], now_ms: int) -> InForce:
-        """What the windows of these queues do at a moment, and how long that stays so."""
+        """Return what the windows of these queues do at a moment, and how long that stays so."""
         until_ms, holds, has_any = inf, dict[str, WindowEffect](), False
         if len(self._known) > 2 * WINDOWS_MAX:  # of windows that are no more
             self._known.clear()

@@ -322,5 +322,5 @@ def _told(wanted: QueueShuffleSettings, lines: Sequence[AddedSetting]) -> tuple[
 
 
 def _told_alone(wanted: QueueShuffleSettings) -> tuple[tuple[str, str], ...]:
-    """Where nothing was added."""
+    """Return the environment where nothing was added."""
     return () if wanted.service.client is None else (*_told(wanted, ()), (LINES, NO_LINES))

@@ -98,7 +98,7 @@ _KINDS = {row.name.removeprefix(MARKER): row.kind for row in ROWS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueShuffleSettings:
-    """What the words of one queue come to.  ``options`` are words by the key of the setting."""
+    """Holds what the words of one queue come to.  ``options`` are words by the key of the setting."""
 
     service: Service
     said: ShuffleProperty
@@ -113,12 +113,13 @@ class QueueShuffleSettings:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text may become part of an option: nothing in it means anything to a shell, or leads out of a path."""
+    """Return whether a text may become part of an option: nothing in it means anything to a shell, or leads out of a
+    path."""
     return _PLAIN.fullmatch(text) is not None and ".." not in text
 
 
 def is_shuffle_word(own: str) -> bool:
-    """Whether a queue's property, by its own name, is about shuffle."""
+    """Return whether a queue's property, by its own name, is about shuffle."""
     return own.startswith(MARKER)
 
 

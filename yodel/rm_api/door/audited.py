@@ -131,7 +131,7 @@ def _operation(method: str, path: str) -> tuple[str, str]:
 
 
 def _words(body: bytes) -> str:
-    """What an error says: the message of a RemoteException, the detail of a problem, or the text as it is."""
+    """Return what an error says: the message of a RemoteException, the detail of a problem, or the text as it is."""
     try:
         found = msgspec.json.decode(body)
         text = found["RemoteException"]["message"] if "RemoteException" in found else found["detail"]

@@ -111,7 +111,7 @@ class Authenticator:
     """Who shows that token is this user."""
 
     async def caller(self, asked: Asked) -> Caller:
-        """Who a request is from.
+        """Return who a request is from.
 
         Raises:
             Unauthenticated: nobody who may call.
@@ -137,7 +137,7 @@ class Authenticator:
         return self.in_place_of(asked, found)
 
     def by_cookie_or(self, asked: Asked, token: WireToken) -> Caller:
-        """Who a request is from; without a cookie, the owner of a token.
+        """Return who a request is from; without a cookie, the owner of a token.
 
         Raises:
             InvalidToken, RestError, InvalidValue.

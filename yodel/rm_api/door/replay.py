@@ -86,7 +86,7 @@ class Replay:
 
 
 def may_be_kept(head: bytes) -> bool:
-    """Whether bytes are one whole request of a kind that is kept; its headers are looked at later."""
+    """Return whether bytes are one whole request of a kind that is kept; its headers are looked at later."""
     return (
         len(head) <= QUESTION_BYTES_MAX
         and head.startswith(b"GET ")

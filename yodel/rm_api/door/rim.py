@@ -51,12 +51,12 @@ class Rim:
 
 
 def reader(request: Request) -> str:
-    """Who reads: somebody without a name is the static user (StaticUserWebFilter)."""
+    """Return who reads: somebody without a name is the static user (StaticUserWebFilter)."""
     return caller_in(request.scope).user or door_of(request).rules.callers.static_user
 
 
 def writer(request: Request) -> str:
-    """Who changes something.
+    """Return who changes something.
 
     Raises:
         RestError: 401 for somebody without a name.

@@ -34,7 +34,7 @@ class Operation(StrEnum):
 
 
 def is_operation(method: str, asked: Asked) -> bool:
-    """Whether a request asks for something with tokens, instead of what its path says."""
+    """Return whether a request asks for something with tokens, instead of what its path says."""
     return bool(asked.query) and method != "OPTIONS" and (asked.parameter("op") or "").upper() in Operation.__members__
 
 

@@ -81,7 +81,7 @@ def object_in_turns(data: bytes, root: str | None = None) -> Generator[None, Non
     """
     if (count := data.count(b"=")) > ATTRIBUTES_MAX:
         raise TooMany(REST_ATTRIBUTES, count, ATTRIBUTES_MAX)
-    builder = _Builder()
+    builder = _ElementBuilder()
     # Not with namespaces: each element's name would come with the whole address, which may be as long as the body.
     parser = expat.ParserCreate()
     parser.buffer_text = parser.ordered_attributes = True
@@ -106,7 +106,7 @@ def object_in_turns(data: bytes, root: str | None = None) -> Generator[None, Non
     return value
 
 
-class _Builder:
+class _ElementBuilder:
     """Expat's events; a frame is an element's name, its children, and its text."""
 
     def __init__(self) -> None:

@@ -32,8 +32,8 @@ SEPARATOR = b","
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What somebody is shown.  ``may_view`` is None for who may view all; who may not view an application sees that it
-    exists, unless the list ``is_filtered``."""
+    """Holds what somebody is shown.  ``may_view`` is None for who may view all; who may not view an application sees
+    that it exists, unless the list ``is_filtered``."""
 
     wanted: ApplicationFilter
     left_out: frozenset[str]
@@ -177,5 +177,5 @@ def _later(
 
 
 def _queue_memory_mib(services: HadoopServices, application: Application) -> int:
-    """What the queue is guaranteed of the cluster's memory."""
+    """Return what the queue is guaranteed of the cluster's memory."""
     return services.queries.guaranteed(application.submission.queue).memory_mib

@@ -53,7 +53,7 @@ def scalar(value: object) -> str | None:
 
 
 def is_given(request: Request) -> bool:
-    """Whether there is a body; an empty one that is declared as something is a malformed one."""
+    """Return whether there is a body; an empty one that is declared as something is a malformed one."""
     headers = request.headers
     return "content-type" in headers or headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 

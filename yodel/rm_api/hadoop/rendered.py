@@ -73,7 +73,7 @@ class RenderedApplications:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether so many replaced pages are held that new readers should hold none."""
+        """Return whether so many replaced pages are held that new readers should hold none."""
         return sum(len(page.body) for page in self._replaced) > REPLACED_BYTES_MAX
 
     def shared(self, number: int) -> RenderedPage | None:

@@ -27,7 +27,7 @@ class AddressRules:
     own_ports: frozenset[int] = frozenset()
 
     def allowed(self, host: str, addresses: Iterable[str], port: int) -> list[str]:
-        """Those of a host's addresses that may be connected to at that port.
+        """Return those of a host's addresses that may be connected to at that port.
 
         Raises:
             InvalidValue: none may.
@@ -57,6 +57,6 @@ class AddressRules:
 
 
 def is_this_machine(text: str) -> bool:
-    """Whether an address, in any spelling, is one of this machine's."""
+    """Return whether an address, in any spelling, is one of this machine's."""
     address = plain_address(text)
     return address is not None and (address.is_loopback or address.is_unspecified or is_ours(str(address)))

@@ -22,7 +22,7 @@ def allowed_hosts(node_hosts: Iterable[str], registered_host: str) -> frozenset[
 
 
 def _is_private(host: str) -> bool:
-    """Whether an address is one that each machine has for itself."""
+    """Return whether an address is one that each machine has for itself."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

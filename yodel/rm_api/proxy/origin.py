@@ -39,7 +39,7 @@ class ProxiedOrigin:
         return replace(self, port=port)
 
     def is_asked(self, scope: Scope, headers: Headers, web_port: int) -> bool:
-        """Whether a request is for this origin, and not for the ResourceManager's."""
+        """Return whether a request is for this origin, and not for the ResourceManager's."""
         if self.port == web_port:
             return host_of(headers.get("host", "")) == host_of(self.address)
         server = scope.get("server")

@@ -77,7 +77,8 @@ async def proxied(request: Request) -> Response:
 
 
 def has_pages(view: ApplicationView) -> bool:
-    """Whether the proxy leads to pages of the ApplicationMaster, or to its history, which who is lost has not told."""
+    """Return whether the proxy leads to pages of the ApplicationMaster, or to its history, which who is lost has not
+    told."""
     is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
     return view.attempt is not None and view.attempt.tracking_url not in NOT_AVAILABLE and not is_lost
 
@@ -98,7 +99,7 @@ async def _fetched(request: Request, services: ProxyServices, view: ApplicationV
 
 
 def _is_to_be_warned(request: Request, services: ProxyServices, view: ApplicationView) -> bool:
-    """Whether this is somebody else's page, not yet agreed to, where users are told apart."""
+    """Return whether this is somebody else's page, not yet agreed to, where users are told apart."""
     if not services.rules.is_proxy_warning_shown or _is_approved(request, view.application.id):
         return False
     return reader(request) != view.application.submission.user
@@ -146,7 +147,7 @@ def _joined(tracking_url: str, below: str, query: str) -> str:
 
 
 def _without_token(query: str) -> str:
-    """What leaves this server: with a caller's delegation token an ApplicationMaster could call in its name.
+    """Return what leaves this server: with a caller's delegation token an ApplicationMaster could call in its name.
 
     All else is left as it came.  Hadoop's proxy hands the token on.
     """

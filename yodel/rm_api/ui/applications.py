@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What only who may view an application sees of it."""
+    """Holds what only who may view an application sees of it."""
 
     why: WhyView
     shuffle: ShuffleDecision | None
@@ -211,7 +211,7 @@ async def container(request: Request) -> Response:
 
 
 async def _found_container(services: PageServices, container_id: ContainerId) -> Container:
-    """In memory, or kept of those that ended.  Raises NotFound, Unavailable."""
+    """Return a container in memory, or kept of those that ended.  Raises NotFound, Unavailable."""
     try:
         return services.queries.container(container_id)
     except NotFound:
@@ -222,7 +222,7 @@ async def _found_container(services: PageServices, container_id: ContainerId) ->
 
 
 async def failure(request: Request) -> Response:
-    """Where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
+    """Show where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
     asked = request.path_params["application_id"]
     reason = (
         f"The ApplicationMaster of {asked[:128]} does not accept this proxy and redirects callers back to it. "

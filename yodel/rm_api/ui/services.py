@@ -1,4 +1,4 @@
-"""What the ResourceManager's own pages are given."""
+"""Holds what the ResourceManager's own pages are given."""
 
 from __future__ import annotations
 

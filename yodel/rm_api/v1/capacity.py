@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.door.admin_network import require_network
@@ -201,7 +201,7 @@ def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
 
 
 def _colocation(found: ColocationView) -> models.Colocation:
-    said: Colocation = found.colocation
+    said: ColocationSwitch = found.colocation
     return models.Colocation(
         enabled=said.is_on,
         preset=said.policy.preset if said.policy is not None else None,

@@ -70,7 +70,7 @@ class Rights:
     # --- queues ----------------------------------------------------------------------------------------------------
 
     def may_submit(self, path: str, user: str) -> bool:
-        """Whether a queue is for this user; everybody's where ``yarn.acl.enable`` is off."""
+        """Return whether a queue is for this user; everybody's where ``yarn.acl.enable`` is off."""
         if not self.are_acls_enabled:
             return True
         groups = self._groups.groups_of(user)
@@ -78,7 +78,7 @@ class Rights:
         return is_admin or queue_access.may_submit(self._state.queues, path, user, groups)
 
     def may_administer(self, path: str, user: str) -> bool:
-        """Whether a user administers a queue; everybody does where ``yarn.acl.enable`` is off."""
+        """Return whether a user administers a queue; everybody does where ``yarn.acl.enable`` is off."""
         if not self.are_acls_enabled:
             return True
         groups = self._groups.groups_of(user)
@@ -86,14 +86,14 @@ class Rights:
         return is_admin or queue_access.may_administer(self._state.queues, path, user, groups)
 
     def administers_any_queue(self, user: str) -> bool:
-        """Whether somebody named the user an administrator of any queue."""
+        """Return whether somebody named the user an administrator of any queue."""
         if not self.are_acls_enabled:
             return False
         groups, said = self._groups.groups_of(user), {queue.administer_acl for queue in self._state.queues.values()}
         return any(text is not None and Acl.parse(text).allows(user, groups) for text in said)
 
     def queue_administrator(self, user: str) -> Callable[[str], bool]:
-        """Whether somebody named the user an administrator of a queue, by its path; nobody is one where
+        """Return whether somebody named the user an administrator of a queue, by its path; nobody is one where
         ``yarn.acl.enable`` is off.  The user's groups are asked for once."""
         if not self.are_acls_enabled:
             return lambda _: False

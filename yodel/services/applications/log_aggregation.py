@@ -34,7 +34,7 @@ class LogAggregationStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAggregationReport:
-    """What a node says of one application (LogAggregationReportProto)."""
+    """Holds what a node says of one application (LogAggregationReportProto)."""
 
     application_id: ApplicationId
     status: LogAggregationStatus
@@ -90,7 +90,8 @@ class LogAggregationReports:
         return status
 
     def is_settled(self, application: Application) -> bool:
-        """Whether only a node's word, and no passing of time, can change ``status_of`` this ended application."""
+        """Return whether only a node's word, and no passing of time, can change ``status_of`` this ended
+        application."""
         return self.status_of(application) in (_S.DISABLED, *_FINAL) or application.id not in self._nodes
 
     def nodes_of(self, application_id: ApplicationId) -> dict[NodeId, NodeLogAggregation]:

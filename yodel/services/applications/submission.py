@@ -219,7 +219,8 @@ class SubmissionService:
             raise Unavailable(f"user {checked.user} could not be looked up in {LOOKUP_TIMEOUT_S:.0f} s") from error
 
     def _require_size(self, checked: Submission, path: str) -> Resource:
-        """What its ApplicationMaster gets.  Raises InvalidResourceRequest: it may not, or could not, have it there."""
+        """Return what its ApplicationMaster gets.  Raises InvalidResourceRequest: it may not, or could not, have it
+        there."""
         most, asked = self._maximum.of_queue(path), checked.am_asked_capability
         self._maximum.require_allowed(asked, most)
         size = rounded_up(asked, self._allocation.minimum, most)
@@ -317,7 +318,7 @@ class SubmissionService:
         )
 
     def largest(self, queue: str) -> Resource:
-        """What a container may have there at most."""
+        """Return what a container may have there at most."""
         return self._maximum.of_queue(queue)
 
     def _forget_old(self) -> None:

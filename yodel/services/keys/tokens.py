@@ -33,7 +33,7 @@ def missing_keys(
 
 
 def told_of(attempt: Attempt | None) -> tuple[tuple[str, str], ...]:
-    """What the tokens of an attempt's containers say of its shuffle."""
+    """Return what the tokens of an attempt's containers say of its shuffle."""
     return attempt.shuffle.told if attempt is not None and attempt.shuffle is not None else ()
 
 

@@ -114,7 +114,7 @@ def _check_lengths(request: AllocateRequest) -> None:
 
 
 def _blacklist(request: AllocateRequest, runtime: AttemptRuntime) -> frozenset[str] | None:
-    """What the attempt avoids from this heartbeat on; None: it is not said anew."""
+    """Return what the attempt avoids from this heartbeat on; None: it is not said anew."""
     if not request.blacklist_additions and not request.blacklist_removals:
         return None
     return runtime.wishes.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)

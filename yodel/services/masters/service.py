@@ -232,7 +232,7 @@ class MasterService:
     def _enter(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
     ) -> tuple[Attempt, AttemptRuntime, AllocateResult | None]:
-        """Who calls, and the response id; a repeat of the last beat gets the stored response."""
+        """Return who calls, and the response id; a repeat of the last beat gets the stored response."""
         state = self._engine.state
         attempt, runtime = state.attempts.get(attempt_id), state.masters.runtimes.get(attempt_id)
         if attempt is None or runtime is None:

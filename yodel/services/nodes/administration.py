@@ -44,7 +44,7 @@ log = structlog.get_logger("yodel.admin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminSettings:
-    """What can be changed without a restart."""
+    """Holds what can be changed without a restart."""
 
     admin_acl: str
     max_priority: int
@@ -57,10 +57,10 @@ class AdminSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloads:
-    """What the composition root lends.  ``read``, ``text`` and ``proxy_users`` block: they read files and ask name
-    servers; they raise InvalidValue, and ``text`` Refused where a file cannot be read.  The others take a new value;
-    ``pod_profiles`` raises InvalidValue for what the cluster lacks, and Refused or Unavailable when the cluster does
-    not say."""
+    """Holds what the composition root lends.  ``read``, ``text`` and ``proxy_users`` block: they read files and ask
+    name servers; they raise InvalidValue, and ``text`` Refused where a file cannot be read.  The others take a new
+    value; ``pod_profiles`` raises InvalidValue for what the cluster lacks, and Refused or Unavailable when the cluster
+    does not say."""
 
     read: Callable[[], AdminSettings]
     text: Callable[[Path], str]

@@ -13,8 +13,16 @@ from heapq import nsmallest
 
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.node import CapacityState
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, OTHERS_PODS, Loan, LoanReport, Step, WrittenReport
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.report import (
+    CPU_MILLI,
+    MEMORY_MIB,
+    OTHERS_PODS,
+    Loan,
+    LoanReport,
+    ShapingStep,
+    WrittenReport,
+)
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.services.nodes.agents import Agents
 from yodel.services.nodes.facts import Facts, NodeFacts
 from yodel.services.nodes.published import Published
@@ -35,8 +43,8 @@ class ResourceCapacity:
     unit: str
     resource: str
     loan: Loan | None
-    steps: Sequence[Step]
-    last_steps: Sequence[Step]
+    steps: Sequence[ShapingStep]
+    last_steps: Sequence[ShapingStep]
     wanted: int | None
     published: int | None
     held: int
@@ -61,7 +69,7 @@ class NodeCapacity:
 class ColocationView:
     """The whole.  ``nodes``: those about which there is something to say, by name."""
 
-    colocation: Colocation
+    colocation: ColocationSwitch
     names: Sequence[str]
     counts: Mapping[CapacityState, int]
     nodes: Sequence[NodeCapacity]
@@ -199,7 +207,7 @@ class Capacities:
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
     def _resource(self, name: str, facts: NodeFacts, published: Published) -> ResourceCapacity:
-        """What the loan is published as, or what is left of an earlier policy."""
+        """Return what the loan is published as, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None

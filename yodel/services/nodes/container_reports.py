@@ -22,8 +22,8 @@ ORDERED_ENDS = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerReport:
-    """What an agent says of one container; ``exit_status`` counts when ``is_complete``.  ``capability`` is the size it
-    works with, filled in for those of ``Heartbeats.grown`` at least."""
+    """Holds what an agent says of one container; ``exit_status`` counts when ``is_complete``.  ``capability`` is the
+    size it works with, filled in for those of ``Heartbeats.grown`` at least."""
 
     container_id: ContainerId
     is_running: bool

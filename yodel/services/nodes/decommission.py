@@ -179,7 +179,7 @@ class Decommission:
         self._leaving_since_s = found
 
     def _nodes_of_live_applications(self) -> set[NodeId]:
-        """Where a live application has or had a container: its shuffle files may still be fetched from there."""
+        """Return where a live application has or had a container: its shuffle files may still be fetched from there."""
         return self._engine.state.nodes_of_live_applications()
 
     def _in_state(self, *states: NodeState) -> list[Node]:
@@ -187,7 +187,7 @@ class Decommission:
 
 
 def _event(node: Node, lists: HostLists, is_graceful: bool, patience_s: int, now_ms: int) -> Any:
-    """What the lists mean for one active node (NodesListManager.handleExcludeNodeList); None for nothing."""
+    """Return what the lists mean for one active node (NodesListManager.handleExcludeNodeList); None for nothing."""
     names = host_lists.names_of(node)
     if lists.allow(names):
         return NodeRecommissioned(now_ms) if node.state is NodeState.DECOMMISSIONING else None

@@ -16,7 +16,7 @@ from enum import Enum, auto
 import structlog
 
 from yodel.domain.colocation.emergency import Emergency
-from yodel.domain.colocation.node import Declared, Said
+from yodel.domain.colocation.node import Declared, LastReport
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.pools import PoolCapacity, PoolName
@@ -46,8 +46,8 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was nothing
-    any more."""
+    """Holds what an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was
+    nothing any more."""
 
     node_id: NodeId
     report: WrittenReport
@@ -67,7 +67,7 @@ class NodeFacts:
     """What it published for each pool, and the most that it ever did.  ``Lending``."""
     rival: tuple[NodeId, str] | None = None
     """The agent whose registration was refused last, as the node has another, and why."""
-    said: Said | None = None
+    said: LastReport | None = None
     was_heard: bool = False
     """Its agent has reported in this life."""
     declared: Declared | None = None
@@ -126,7 +126,8 @@ class Facts:
         return replace(node, allocatable=capped(node.allocatable, facts.judgement.counted))
 
     def allocatable(self, name: str) -> LentAmounts | None:
-        """What the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not say."""
+        """Return what the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not
+        say."""
         facts = self._nodes.get(name) if self.terms.measures is not None else None
         return facts.published.allocatable if facts is not None and facts.published is not None else None
 
@@ -134,7 +135,7 @@ class Facts:
         """Records of nodes that Kubernetes has shown."""
         return (facts for facts in self._nodes.values() if facts.published is not None)
 
-    def age_s(self, said: Said) -> float:
+    def age_s(self, said: LastReport) -> float:
         return self._clock.monotonic_s() - said.read_s
 
     def emergency_on(self, name: str) -> Emergency | None:
@@ -228,7 +229,7 @@ class Facts:
             return  # by numbers that do not count any more: it has the new ones with this answer
         self._refused.pop(node_id, None)
         facts, now_s = self.at(proved_name), self._clock.monotonic_s()
-        facts.said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
+        facts.said = LastReport(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
         facts.was_heard = True
         self.tell(Change.TOLD, (proved_name,))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
-from yodel.domain.colocation.taking_back import Holding, in_order
+from yodel.domain.colocation.taking_back import LentContainer, in_order
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.queues.ledger import UsageLedger
@@ -52,7 +52,7 @@ class Holdings:
         """The pool that nodes lend to."""
         return next(iter(self._facts.terms.pools), None)
 
-    def on(self, node_id: NodeId) -> list[Holding]:
+    def on(self, node_id: NodeId) -> list[LentContainer]:
         """The first to go first."""
         state, pool = self._state, self.pool
         if pool is None:
@@ -60,7 +60,7 @@ class Holdings:
         containers = (state.containers[one] for one in state.container_index.on_node(node_id))
         return in_order(self._holding(one) for one in containers if state.pools.pools.of(one.queue) == pool)
 
-    def held(self, kubernetes_name: str, holdings: Iterable[Holding]) -> dict[str, int]:
+    def held(self, kubernetes_name: str, holdings: Iterable[LentContainer]) -> dict[str, int]:
         """By type, what these and pods of others on a node ask for.  What is terminating is not in it."""
         measures, held = self._facts.terms.measures, dict.fromkeys(RESOURCES, 0)
         if measures is not None:
@@ -87,10 +87,10 @@ class Holdings:
         for node_id in self._ranked.keys() - self._state.nodes.keys():
             del self._ranked[node_id]
 
-    def _holding(self, container: Container) -> Holding:
+    def _holding(self, container: Container) -> LentContainer:
         application, size = self._state.applications[container.id.application_id], container.reserved
         cpu_milli = size.vcores * self._facts.terms.rules.milli_per_vcore
-        return Holding(
+        return LentContainer(
             id=container.id,
             amounts={CPU_MILLI: cpu_milli, MEMORY_MIB: size.memory_mib},
             over_milli=self._over_of(application.submission.queue),
@@ -101,7 +101,7 @@ class Holdings:
         )
 
     def _over_of(self, queue: str) -> int:
-        """What a queue holds above its guarantee, in thousandths of its pool."""
+        """Return what a queue holds above its guarantee, in thousandths of its pool."""
         if not self._quotas.is_enforced:
             return 0
         found = self._over.get(queue)

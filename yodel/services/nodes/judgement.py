@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from yodel.domain.colocation.node import CapacityState, Intake, Offer, Said, Situation, state_of
+from yodel.domain.colocation.node import CapacityState, Intake, LastReport, Offer, Situation, state_of
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.node import Node
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.services.nodes.lent_as import measures_of
@@ -38,22 +38,22 @@ SILENT_S = 180.0
 class Terms:
     """What is lent, and as what.  ``measures`` None: nothing is."""
 
-    colocation: Colocation = OFF
+    colocation: ColocationSwitch = OFF
     rules: PoolRules = field(default_factory=PoolRules)
     measures: Measures | None = None
 
     @classmethod
-    def of(cls, colocation: Colocation, rules: PoolRules) -> Terms:
+    def of(cls, colocation: ColocationSwitch, rules: PoolRules) -> Terms:
         return cls(colocation=colocation, rules=rules, measures=measures_of(colocation, rules))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the loan is published as: of cores, of memory; none where nothing is lent."""
+        """Return what the loan is published as: of cores, of memory; none where nothing is lent."""
         return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
 
     @property
     def pools(self) -> frozenset[PoolName]:
-        """Those that are lent."""
+        """Return those that are lent."""
         return frozenset(pool for pool, kind in self.rules.kinds.items() if kind.measures == self.measures)
 
 
@@ -92,7 +92,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
+    """Holds what else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
     thousandths by resource name, None before they were listed; ``is_early``: agents have had no time to report."""
 
     row: Node | None
@@ -121,7 +121,7 @@ def judge(facts: NodeFacts, published: Published, around: Around, terms: Terms) 
     return replace(found, changes=changes, state=state, why=why)
 
 
-def silence_of(said: Said | None, now_s: float) -> Silence:
+def silence_of(said: LastReport | None, now_s: float) -> Silence:
     """Return how long the agent has reported nothing; NONE where it never did."""
     if said is None:
         return Silence.NONE

@@ -52,7 +52,7 @@ class Lending:
             self._wake_scheduler()
 
     def _follow(self, name: str) -> bool:
-        """Whether a decision reads something else now."""
+        """Return whether a decision reads something else now."""
         facts, node = self._facts.of(name), self._facts.counted(name)
         self._state.pools.see(name, self._published(facts, node.allocatable) if facts and node else None)
         return self._state.lent_anew(name)

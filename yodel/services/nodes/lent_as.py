@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yodel.domain.colocation.properties import DIALECT, ENABLED
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.queues.pools import NATIVE
 from yodel.errors import Refused
 from yodel.ports.kube_nodes import NodeStatuses
@@ -13,7 +13,7 @@ from yodel.translator.dialects import Measures
 from yodel.translator.pools import PoolRules
 
 
-def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
+def measures_of(colocation: ColocationSwitch, rules: PoolRules) -> Measures | None:
     """What is published; None where it is off, or no queue draws on such a dialect."""
     if not colocation.is_on:
         return None
@@ -30,13 +30,13 @@ def _no_dialect(asked: str, rules: PoolRules) -> str:
     return f"Invalid {DIALECT}: {asked[:80]!r}; expected a dialect that queues use: {', '.join(known)}"
 
 
-def is_switched_on(wanted: Colocation, present: Colocation) -> bool:
+def is_switched_on(wanted: ColocationSwitch, present: ColocationSwitch) -> bool:
     """Something would be lent that is not lent now."""
     return wanted.is_on and not (present.is_on and wanted.dialect == present.dialect)
 
 
 async def require_possible(
-    wanted: Colocation, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
+    wanted: ColocationSwitch, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
 ) -> Measures:
     """Return what would be published.  ``lacking`` are settings without which nothing can be.
 

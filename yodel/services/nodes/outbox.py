@@ -55,7 +55,7 @@ class Topic(StrEnum):
 
 @dataclass(slots=True)
 class Told:
-    """What an agent knows.  An answer that is lost is given again, so what is told is known."""
+    """Holds what an agent knows.  An answer that is lost is given again, so what is told is known."""
 
     pods: dict[ContainerId, str] = field(default_factory=dict)
     _known: dict[Topic, object] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Told:
         self._known[topic] = value
 
     def is_news(self, topic: Topic, value: object) -> bool:
-        """Whether the agent has to be told; it knows from now on."""
+        """Return whether the agent has to be told; it knows from now on."""
         if self._known.get(topic) == value:
             return False
         self._known[topic] = value
@@ -75,7 +75,7 @@ class Told:
         self.pods = {}
 
     def new_pods(self, uids: Mapping[ContainerId, str], *, are_all: bool) -> tuple[tuple[ContainerId, str], ...]:
-        """Those of these uids that the agent was not told.  ``are_all``: it needs to know of no others."""
+        """Return those of these uids that the agent was not told.  ``are_all``: it needs to know of no others."""
         before = self.pods
         self.pods = dict(uids) if are_all else {**before, **uids} if uids else before
         return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)

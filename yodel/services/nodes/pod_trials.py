@@ -28,7 +28,7 @@ NOT_KNOWN = "cannot determine whether batch pods can be created and are evicted 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
-    """What dry runs came to, each in words.
+    """Holds what dry runs came to, each in words.
 
     ``missing``: without it no pod can be made; ``not_below``: batch pods that would stay where services go;
     ``untold``: what the API server does not say.

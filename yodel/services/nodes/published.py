@@ -124,7 +124,7 @@ class Published:
         return publisher_of(name, self.observed.capacity_managers, quantity, known, PUBLISHER) == ""
 
     def _other(self, names: Collection[str]) -> str:
-        """Who publishes one of these that was never written in this life; empty: nobody else."""
+        """Return who publishes one of these that was never written in this life; empty: nobody else."""
         said, node = self.said, self.observed
         for name in sorted(set(names) - self._written.keys()):
             quantity = node.capacity.get(name, node.allocatable.get(name))

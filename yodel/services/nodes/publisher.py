@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import structlog
 
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.node import Node
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
@@ -65,7 +65,7 @@ class Publisher:
 
     # --- what changes ----------------------------------------------------------------------------------------------
 
-    def use(self, colocation: Colocation, rules: PoolRules) -> None:
+    def use(self, colocation: ColocationSwitch, rules: PoolRules) -> None:
         """From now on."""
         terms = Terms.of(colocation, rules)
         if terms == self._facts.terms:
@@ -186,7 +186,7 @@ class Publisher:
         return [one for one in ready if now_s >= one[1].not_before_s]
 
     def _turn(self, facts: NodeFacts, published: Published, now_s: float) -> tuple[bool, float]:
-        """What shrinks is written before what grows, unless that has waited for long: it has its turn at some time."""
+        """Write what shrinks before what grows, unless that has waited for long: it has its turn at some time."""
         since_s = self._due[facts.name]
         is_first = now_s - since_s >= GROWTH_WAITS_S or _shrinks(facts, published)
         return not is_first, since_s

@@ -151,7 +151,8 @@ class Registration:
         return self._agents.is_for_another(registration.node_id, proved)
 
     def _is_allowed(self, node_id: NodeId, kubernetes_node_name: str) -> bool:
-        """What the lists say; one that is leaving may still talk (ResourceTrackerService.isNodeInDecommissioning)."""
+        """Return what the lists say; one that is leaving may still talk
+        (ResourceTrackerService.isNodeInDecommissioning)."""
         node = self._engine.state.nodes.get(node_id)
         if node is not None and node.state is NodeState.DECOMMISSIONING:
             return True

@@ -58,8 +58,8 @@ log = structlog.get_logger("yodel.colocation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """What an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is held
-    there is not more than is left."""
+    """Holds what an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is
+    held there is not more than is left."""
 
     kubernetes_node: str
     held: Amounts
@@ -152,7 +152,7 @@ class TakingBack:
     def _judged(
         self, node: NodeFacts, lent: Amounts, now_s: float
     ) -> tuple[dict[ContainerId, PreemptionNotice], list[ContainerId]]:
-        """Who is on notice on a node, and whose time is over."""
+        """Return who is on notice on a node, and whose time is over."""
         name, row = node.name, self._engine.state.node_index.of_kubernetes(node.name)
         if row is None:
             return {}, []

@@ -74,7 +74,7 @@ class Topology:
             self._follow(rows[node_id])
 
     def _rename(self, name: str) -> bool:
-        """Whether the node has other names than before."""
+        """Return whether the node has other names than before."""
         facts, node = self._facts.of(name), self._facts.observed(name)
         if facts is None or node is None or facts.addresses == (names := _names(node)):
             return False

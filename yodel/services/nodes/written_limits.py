@@ -17,7 +17,7 @@ from typing import Protocol
 import structlog
 
 from yodel.domain.colocation.report import WrittenReport
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import NodeId
 from yodel.ports.clock import Clock
 from yodel.services.nodes.facts import Facts, NodeFacts, Written
@@ -160,6 +160,6 @@ class WrittenLimits:
         return LimitsState.HELD if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
 
 
-def _bounds(colocation: Colocation) -> bool:
-    """Whether agents bound pods now."""
+def _bounds(colocation: ColocationSwitch) -> bool:
+    """Return whether agents bound pods now."""
     return colocation.policy is not None and colocation.policy.bounds

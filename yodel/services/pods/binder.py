@@ -132,8 +132,8 @@ class Binder:
         return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
 
     def held_on(self, node_name: str) -> Mapping[str, int] | None:
-        """What the pods of a node ask for, whoever's they are: thousandths by resource name; None before they were
-        listed."""
+        """Return what the pods of a node ask for, whoever's they are: thousandths by resource name; None before they
+        were listed."""
         return self._ledger.held_on(node_name) if self._ledger.pods_are_known else None
 
     def others_on(self, node_name: str) -> Mapping[str, int]:
@@ -141,7 +141,7 @@ class Binder:
         return self._ledger.others_on(node_name)
 
     def admission_left_s(self, container: Container, pod: PodObservation) -> float:
-        """How long to wait for the kubelet's word on a bound pod.
+        """Return how long to wait for the kubelet's word on a bound pod.
 
         An ApplicationMaster is launched as soon as its container has a node, and its attempt would fail with it; what
         is granted to an ApplicationMaster can be taken back until it is handed over, so tasks do not wait.

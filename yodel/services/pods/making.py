@@ -87,5 +87,5 @@ class PodMaker:
 
 
 def image_asked(context: bytes) -> str:
-    """What a submission's launch context names; empty: nothing."""
+    """Return what a submission's launch context names; empty: nothing."""
     return images.asked(launch_environment(context))

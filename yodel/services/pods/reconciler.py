@@ -149,7 +149,8 @@ class Reconciler:
         return list(self._observed.values())
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
-        """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
+        """Return what Kubernetes did to the pod of a process that ended by a signal that we did not send; None:
+        nothing."""
         end = await self._seen_end(container_id, exit_status)
         self.lost_count += end is not None and end.exit_status in NOT_THE_APPLICATIONS_FAULT
         return end
@@ -450,7 +451,7 @@ class Reconciler:
 
 
 def _has_agent(tx: Transaction, container: Container) -> bool:
-    """Whether its node's agent is expected to tell of it, or to be lost."""
+    """Return whether its node's agent is expected to tell of it, or to be lost."""
     return container.node_id is not None and tx.has(container.node_id) and tx.node(container.node_id).is_registered
 
 

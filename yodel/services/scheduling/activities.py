@@ -50,7 +50,8 @@ _Wish = tuple[ApplicationAttemptId, AskKey | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRequests:
-    """What one tick has to tell: of the cluster (its first applications in line), of nodes, of watched applications."""
+    """Holds what one tick has to tell: of the cluster (its first applications in line), of nodes, of watched
+    applications."""
 
     is_cluster: bool
     nodes: frozenset[NodeId]
@@ -141,7 +142,7 @@ class Activities:
     # --- telling
 
     def asked(self, demands: Iterable[Demand]) -> ActivityRequests | None:
-        """What the tick that begins has to tell; None, nearly always: nothing."""
+        """Return what the tick that begins has to tell; None, nearly always: nothing."""
         if not (self._is_armed or self._armed_nodes or self._watched_until_ms or self._logged_until_ms):
             return None
         now_ms = self._clock.now_ms()

@@ -16,7 +16,7 @@ import structlog
 
 from yodel.domain.application import Application
 from yodel.domain.colocation.properties import colocation_of
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
 from yodel.domain.queues.delegation import IsRead, first_not_delegated, reading
 from yodel.domain.queues.history import TreeChange, change_between, undone
@@ -54,7 +54,7 @@ class ConfigurationChange:
     am_share: float | None
     change: TreeChange
     mapping: MappingRules = NO_RULES
-    colocation: Colocation = OFF
+    colocation: ColocationSwitch = OFF
     is_needed: bool = True
     """Something would be different afterwards."""
     warnings: Sequence[str] = ()
@@ -83,7 +83,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """What a change comes to.  ``change`` has no time yet."""
+    """Holds what a change comes to.  ``change`` has no time yet."""
 
     asked: _Asked
     properties: Mapping[str, str]
@@ -195,7 +195,7 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
 
 
 def _removing(mark: RemovalMark, paths: Iterable[str]) -> Wanted:
-    """Those of the queues that still have the mark."""
+    """Return those of the queues that still have the mark."""
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         marked = [path for path in paths if present.get(f"{PREFIX}{path}.{MARK}") == str(mark)]
@@ -211,8 +211,8 @@ class Consequences:
 
     am_share: Callable[[float], None]
     mapping: Callable[[MappingRules], None]
-    colocation: Callable[[Colocation], None]
-    require_colocation: Callable[[Colocation], Awaitable[Sequence[str]]]
+    colocation: Callable[[ColocationSwitch], None]
+    require_colocation: Callable[[ColocationSwitch], Awaitable[Sequence[str]]]
 
 
 class SchedulerConfService:
@@ -260,7 +260,7 @@ class SchedulerConfService:
         return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
-        """What the configuration would be.  Who may ask is asked before (``require_administrator``).
+        """Return what the configuration would be.  Who may ask is asked before (``require_administrator``).
 
         Raises:
             Refused: it would be refused.
@@ -277,7 +277,7 @@ class SchedulerConfService:
     async def planned(
         self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", is_whole: bool = False
     ) -> ConfigurationChange:
-        """What the change would be; nothing is changed.  Raises as ``change``."""
+        """Return what the change would be; nothing is changed.  Raises as ``change``."""
         return await self._plan(user, wanted, expected, reason, is_whole=is_whole)
 
     async def change(
@@ -416,7 +416,8 @@ class SchedulerConfService:
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
     def read_by(self, user: str) -> IsRead | None:
-        """Which properties somebody reads; None: all.  Where yarn.acl.enable is on, these are for administrators.
+        """Return which properties somebody reads; None: all.  Where yarn.acl.enable is on, these are for
+        administrators.
 
         Raises:
             AccessDenied: none.
@@ -442,7 +443,7 @@ class SchedulerConfService:
             return self._planned(judged, self._engine.clock.now_ms(), self._in_use())
 
     async def _judge(self, asked: _Asked) -> _Judged:
-        """What comes of a change, described by a thread, and whether colocation can be put in force.
+        """Return what comes of a change, described by a thread, and whether colocation can be put in force.
 
         Raises:
             InvalidQueues, Refused: it cannot be.
@@ -478,11 +479,11 @@ class SchedulerConfService:
         )
 
     def _whose(self, user: str) -> Callable[[str], bool] | None:
-        """Which queues are the user's; None: all."""
+        """Return which queues are the user's; None: all."""
         return None if self.is_admin(user) else self._rights.queue_administrator(user)
 
     def _is_fresh(self, judged: _Judged, used: Set[str]) -> bool:
-        """Whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
+        """Return whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
         state, asked = self._engine.state, judged.asked
         is_same_tree = (asked.version, asked.queues_version) == (self.version, state.change_counters.queues)
         if not is_same_tree or asked.pools is not state.pools.pools:

@@ -150,7 +150,7 @@ class NodeReserver:
     # --- after it ---------------------------------------------------------------------------------------------------
 
     def add(self, ledger: UsageLedger) -> bool:
-        """Whether a node began to be held: what was decided does not know of it."""
+        """Return whether a node began to be held: what was decided does not know of it."""
         is_new = False
         for pool in self._state.pools.drawn_on:
             is_new |= self._add(pool, ledger)
@@ -177,7 +177,7 @@ class NodeReserver:
         return is_new
 
     def _makes_room(self, pool: PoolName, holds: Sequence[NodeReservation], ledger: UsageLedger) -> bool:
-        """Who has less than its guarantee comes before who is held a node for above it."""
+        """Put who has less than its guarantee before who is held a node for above it."""
         if not self.rules.part:
             return False
         first = self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, 1)

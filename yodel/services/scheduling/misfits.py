@@ -40,7 +40,7 @@ class Misfits:
         self._since_s: dict[tuple[ApplicationAttemptId, AskKey | None], float] = {}
 
     def note(self, demands: Mapping[ApplicationAttemptId, Demand], decision: Decision) -> float | None:
-        """What a tick found of all that is wanted.  Returns the seconds after which to look again, or None."""
+        """Take in what a tick found of all that is wanted.  Returns the seconds after which to look again, or None."""
         if not self._state.reasons.misfits and not decision.misfits:
             return None
         found = {(misfit.attempt_id, misfit.key): misfit for misfit in decision.misfits}

@@ -95,7 +95,7 @@ class Preemption:
 
     @property
     def notices(self) -> Mapping[ContainerId, PreemptionNotice]:
-        """Those that it gave."""
+        """Return those that it gave."""
         return self._engine.state.notices.of_teller(Teller.QUEUES)
 
     async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
@@ -313,7 +313,7 @@ class Preemption:
         )
 
     def _is_unplaced(self, container: Container) -> bool:
-        """Those on their way to a node that is held for them are given up with it."""
+        """Give up those on their way to a node that is held for them, with it."""
         if container.state is not ContainerState.PLANNED or container.id in self._engine.state.holds.containers:
             return False
         return self._clock.now_ms() - container.created_ms >= self._scheduler.holder.rules.placed_s * 1000

@@ -209,7 +209,7 @@ class Scheduler:
 
     @property
     def _rules_now(self) -> object:
-        """What says how a demand is put to its pool, and what it may have."""
+        """Return what says how a demand is put to its pool, and what it may have."""
         return self._engine.state.pools.pools, self.limits, self._quotas.is_enforced
 
     def _read(self, at_most: int | None = None) -> None:
@@ -257,7 +257,7 @@ class Scheduler:
         return self._engine.state.reasons.waiting
 
     def ledger(self) -> UsageLedger | None:
-        """What queues and users may hold, as a decision reads it; None where limits are only observed."""
+        """Return what queues and users may hold, as a decision reads it; None where limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
     def parts(self, demands: Iterable[Demand]) -> list[PoolPart]:

@@ -11,8 +11,8 @@ from yodel.services.writer.pool_book import PoolBook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolView:
-    """What queues below these children of root draw on.  ``size`` is what ``nodes`` nodes lend at the moment; ``free``
-    is counted node by node, so where less is lent than held the two do not add up to it."""
+    """Holds what queues below these children of root draw on.  ``size`` is what ``nodes`` nodes lend at the moment;
+    ``free`` is counted node by node, so where less is lent than held the two do not add up to it."""
 
     name: str
     dialects: tuple[str, ...]
@@ -25,7 +25,7 @@ class PoolView:
 
 
 def pool_views(book: PoolBook, queues: Iterable[str]) -> list[PoolView]:
-    """Those that queues draw on, by name.  ``queues`` are the paths there are."""
+    """Return those that queues draw on, by name.  ``queues`` are the paths there are."""
     children = [path for path in queues if path.count(".") == 1]
     found = []
     for name in book.drawn_on:

@@ -84,7 +84,7 @@ class ApplicationView:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """What Hadoop calls pending: containers without a node."""
+        """Return what Hadoop calls pending: containers without a node."""
         return self.pending_containers + self.starting_containers, self.pending + self.starting
 
 
@@ -139,7 +139,7 @@ class ApplicationFilter:
 
     @property
     def is_of_the_living(self) -> bool:
-        """Whether nothing that has ended can be accepted."""
+        """Return whether nothing that has ended can be accepted."""
         return bool(self.states) and self.states.isdisjoint(ENDED)
 
     def _is_live_below(self, app: Application) -> bool:
@@ -260,7 +260,7 @@ class Queries:
         return node if capability == node.capability else replace(node, capability=capability)
 
     def pools(self) -> list[PoolView]:
-        """Those that queues draw on, by name."""
+        """Return those that queues draw on, by name."""
         return pool_views(self._state.pools, self._state.queues)
 
     def queue_paths(self) -> Iterable[str]:
@@ -308,7 +308,7 @@ class Queries:
         return nodes_by_state(self._state)
 
     def log_url(self, container: Container) -> str:
-        """Where the node agent serves the container's logs; empty while it has no node."""
+        """Return where the node agent serves the container's logs; empty while it has no node."""
         node = self._state.nodes.get(container.node_id) if container.node_id is not None else None
         if node is None:
             return ""

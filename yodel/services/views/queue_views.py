@@ -56,7 +56,7 @@ class ClusterMetrics:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """What Hadoop calls pending: containers without a node."""
+        """Return what Hadoop calls pending: containers without a node."""
         return self.containers_pending + self.containers_starting, self.pending_resource + self.starting
 
 
@@ -82,7 +82,7 @@ class QueueView:
 
 @dataclass(slots=True)
 class _Load:
-    """What live applications are, hold and wait for."""
+    """Holds what live applications are, hold and wait for."""
 
     pending: int = 0
     running: int = 0

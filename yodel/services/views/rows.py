@@ -58,7 +58,7 @@ class Rows:
 
     @property
     def counts(self) -> Counter[YarnApplicationState]:
-        """How many applications are in which state."""
+        """Return how many applications are in which state."""
         return self._state.index.counts
 
     @property
@@ -74,7 +74,7 @@ class Rows:
         return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
 
     def usage_of(self, application_id: ApplicationId) -> Usage:
-        """What its live containers take."""
+        """Return what its live containers take."""
         return self._state.usage.by_application.get(application_id, Usage())
 
     # --- what ApplicationMasters have said -------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Rows:
         return self._state.is_pending(application)
 
     def reserved_of(self, application_id: ApplicationId) -> tuple[int, Resource]:
-        """How many nodes are held for it, and what of its wishes is free there."""
+        """Return how many nodes are held for it, and what of its wishes is free there."""
         return self._state.holds.of_application(application_id)
 
     def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
@@ -154,7 +154,7 @@ class Rows:
         return self._state.usable_resource
 
     def usable_of(self, queue_path: str) -> Resource:
-        """What these lend to a queue's pool; to root all."""
+        """Return what these lend to a queue's pool; to root all."""
         pools = self._state.pools
         return pools.of_queue(queue_path).size if "." in queue_path else pools.size
 
@@ -164,5 +164,5 @@ class Rows:
         return self._state.queues
 
     def totals_of(self, path: str) -> Totals:
-        """What began and ended in a queue and those below it."""
+        """Return what began and ended in a queue and those below it."""
         return self._state.totals.of(path)

@@ -228,7 +228,7 @@ class Transitions:
         return list(reversed(self._ring))
 
     def holds_after(self, position: int) -> bool:
-        """Whether nothing after this sequence has left the ring."""
+        """Return whether nothing after this sequence has left the ring."""
         return self.last - len(self._ring) <= position <= self.last
 
     def after(self, position: int, count_max: int) -> Sequence[Transition]:

@@ -163,7 +163,7 @@ class WaitExplainer:
         return "\n".join(lines[:LINES_MAX]) + more
 
     def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
-        """What the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
+        """Return what the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
         nothing."""
         if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
@@ -242,7 +242,7 @@ class WaitExplainer:
         return "Nothing is pending: every requested container has been allocated."
 
     def _not_planned(self, app: Application, all_told: Sequence[Obstacles], may_view: MayView) -> Iterator[AskView]:
-        """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
+        """Look once for who holds a limit, and who comes before, however many asks wait for the same."""
         held: dict[tuple[What, str, str], Sequence[ResourceUser]] = {}
         is_limited = any(map(_is_limited, all_told))
         beside = list[Obstacle]()
@@ -290,7 +290,7 @@ class WaitExplainer:
         )
 
     def _shown(self, holders: Sequence[ResourceUser], may_view: MayView) -> tuple[ResourceUser, ...]:
-        """Those that hold most, without applications that the asker may not see."""
+        """Return those that hold most, without applications that the asker may not see."""
         return tuple(
             one for one in holders[:HOLDERS_MAX] if one.kind != "application" or self._is_seen(one.name, may_view)
         )
@@ -451,7 +451,7 @@ class WaitExplainer:
 
 
 def _change_of_pod(text: str) -> str:
-    """What would help a pod, by what Kubernetes says of it: it has no place, or it was not made at all."""
+    """Return what would help a pod, by what Kubernetes says of it: it has no place, or it was not made at all."""
     return refusals.meaning_of(text).until or change_of(What.UNSCHEDULABLE)
 
 

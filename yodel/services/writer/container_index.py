@@ -51,7 +51,7 @@ class ContainerIndex:
         return self._on_node.get(node_id, {}).keys()
 
     def awaiting(self, node_id: NodeId) -> Collection[ContainerId]:
-        """Those that are over, and of whose ends the node's agent has yet to tell more."""
+        """Return those that are over, and of whose ends the node's agent has yet to tell more."""
         return self._awaiting.get(node_id, {}).keys()
 
     def _leave_node(self, row: Container) -> None:

@@ -58,7 +58,7 @@ class Dialogue:
         self.response_id, self.last_response = response_id, response
 
     def tokens_due(self, nodes: Iterable[NodeId], key_id: int) -> list[NodeId]:
-        """Those nodes, once each, for which it has no token of this key; from now on it has."""
+        """Return those nodes, once each, for which it has no token of this key; from now on it has."""
         due = {node_id: key_id for node_id in nodes if self._tokens_sent.get(node_id) != key_id}
         self._tokens_sent.update(due)
         return list(due)

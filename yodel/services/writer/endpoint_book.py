@@ -46,7 +46,7 @@ class EndpointBook:
         return f"none of yodel.remote-shuffle.endpoints of the queue answers ({named})"
 
     def tell(self, endpoint: Endpoint, *, has_answered: bool) -> bool:
-        """Whether that changes what is known of it."""
+        """Return whether that changes what is known of it."""
         before = self.presence(endpoint)
         self._failures[endpoint] = 0 if has_answered else self._failures.get(endpoint, 0) + 1
         if has_answered:

@@ -29,11 +29,11 @@ class HoldBook:
 
     @property
     def containers(self) -> Collection[ContainerId]:
-        """Those on their way to the nodes that are held for them."""
+        """Return those on their way to the nodes that are held for them."""
         return [hold.container_id for hold in self._by_wait.values() if hold.container_id is not None]
 
     def of_application(self, application_id: ApplicationId) -> tuple[int, Resource]:
-        """How many nodes are held for it, and what of its wishes is free there."""
+        """Return how many nodes are held for it, and what of its wishes is free there."""
         if not self._by_wait:
             return 0, NONE
         own = [hold for hold in self._by_wait.values() if hold.short.attempt_id.application_id == application_id]

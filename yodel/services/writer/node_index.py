@@ -69,7 +69,8 @@ class NodeIndex:
         return self._nodes[node_id] if node_id is not None else None
 
     def speaks(self, node: Node) -> bool:
-        """Whether the agent is the one that counts for its Kubernetes node; one that names none counts for itself."""
+        """Return whether the agent is the one that counts for its Kubernetes node; one that names none counts for
+        itself."""
         speaker = self.speaker(node.kubernetes_node_name)
         return not node.kubernetes_node_name or (speaker is not None and speaker.id == node.id)
 

@@ -47,7 +47,7 @@ class NoticeBook:
         return self._noted_of.get(application_id, ())
 
     def on(self, node_id: NodeId) -> tuple[ContainerId, ...]:
-        """What the node's agent is told."""
+        """Return what the node's agent is told."""
         return tuple(one for one in self._on.get(node_id, ()) if self._is_told(one))
 
     def is_noted(self, container_id: ContainerId) -> bool:

@@ -66,23 +66,23 @@ class PoolBook:
 
     @property
     def size(self) -> Resource:
-        """What usable nodes lend, of all pools that are drawn on."""
+        """Return what usable nodes lend, of all pools that are drawn on."""
         return _sum(self.of(name).size for name in self.drawn_on)
 
     @property
     def total(self) -> Resource:
-        """What there is of them, given away or free."""
+        """Return what there is of them, given away or free."""
         return _sum(self.of(name).total for name in self.drawn_on)
 
     def capability(self, node: Node) -> Resource:
-        """What a node has of all pools that are drawn on, usable or not."""
+        """Return what a node has of all pools that are drawn on, usable or not."""
         if self.drawn_on == (NATIVE,) and not self._others:
             return node.capability
         found = (self._lent(name, node) for name in self.drawn_on)
         return _sum(lent.now for lent in found if lent is not None)
 
     def is_published(self, name: PoolName) -> bool:
-        """Whether what nodes publish counts for it, not their agents' own figures."""
+        """Return whether what nodes publish counts for it, not their agents' own figures."""
         return name != NATIVE and self._published is not None
 
     def resources(self, name: PoolName) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ class PoolBook:
         return PoolCapacity(replace(now, extras=own.extras), replace(ever, extras=own.extras))
 
     def _most(self, node: Node) -> Resource:
-        """What an agent's own figure may become: where that is nothing, what the machine has, if it was seen."""
+        """Return what an agent's own figure may become: where that is nothing, what the machine has, if it was seen."""
         own, published = node.capability, (self._published or {}).get(node.kubernetes_node_name, {})
         is_something = own.memory_mib > 0 and own.vcores > 0
         if is_something or node.ordered_capability != NOT_ORDERED or NATIVE not in published:

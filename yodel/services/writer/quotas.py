@@ -55,23 +55,23 @@ class Quotas:
 
     @property
     def is_enforced(self) -> bool:
-        """Whether limits count; otherwise all applications stand in one line, and limits are only shown."""
+        """Return whether limits count; otherwise all applications stand in one line, and limits are only shown."""
         root = self._state.queues.get(ROOT)
         return root is not None and root.enforcement is LimitEnforcement.LIMIT
 
     def gives_back(self, queue: Queue) -> bool:
-        """Whether what a queue holds above its guarantee may be asked back."""
+        """Return whether what a queue holds above its guarantee may be asked back."""
         return self.is_enforced and self.preemption.is_enabled and not queue.is_preemption_disabled
 
     def gives_back_within(self, queue: Queue) -> bool:
-        """Whether applications of a lower priority give to others of the queue."""
+        """Return whether applications of a lower priority give to others of the queue."""
         is_on = self.is_enforced and self.preemption.is_enabled and self.preemption.is_intra_queue_enabled
         return is_on and not queue.is_intra_queue_preemption_disabled
 
     @property
     def windows(self) -> InForce:
-        """What windows do now.  The same object until that changes, or was looked at again: whoever asks after an edge
-        sees what is behind it, whether somebody woke him or not."""
+        """Return what windows do now.  The same object until that changes, or was looked at again: whoever asks after
+        an edge sees what is behind it, whether somebody woke him or not."""
         version = self._state.change_counters.queues
         if version != self._windows_of or (
             self._windows is not NO_WINDOWS and not self._windows.is_of(self._clock.now_ms())
@@ -148,7 +148,7 @@ class Quotas:
         return ledger
 
     def ledger_without_holds(self) -> UsageLedger:
-        """What containers hold now."""
+        """Return what containers hold now."""
         queue_use, pools = self._state.queue_use, self._state.pools
         tops = {above_of(name): replace(pools.used(name)) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
         return UsageLedger(
@@ -208,7 +208,7 @@ class Quotas:
         ]
 
     def headroom(self, queue: str, user: str) -> Resource:
-        """What an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free
+        """Return what an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free
         (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until
         somebody holds more or less."""
         state = self._state

@@ -40,17 +40,17 @@ ALLOCATED = (AttemptState.ALLOCATED, AttemptState.LAUNCHED, AttemptState.RUNNING
 
 
 def _standing(row: Application) -> tuple[object, ...]:
-    """What a decision reads of an application."""
+    """Return what a decision reads of an application."""
     return row.submission.priority, row.submission.queue
 
 
 def _room(row: Node) -> tuple[object, ...]:
-    """What a decision reads of a node."""
+    """Return what a decision reads of a node."""
     return row.state, row.capability, row.rack, row.labels, row.kubernetes_node_name
 
 
 def _burden(row: Container) -> tuple[object, ...]:
-    """What a decision reads of a container."""
+    """Return what a decision reads of a container."""
     return row.is_live, row.state is ContainerState.PLANNED, row.node_id, row.reserved, row.resize_to
 
 
@@ -161,12 +161,12 @@ class ClusterState:
         return is_closed or self._intake(queue, kubernetes_name) is Intake.CLOSED
 
     def is_open_for(self, queue: str, kubernetes_name: str) -> bool:
-        """Whether it is none of ``closed_for``."""
+        """Return whether it is none of ``closed_for``."""
         is_closed = self.node_index.is_closed(kubernetes_name)
         return not is_closed and self._intake(queue, kubernetes_name) is Intake.OPEN
 
     def is_awaited_for(self, queue: str, kubernetes_name: str) -> bool:
-        """Whether nothing of a queue may be granted there before more is known of what the node lends."""
+        """Return whether nothing of a queue may be granted there before more is known of what the node lends."""
         return self._intake(queue, kubernetes_name) is Intake.AWAITED
 
     def _intake(self, queue: str, kubernetes_name: str) -> Intake:
@@ -209,7 +209,7 @@ class ClusterState:
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
 
     def needs_master(self, attempt: Attempt) -> bool:
-        """Whether the attempt waits for its ApplicationMaster's container to be planned."""
+        """Return whether the attempt waits for its ApplicationMaster's container to be planned."""
         return attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in self.containers
 
     def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
@@ -224,12 +224,12 @@ class ClusterState:
         return count + 1, size + self.applications[attempt_id.application_id].submission.am_capability
 
     def is_pending(self, row: Application) -> bool:
-        """Whether an application counts as pending (QueueMetrics): its attempt was allocated nothing yet."""
+        """Return whether an application counts as pending (QueueMetrics): its attempt was allocated nothing yet."""
         attempt = self.attempts.get(row.current_attempt_id)
         return attempt is not None and not attempt.state.is_final and not self.is_running(row)
 
     def is_running(self, row: Application) -> bool:
-        """Whether it counts as running: from the first container that its attempt was allocated, which is its
+        """Return whether it counts as running: from the first container that its attempt was allocated, which is its
         ApplicationMaster's, to the attempt's end."""
         attempt = self.attempts.get(row.current_attempt_id)
         if attempt is None or attempt.state not in ALLOCATED:
@@ -247,7 +247,7 @@ class ClusterState:
         return [*self.container_index.on_node(node_id), *self.container_index.awaiting(node_id)]
 
     def nodes_of_live_applications(self) -> set[NodeId]:
-        """Where a live application has or had a container, a forgotten one too."""
+        """Return where a live application has or had a container, a forgotten one too."""
         found = {usage_id.node_id for live in self.index.live for usage_id in self._past_of.get(live, ())}
         for attempt in (attempt for live in self.index.live for attempt in self.attempts_of(live)):
             found |= {container.node_id for container in self.containers_of(attempt.id)}
@@ -255,12 +255,12 @@ class ClusterState:
 
     @property
     def total_resource(self) -> Resource:
-        """What there is, given away or free."""
+        """Return what there is, given away or free."""
         return self.pools.total
 
     @property
     def usable_resource(self) -> Resource:
-        """What nodes in state RUNNING lend."""
+        """Return what nodes in state RUNNING lend."""
         return self.pools.size
 
     def use_pools(self, rules: PoolRules, *, are_nodes_watched: bool) -> None:

@@ -100,7 +100,7 @@ class Transaction:
         return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
 
     def new_applications(self) -> list[Application]:
-        """Those that this batch has accepted so far and no commit has seen."""
+        """Return those that this batch has accepted so far and no commit has seen."""
         self._finish()
         known = self._state.applications
         rows = (*self._below.values(), *self.rows.values())
@@ -310,7 +310,7 @@ class Transaction:
         return self._stops(StopContainers(attempt_id, status, text))
 
     def _forgettables(self, attempt_id: ApplicationAttemptId) -> Iterator[None]:
-        """Those of an attempt that have ended may leave memory, as far as it is concerned."""
+        """Yield those of an attempt that have ended: they may leave memory, as far as it is concerned."""
         for container_id in self._state.container_ids_of(attempt_id):
             if not self.container(container_id).is_live:
                 self.effects.append(Forgettable(container_id))

@@ -29,7 +29,8 @@ class WaitingBook:
         return iter(self._waiting)
 
     def take(self, decision: Decision, now_ms: int) -> bool:
-        """What a decision found, before anything of it is acted upon.  Whether it is something else than before."""
+        """Take in what a decision found, before anything of it is acted upon.  Return whether it is something else than
+        before."""
         is_news = self._take(decision)
         self._figures, self.looked_at_ms = decision.figures, now_ms
         self._told.clear()
@@ -68,6 +69,6 @@ class WaitingBook:
         return found
 
     def figures(self, attempt_id: ApplicationAttemptId) -> Figures | None:
-        """What was gone by; None: it waits for nothing."""
+        """Return what was gone by; None: it waits for nothing."""
         waiting = self._waiting.get(attempt_id)
         return self._figures[waiting.pool] if waiting is not None else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yodel.domain.colocation.measured import Use, Window
+from yodel.domain.colocation.measured import InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
 from yodel.domain.colocation.report import CPU_MILLI, Loan
@@ -22,7 +22,7 @@ WORKED = {
     "bilibili": 24_800,
     "static": 0,
 }
-WORKED_NODE = Use(node=30_000, pods=28_000, best_effort=10_000)
+WORKED_NODE = InstantUse(node=30_000, pods=28_000, best_effort=10_000)
 RESERVED = {
     "koordinator": 16_400,
     "katalyst-canonical": 33_500,
@@ -35,10 +35,10 @@ RESERVED = {
 """Where the kubelet keeps 4 cores from pods: the system's 2 are among them."""
 
 
-def _loan(name: str, uses: list[Use], before: Before, kubelet_reserved: int = 0) -> Loan:
+def _loan(name: str, uses: list[InstantUse], before: Before, kubelet_reserved: int = 0) -> Loan:
     preset = PRESETS[name]
     policy = Policy(version="1", preset=name, cpu=preset.cpu, memory=preset.memory, shaping=Shaping())
-    window = Window(capacity=64_000, uses=uses, recent=uses, kubelet_reserved=kubelet_reserved)
+    window = UsageWindow(capacity=64_000, uses=uses, recent=uses, kubelet_reserved=kubelet_reserved)
     return loan_of(CPU_MILLI, numbers_of(policy, CPU_MILLI), window, before)
 
 

@@ -1,4 +1,4 @@
-from yodel.domain.colocation.measured import Use, Window
+from yodel.domain.colocation.measured import InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Formula
 from yodel.domain.colocation.report import CPU_MILLI, Loan
 from yodel.domain.colocation.shaping import Before, Numbers, is_climbing, loan_of
@@ -9,8 +9,8 @@ NUMBERS = Numbers(formula=EVERYTHING, step_up_percent=10, dead_band_percent=10, 
 
 
 def _loan(online: list[int], before: Before, numbers: Numbers = NUMBERS) -> Loan:
-    uses = [Use(node=amount, pods=amount, best_effort=0) for amount in online]
-    window = Window(capacity=CAPACITY, uses=uses, recent=uses[-10:])
+    uses = [InstantUse(node=amount, pods=amount, best_effort=0) for amount in online]
+    window = UsageWindow(capacity=CAPACITY, uses=uses, recent=uses[-10:])
     return loan_of(CPU_MILLI, numbers, window, before)
 
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yodel.domain.colocation.estimate import estimate
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.policy import Formula
 from yodel.domain.colocation.shaping import Numbers
-from yodel.domain.colocation.suppression import Room, quota_of
+from yodel.domain.colocation.suppression import CpuHeadroom, quota_of
 
 ROUND = 100
 
@@ -21,7 +21,7 @@ def _room(
     agent_most: int | None = None,
     is_watched: bool = True,
     step_up_percent: int = 10,
-) -> Room:
+) -> CpuHeadroom:
     numbers = Numbers(
         formula=formula or Formula(share_percent=60),
         step_up_percent=step_up_percent,
@@ -29,8 +29,8 @@ def _room(
         dead_band=100,
         round_to=ROUND,
     )
-    recent = [Use(node=amount + 700, pods=amount + 300, best_effort=300) for amount in online]
-    return Room(numbers=numbers, capacity=capacity, recent=recent, agent_most=agent_most, is_watched=is_watched)
+    recent = [InstantUse(node=amount + 700, pods=amount + 300, best_effort=300) for amount in online]
+    return CpuHeadroom(numbers=numbers, capacity=capacity, recent=recent, agent_most=agent_most, is_watched=is_watched)
 
 
 def test_what_online_pods_leave_of_the_share_may_be_used() -> None:

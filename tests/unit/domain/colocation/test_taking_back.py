@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.taking_back import (
     Amounts,
-    Holding,
+    LentContainer,
     deficit,
     for_cores_alone,
     in_order,
@@ -20,13 +20,13 @@ from yodel.domain.colocation.taking_back import (
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 
 
-def one(number: int, cores: int = 1, gib: int = 1, **fields: int | bool) -> Holding:
+def one(number: int, cores: int = 1, gib: int = 1, **fields: int | bool) -> LentContainer:
     container_id = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), number)
     amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: gib * 1024}
-    return Holding(id=container_id, amounts=amounts, **fields)  # type: ignore[arg-type]
+    return LentContainer(id=container_id, amounts=amounts, **fields)  # type: ignore[arg-type]
 
 
-def numbers(found: Sequence[Holding]) -> list[int]:
+def numbers(found: Sequence[LentContainer]) -> list[int]:
     return [each.id.number for each in found]
 
 
@@ -38,7 +38,7 @@ def gib(amount: int) -> Amounts:
     return {MEMORY_MIB: amount * 1024}
 
 
-def covered(found: Sequence[Holding], short: Amounts) -> dict[str, int]:
+def covered(found: Sequence[LentContainer], short: Amounts) -> dict[str, int]:
     return {kind: min(most, sum(each.amounts.get(kind, 0) for each in found)) for kind, most in short.items()}
 
 
@@ -47,18 +47,20 @@ shorts = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 12))
 
 
 @st.composite
-def nodes(draw: st.DrawFn) -> list[Holding]:
+def nodes(draw: st.DrawFn) -> list[LentContainer]:
     """A node's containers, in order; small amounts, so that many of them are equal."""
     some = draw(st.lists(st.tuples(amounts, st.integers(-1, 1), st.booleans()), max_size=8))
     app = ApplicationAttemptId(ApplicationId(1, 1), 1)
     return in_order(
-        Holding(id=ContainerId(app, number), amounts=held, over_milli=over, is_master=is_master)
+        LentContainer(id=ContainerId(app, number), amounts=held, over_milli=over, is_master=is_master)
         for number, (held, over, is_master) in enumerate(some, 1)
     )
 
 
 @given(nodes(), shorts)
-def test_it_is_the_shortest_run_less_what_the_rest_makes_unnecessary(ordered: list[Holding], short: Amounts) -> None:
+def test_it_is_the_shortest_run_less_what_the_rest_makes_unnecessary(
+    ordered: list[LentContainer], short: Amounts
+) -> None:
     found = shortest_run(ordered, short)
     assert covered(found, short) == covered(ordered, short), "all that can be is covered"
     prefix = next(n for n in range(len(ordered) + 1) if covered(ordered[:n], short) == covered(ordered, short))
@@ -70,7 +72,7 @@ def test_it_is_the_shortest_run_less_what_the_rest_makes_unnecessary(ordered: li
 
 
 @given(nodes(), shorts)
-def test_no_master_goes_while_others_stay(ordered: list[Holding], short: Amounts) -> None:
+def test_no_master_goes_while_others_stay(ordered: list[LentContainer], short: Amounts) -> None:
     found = shortest_run(ordered, short)
     if any(each.is_master for each in found):
         assert {each.id for each in ordered if not each.is_master} <= {each.id for each in found}
@@ -82,7 +84,7 @@ def test_no_master_goes_while_others_stay(ordered: list[Holding], short: Amounts
 
 @given(nodes(), shorts, st.integers(0, 3))
 def test_cores_are_taken_back_few_at_a_time_and_memory_at_once(
-    ordered: list[Holding], short: Amounts, cpu_left: int
+    ordered: list[LentContainer], short: Amounts, cpu_left: int
 ) -> None:
     found = victims(ordered, short, cpu_left)
     assert len(for_cores_alone(found, short)) <= cpu_left
@@ -91,7 +93,7 @@ def test_cores_are_taken_back_few_at_a_time_and_memory_at_once(
 
 
 @given(nodes(), shorts, st.integers(0, 12))
-def test_what_is_going_is_not_asked_for_again(ordered: list[Holding], lent: Amounts, going: int) -> None:
+def test_what_is_going_is_not_asked_for_again(ordered: list[LentContainer], lent: Amounts, going: int) -> None:
     held = {kind: sum(each.amounts[kind] for each in ordered) for kind in RESOURCES}
     first = shortest_run(ordered, deficit(held, lent))
     assert shortest_run(ordered, deficit(held, lent, first)) == []

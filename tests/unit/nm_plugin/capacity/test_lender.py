@@ -14,12 +14,12 @@ from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.lender import Due, Lender
 from nm_plugin.capacity.running import Batch
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Most
+from nm_plugin.capacity.ticks import AgentMaximum
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from tests.support.node_agent import eventually
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import Figure, LoanReport, Pressure, WrittenReport
 
@@ -82,8 +82,8 @@ class HandSource:
             machine_milli=10_000,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,
-            cpu_us=Use(node=used, pods=used, best_effort=0),
-            memory_mib=Use(node=0, pods=0, best_effort=0),
+            cpu_us=InstantUse(node=used, pods=used, best_effort=0),
+            memory_mib=InstantUse(node=0, pods=0, best_effort=0),
         )
 
 
@@ -113,7 +113,7 @@ class World:
 async def world() -> AsyncIterator[World]:
     clock, wakes, threads = HandClock(), list[int](), FileThreads(1)
     source = HandSource(clock)
-    lender = Lender(source, Most(), clock, threads, lambda: wakes.append(clock.now))
+    lender = Lender(source, AgentMaximum(), clock, threads, lambda: wakes.append(clock.now))
     task = asyncio.create_task(lender.run())
     yield World(clock, source, wakes, lender)
     task.cancel()
@@ -231,7 +231,7 @@ async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(
     clock, threads = HandClock(), FileThreads(1)
     bounds = Bounds(tmp_path, tmp_path, "/", state, clock, threads, _nobody)
     source = HandSource(clock)
-    lender = Lender(source, Most(), clock, threads, lambda: None, bounds)
+    lender = Lender(source, AgentMaximum(), clock, threads, lambda: None, bounds)
     lender.registered(is_apart=is_apart)
     task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
     try:
@@ -290,7 +290,7 @@ class Stuck:
 async def test_of_loan_quota_and_emergency_none_waits_for_another() -> None:
     clock, threads, wakes = HandClock(), FileThreads(1), list[int]()
     emergency, bounds, source = Stuck(), Stuck(), HandSource(clock)
-    lender = Lender(source, Most(), clock, threads, lambda: wakes.append(clock.now), bounds, emergency)  # type: ignore[arg-type]
+    lender = Lender(source, AgentMaximum(), clock, threads, lambda: wakes.append(clock.now), bounds, emergency)  # type: ignore[arg-type]
     task, world = asyncio.create_task(lender.run()), World(clock, source, wakes, lender)
     try:
         lender.obey(_policy("1"))
@@ -314,7 +314,7 @@ async def test_of_loan_quota_and_emergency_none_waits_for_another() -> None:
 async def test_what_is_not_taken_yet_when_lending_ends_never_is() -> None:
     clock, threads = HandClock(), FileThreads(1)
     emergency, source = Stuck(), HandSource(clock)
-    lender = Lender(source, Most(), clock, threads, lambda: None, None, emergency)  # type: ignore[arg-type]
+    lender = Lender(source, AgentMaximum(), clock, threads, lambda: None, None, emergency)  # type: ignore[arg-type]
     task, world = asyncio.create_task(lender.run()), World(clock, source, [], lender)
     try:
         lender.obey(_policy("1"))
@@ -336,7 +336,7 @@ async def test_pressure_of_online_pods_is_read_each_five_seconds_and_is_no_news(
         found.append(clock.now)
         return Pressure(source="kubepods/burstable", some_basis_points=len(found))
 
-    lender = Lender(HandSource(clock), Most(), clock, threads, lambda: None, None, pressure=read)
+    lender = Lender(HandSource(clock), AgentMaximum(), clock, threads, lambda: None, None, pressure=read)
     task, world = asyncio.create_task(lender.run()), World(clock, HandSource(clock), [], lender)
     try:
         lender.obey(_policy("1"))

@@ -6,7 +6,7 @@ import pytest
 from nm_plugin.capacity.samples import Reading, kept, sample_of
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.report import MEMORY_MIB
 
 
@@ -15,8 +15,8 @@ def _reading(at_ms: int, *, node: int, pods: int, best_effort: int) -> Reading:
         machine_milli=2000,
         cpu_milli_size=1500,
         memory_mib_size=8192,
-        cpu_us=Use(node=node, pods=pods, best_effort=best_effort),
-        memory_mib=Use(node=30, pods=20, best_effort=10),
+        cpu_us=InstantUse(node=node, pods=pods, best_effort=best_effort),
+        memory_mib=InstantUse(node=30, pods=20, best_effort=10),
     )
     return Reading(at_ms=at_ms, counters=counters)
 
@@ -25,8 +25,8 @@ def test_a_sample_is_what_was_used_between_two_readings() -> None:
     before = _reading(1000, node=5_000_000, pods=3_000_000, best_effort=1_000_000)
     now = _reading(3000, node=7_000_000, pods=4_000_000, best_effort=1_000_000)
     sample = sample_of(before, now)
-    assert sample.cpu_milli == Use(node=1000, pods=500, best_effort=0)
-    assert sample.memory_mib == Use(node=30, pods=20, best_effort=10)
+    assert sample.cpu_milli == InstantUse(node=1000, pods=500, best_effort=0)
+    assert sample.memory_mib == InstantUse(node=30, pods=20, best_effort=10)
     assert (sample.at_ms, sample.cpu_milli_size, sample.memory_mib_size) == (3000, 1500, 8192)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading
-from nm_plugin.capacity.ticks import Measured, Most, report_of, room_of, tick
+from nm_plugin.capacity.ticks import AgentMaximum, Measured, headroom_of, report_of, tick
 from nm_plugin.cgroups.counters import ResourceCounters
 from nm_plugin.cgroups.files import LostReading
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan
 
@@ -21,7 +21,7 @@ class Node:
     """Ten cores and 10 GiB; ``second`` lets one pass in which online pods use so much."""
 
     policy: Policy = POLICY
-    most: Most = field(default_factory=Most)
+    most: AgentMaximum = field(default_factory=AgentMaximum)
     now_ms: int = 0
     cpu_us: int = 0
     pods_mib: int | None = None
@@ -35,8 +35,8 @@ class Node:
             machine_milli=10_000,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,
-            cpu_us=Use(node=self.cpu_us, pods=self.cpu_us, best_effort=0),
-            memory_mib=Use(node=memory_mib, pods=memory_mib, best_effort=0),
+            cpu_us=InstantUse(node=self.cpu_us, pods=self.cpu_us, best_effort=0),
+            memory_mib=InstantUse(node=memory_mib, pods=memory_mib, best_effort=0),
             memory_mib_pods=self.pods_mib,
         )
         return self.step(Reading(at_ms=self.now_ms, counters=counters, allocatable=self.allocatable))
@@ -81,7 +81,7 @@ def test_a_burst_takes_its_room_in_the_second_it_is_seen_and_gives_it_back_step_
 
 
 def test_both_resources_are_lent_and_add_up() -> None:
-    node = Node(most=Most(memory_mib=4000))
+    node = Node(most=AgentMaximum(memory_mib=4000))
     node.seconds(9, 2)
     loans = node.second(2, memory_mib=240)
     assert loans is not None
@@ -99,17 +99,17 @@ def test_a_lost_reading_costs_itself_and_is_told_for_ten_seconds() -> None:
 
 
 def test_a_quota_is_decided_by_the_last_ten_seconds_from_the_first_reading_on() -> None:
-    node = Node(most=Most(cpu_milli=3000), policy=replace(POLICY, shaping=Shaping(window_s=60)))
-    assert room_of(node.state, 0, node.policy, node.most) is None
+    node = Node(most=AgentMaximum(cpu_milli=3000), policy=replace(POLICY, shaping=Shaping(window_s=60)))
+    assert headroom_of(node.state, 0, node.policy, node.most) is None
     node.seconds(3, 2)
-    room = room_of(node.state, 3000, node.policy, node.most)
+    room = headroom_of(node.state, 3000, node.policy, node.most)
     assert room is not None
     assert (room.capacity, room.agent_most, room.is_watched) == (10_000, 3000, False)
     node.seconds(17, 4)
-    room = room_of(node.state, 20_000, node.policy, node.most)
+    room = headroom_of(node.state, 20_000, node.policy, node.most)
     assert room is not None
     assert ([use.online for use in room.recent], room.is_watched) == ([4000] * 10, True)
-    assert room_of(node.state, 31_000, node.policy, node.most) is None
+    assert headroom_of(node.state, 31_000, node.policy, node.most) is None
 
 
 def test_when_all_of_the_last_seconds_were_lost_there_is_no_loan_and_no_zero() -> None:

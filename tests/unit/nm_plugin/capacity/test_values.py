@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.capacity.values import FILE_NAME, Record, Value, Written
+from nm_plugin.capacity.values import FILE_NAME, Record, Value, WrittenValues
 
 
 @dataclass
@@ -77,9 +77,9 @@ def test_the_next_life_reads_what_was_written_and_nothing_leaves_no_file(tmp_pat
     assert record.written.is_nothing
     record.pods(frozenset({"podb", "poda"}))
     record.quota_milli(1500)
-    assert Record(tmp_path).written == Written(pods=frozenset({"poda", "podb"}), quota_milli=1500)
+    assert Record(tmp_path).written == WrittenValues(pods=frozenset({"poda", "podb"}), quota_milli=1500)
     record.pods(frozenset())
-    assert Record(tmp_path).written == Written(quota_milli=1500)
+    assert Record(tmp_path).written == WrittenValues(quota_milli=1500)
     record.quota_milli(None)
     assert not (tmp_path / FILE_NAME).exists()
 
@@ -100,13 +100,13 @@ def test_what_the_disk_refuses_is_known_and_told_and_goes_to_the_file_once_it_ca
 @pytest.mark.parametrize(
     ("content", "written"),
     [
-        ('{"format": 1, "pods": ["poda"]}', Written(pods=frozenset({"poda"}))),
-        ('{"format": 1, "pods": [], "quota_milli": "x"}', Written()),
-        ("{", Written()),
+        ('{"format": 1, "pods": ["poda"]}', WrittenValues(pods=frozenset({"poda"}))),
+        ('{"format": 1, "pods": [], "quota_milli": "x"}', WrittenValues()),
+        ("{", WrittenValues()),
     ],
 )
 def test_a_file_of_an_older_agent_is_read_and_a_torn_one_is_dropped(
-    tmp_path: Path, content: str, written: Written
+    tmp_path: Path, content: str, written: WrittenValues
 ) -> None:
     (tmp_path / FILE_NAME).write_text(content)
     assert Record(tmp_path).written == written

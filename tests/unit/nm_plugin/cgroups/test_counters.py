@@ -11,7 +11,7 @@ from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V1, V2, Version
 from tests.support.cgroup_tree import CgroupTree
-from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.measured import InstantUse
 
 MACHINE_MILLI = (os.cpu_count() or 1) * 1000
 NO_QUOTA = {V1.name: "-1", V2.name: "max"}
@@ -38,8 +38,8 @@ def _reader(tree: CgroupTree) -> CgroupCounters:
 def test_three_groups_are_read_and_page_cache_is_not_counted(tmp_path: Path, version: Version, driver: str) -> None:
     reader = _reader(_tree(tmp_path, version, driver))
     counters = reader.read()
-    assert counters.cpu_us == Use(node=900, pods=700, best_effort=300)
-    assert counters.memory_mib == Use(node=3000, pods=2000, best_effort=1000)
+    assert counters.cpu_us == InstantUse(node=900, pods=700, best_effort=300)
+    assert counters.memory_mib == InstantUse(node=3000, pods=2000, best_effort=1000)
     assert (counters.cpu_milli_size, counters.memory_mib_size) == (MACHINE_MILLI, 16 << 10)
     assert reader.source == version.name
 
@@ -47,7 +47,7 @@ def test_three_groups_are_read_and_page_cache_is_not_counted(tmp_path: Path, ver
 @VERSIONS
 def test_the_memory_of_a_whole_machine_is_what_is_not_available(tmp_path: Path, version: Version) -> None:
     counters = _reader(_tree(tmp_path, version, cgroup_root="/")).read()
-    assert counters.memory_mib == Use(node=4 << 10, pods=2000, best_effort=1000)
+    assert counters.memory_mib == InstantUse(node=4 << 10, pods=2000, best_effort=1000)
 
 
 def _limits(tree: CgroupTree, *, cpus: str, quota_us: str, memory: str, names: tuple[str, ...] = ()) -> None:

@@ -18,7 +18,7 @@ from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Bound, WrittenReport
-from yodel.domain.colocation.switch import Colocation
+from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.resource import Resource
@@ -72,7 +72,7 @@ async def world() -> AsyncIterator[RestWorld]:
         rm, machine = made.rm, {"cpu": "16", "memory": "16Gi", "kubernetes.io/batch-cpu": "5000"}
         machine["kubernetes.io/batch-memory"] = "4Gi"
         rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-        rm.use_colocation(Colocation(policy=POLICY))
+        rm.use_colocation(ColocationSwitch(policy=POLICY))
         rm.facts.node_seen(
             NodeObservation(
                 name="kube-1", uid="u", resource_version="1", ready=True, capacity=machine, allocatable=machine

@@ -15,7 +15,7 @@ from yodel.rm_api.door.xml_bodies import (
     ELEMENTS_MAX,
     TURN_BYTES,
     TooMany,
-    _Builder,
+    _ElementBuilder,
     object_in_turns,
 )
 
@@ -116,13 +116,13 @@ def test_attributes_say_nothing() -> None:
 def test_name_is_read_without_its_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     """An address is as long as its writer likes, and stands for every element below it."""
     read: list[str] = []
-    start = _Builder.start
+    start = _ElementBuilder.start
 
-    def recorded(builder: _Builder, name: str, attributes: object) -> None:
+    def recorded(builder: _ElementBuilder, name: str, attributes: object) -> None:
         read.append(name)
         start(builder, name, attributes)
 
-    monkeypatch.setattr(_Builder, "start", recorded)
+    monkeypatch.setattr(_ElementBuilder, "start", recorded)
     address = b"u" * 10_000
     assert parse_object(b'<a xmlns="%s" xmlns:p="%s"><b/><p:c/></a>' % (address, address)) == {"b": "", "c": ""}
     assert read == ["a", "b", "p:c"]

@@ -13,7 +13,7 @@ from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.notices import NoticeReason
@@ -32,7 +32,7 @@ async def lending(filled: RestWorld) -> RestWorld:
     rm = filled.rm
     machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
     rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    rm.use_colocation(Colocation(policy=POLICY))
+    rm.use_colocation(ColocationSwitch(policy=POLICY))
     rm.facts.node_seen(
         NodeObservation(
             name="kube-1",

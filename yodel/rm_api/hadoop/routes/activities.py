@@ -46,7 +46,7 @@ class _AskedWrongly(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What an app-activities call asks for; empty sets and no limit: everything."""
+    """Holds what an app-activities call asks for; empty sets and no limit: everything."""
 
     is_grouped: bool
     actions: tuple[str, ...]

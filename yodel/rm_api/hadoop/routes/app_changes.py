@@ -108,7 +108,7 @@ async def put_timeout(request: Request) -> Response:
 async def _change(
     request: Request, root: str, absent: RestError, *, is_wrapped: bool = False
 ) -> tuple[HadoopServices, str, dict[str, Any]]:
-    """Who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
+    """Return who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
     services = services_of(request)
     user = writer(request)
     require_acceptable(request)

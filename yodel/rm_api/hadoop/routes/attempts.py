@@ -26,7 +26,7 @@ from yodel.rm_api.hadoop.wire.containers import container as container_shape
 
 
 async def attempts(request: Request) -> Response:
-    """Those of an application that the caller may not view are listed without their AM."""
+    """List those of an application that the caller may not view without their AM."""
     view = found_application(request)
     services = services_of(request)
     may_view = services.rights.may_view(view.application, reader(request))
@@ -42,7 +42,7 @@ async def attempt(request: Request) -> Response:
 
 
 async def containers(request: Request) -> Response:
-    """Those that live; the lists of attempts that are over are empty, as in Hadoop."""
+    """Return those that live; the lists of attempts that are over are empty, as in Hadoop."""
     services = services_of(request)
     attempt = _found_attempt(request, _attempt_id(request), "application")
     found = services.queries.containers(attempt.id)

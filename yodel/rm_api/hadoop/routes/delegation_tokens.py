@@ -91,7 +91,7 @@ async def _cancelled(services: HadoopServices, token: WireToken, user: str) -> R
 
 
 async def _with_token(request: Request, change: Callable[[WireToken], Awaitable[Response]]) -> Response:
-    """What becomes of the token in the header.  Raises RestError 400 where it is none, or not known any more."""
+    """Return what becomes of the token in the header.  Raises RestError 400 where it is none, or not known any more."""
     token = _token(request)
     try:
         return await change(token)

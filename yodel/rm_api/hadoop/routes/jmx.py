@@ -19,7 +19,7 @@ from yodel.hadoop_http.rpc_beans import RPC, RPC_DETAILED, rpc_activity, rpc_det
 from yodel.rm_api.hadoop.routes.scheduler import tree_of
 from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.wire import jmx as wire
-from yodel.rm_api.hadoop.wire.scheduler import Tree
+from yodel.rm_api.hadoop.wire.scheduler import QueueTree
 from yodel.rpc_io.server import RpcServer
 from yodel.services.views.queue_views import ClusterMetrics
 from yodel.serving.pieces import taking_turns
@@ -39,7 +39,7 @@ async def jmx(request: Request) -> Response:
 
 
 async def metric_beans(services: HadoopServices) -> list[Bean]:
-    """Those of the cluster and of every queue, for Prometheus as well."""
+    """Return those of the cluster and of every queue, for Prometheus as well."""
     host = services.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(await services.queries.metrics(), services.nodes.usable_loads(), host)
     await others_first()
@@ -48,7 +48,9 @@ async def metric_beans(services: HadoopServices) -> list[Bean]:
     return [cluster, *[bean async for bean in taking_turns(queues, PIECE)]]
 
 
-async def _beans(services: HadoopServices, tree: Tree, metrics: ClusterMetrics, pattern: NamePattern) -> Iterator[Bean]:
+async def _beans(
+    services: HadoopServices, tree: QueueTree, metrics: ClusterMetrics, pattern: NamePattern
+) -> Iterator[Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     host = services.web_address.rpartition(":")[0]
     facts, wanted = services.facts, pattern.properties.get("name")
@@ -91,7 +93,7 @@ def _rpc_beans(make: Callable[[RpcServer, str, str, float], Bean], server: RpcSe
     return [make(server, "ResourceManager", host, asyncio.get_running_loop().time())]
 
 
-async def _live_applications(services: HadoopServices, tree: Tree) -> dict[str, list[Application]]:
+async def _live_applications(services: HadoopServices, tree: QueueTree) -> dict[str, list[Application]]:
     """By queue, those in it and below it.  Others have a turn between."""
     found: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
     lines: dict[str, list[list[Application]]] = {}
@@ -105,7 +107,7 @@ async def _live_applications(services: HadoopServices, tree: Tree) -> dict[str, 
 
 
 def _queue_beans(
-    services: HadoopServices, tree: Tree, applications: Mapping[str, list[Application]], host: str
+    services: HadoopServices, tree: QueueTree, applications: Mapping[str, list[Application]], host: str
 ) -> Iterator[Bean]:
     rows, now_ms = services.queries.rows, services.clock.now_ms()
     for queue in tree.queues:

@@ -89,7 +89,7 @@ async def of_one_node(request: Request) -> Response:
 
 
 async def add(request: Request) -> Response:
-    """Those that are there already are there still; no other can be made here."""
+    """Accept those that are there already; no other can be made here."""
     services = _services_of_admin(request, "post to .../add-node-labels")
     body = await read_object(request, door_of(request).rules.body_bytes_max)
     asked = _asked(body)

@@ -66,7 +66,7 @@ async def access(request: Request) -> Response:
     return answer(request, shown, root="rmQueueAclInfo")
 
 
-async def tree_of(services: HadoopServices) -> wire.Tree:
+async def tree_of(services: HadoopServices) -> wire.QueueTree:
     """One pass over the live applications; a queue's load counts for its parents too.  Others have a turn between."""
     queries = services.queries
     rows = queries.rows
@@ -79,9 +79,9 @@ async def tree_of(services: HadoopServices) -> wire.Tree:
         path: str | None = application.submission.queue
         while path is not None:
             loads[path].total.add(load)
-            loads[path].users.setdefault(application.submission.user, wire.Load()).add(load)
+            loads[path].users.setdefault(application.submission.user, wire.UsageLoad()).add(load)
             path = queues[path].parent_path
-    return wire.Tree(
+    return wire.QueueTree(
         queues=tuple(rows.queues.values()),
         loads=loads,
         size_of=rows.usable_of,
@@ -94,10 +94,10 @@ async def tree_of(services: HadoopServices) -> wire.Tree:
     )
 
 
-def _load(rows: Rows, application: Application) -> wire.Load:
+def _load(rows: Rows, application: Application) -> wire.UsageLoad:
     """An application is active once its AM has a container; before that it is pending."""
     usage = rows.usage_of(application.id)
-    load = wire.Load(used=usage.allocated, am_used=usage.am_resource, containers=usage.allocated_containers)
+    load = wire.UsageLoad(used=usage.allocated, am_used=usage.am_resource, containers=usage.allocated_containers)
     count, size = rows.pending_of(application.current_attempt_id)
     load.pending_containers, load.pending = count + usage.starting_containers, size + usage.starting
     load.reserved_containers, load.reserved = rows.reserved_of(application.id)

@@ -70,7 +70,7 @@ async def put(request: Request) -> Response:
 
 
 async def validate(request: Request) -> Response:
-    """What the configuration would be after the change; nothing is changed."""
+    """Return what the configuration would be after the change; nothing is changed."""
     services = services_of(request)
     user = writer(request)
     _require_admin(services, user)

@@ -26,7 +26,7 @@ class SignalContainerCommand(IntEnum):
 
 
 async def signal(request: Request) -> Response:
-    """What goes wrong behind the checks of the path is 500 with the exception's text, whatever it is."""
+    """Answer 500 with the exception's text for what goes wrong behind the checks of the path, whatever it is."""
     services = services_of(request)
     user = writer(request)
     command = request.path_params["command"].upper()

@@ -77,7 +77,7 @@ async def submit(request: Request) -> Response:
 
 
 async def in_turns(steps: Iterator[T | None]) -> T:
-    """What the last of the steps finds; others are answered between."""
+    """Return what the last of the steps finds; others are answered between."""
     found = list[T]()
     for step in steps:
         if step is not None:

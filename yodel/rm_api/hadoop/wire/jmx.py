@@ -18,7 +18,7 @@ from yodel.hadoop_http.beans import Bean
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.rpc_beans import rate_figures
 from yodel.pb_convert.widths import int32
-from yodel.rm_api.hadoop.wire.scheduler import Tree
+from yodel.rm_api.hadoop.wire.scheduler import QueueTree
 from yodel.services.views.queries import NodeView
 from yodel.services.views.queue_views import ClusterMetrics
 from yodel.services.views.rows import ApplicationTotals, Totals
@@ -55,7 +55,7 @@ def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str)
 
 
 def queue_metrics(
-    tree: Tree,
+    tree: QueueTree,
     queue: Queue,
     pending: Sequence[Application],
     running: Sequence[Application],

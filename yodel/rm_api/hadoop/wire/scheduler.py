@@ -30,7 +30,7 @@ _EVERYBODY = "*"
 
 
 @dataclass(slots=True)
-class Load:
+class UsageLoad:
     """What is used by the live applications of a queue or of one user in it.  What is starting is pending here."""
 
     used: Resource = NONE
@@ -43,7 +43,7 @@ class Load:
     active_apps: int = 0
     pending_apps: int = 0
 
-    def add(self, other: Load) -> None:
+    def add(self, other: UsageLoad) -> None:
         self.used += other.used
         self.am_used += other.am_used
         self.pending += other.pending
@@ -59,12 +59,12 @@ class Load:
 class QueueLoad:
     """A queue's load with its users'."""
 
-    total: Load = field(default_factory=Load)
-    users: dict[str, Load] = field(default_factory=dict)
+    total: UsageLoad = field(default_factory=UsageLoad)
+    users: dict[str, UsageLoad] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class QueueTree:
     """Queues, loads by path (a parent's holds its children's), what there is of a queue's pool, and limits."""
 
     queues: tuple[Queue, ...]
@@ -91,7 +91,7 @@ class Tree:
         return 100.0 * (share.maximum_capacity if is_maximum else share.capacity)
 
 
-def scheduler(tree: Tree) -> dict[str, Any]:
+def scheduler(tree: QueueTree) -> dict[str, Any]:
     """The whole answer; the tree has a queue ``root``."""
     root = next(queue for queue in tree.queues if queue.parent_path is None)
     _, used = _used_percents(tree, root)
@@ -121,7 +121,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
     }
 
 
-def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
+def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     """CapacitySchedulerQueueInfo, and what a leaf adds to it."""
     load = tree.load(queue).total
     used, absolute_used = _used_percents(tree, queue)
@@ -164,11 +164,11 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
     return shown | {"queues": {"queue": _queues(tree, queue)}}
 
 
-def _queues(tree: Tree, parent: Queue) -> Many:
+def _queues(tree: QueueTree, parent: Queue) -> Many:
     return Many(list(tree.children(parent.path)), lambda child: _queue(tree, child))
 
 
-def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
+def _leaf(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     found = tree.load(queue)
     load = found.total
     share = tree.ledger.share(queue.path)
@@ -196,7 +196,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _user(tree: Tree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
+def _user(tree: QueueTree, queue: Queue, name: str, load: UsageLoad) -> dict[str, Any]:
     return {
         "username": name,
         "resourcesUsed": resource(load.used),
@@ -210,7 +210,7 @@ def _user(tree: Tree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
     }
 
 
-def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
+def _capacities(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     """QueueCapacitiesInfo of the one partition there is."""
     used, absolute_used = _used_percents(tree, queue)
     effective_minimum, effective_maximum = _effective(tree, queue)
@@ -236,7 +236,7 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, Any]:
+def _usage(tree: QueueTree, queue: Queue, load: UsageLoad, *, is_user: bool) -> dict[str, Any]:
     am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
     return usage_by_partition(
         used=load.used,
@@ -248,25 +248,25 @@ def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, 
     )
 
 
-def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
+def _used_percents(tree: QueueTree, queue: Queue) -> tuple[float, float]:
     """Of the queue's own capacity, and of the cluster."""
     used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.size_of(queue.path).memory_mib
     own = _effective(tree, queue)[0].memory_mib
     return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
 
 
-def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
-    """What it is guaranteed and may hold, as decisions count."""
+def _effective(tree: QueueTree, queue: Queue) -> tuple[Resource, Resource]:
+    """Return what it is guaranteed and may hold, as decisions count."""
     share = tree.ledger.tree.shares[queue.path]
     return share.guaranteed, share.maximum
 
 
-def _am_share(tree: Tree, queue: Queue) -> float:
+def _am_share(tree: QueueTree, queue: Queue) -> float:
     return tree.ledger.am_part(tree.ledger.share(queue.path))
 
 
-def _user_limit(tree: Tree, queue: Queue, user: str) -> Resource:
-    """What a user may hold; where users have no limit, what the queue may."""
+def _user_limit(tree: QueueTree, queue: Queue, user: str) -> Resource:
+    """Return what a user may hold; where users have no limit, what the queue may."""
     share = tree.ledger.share(queue.path)
     return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
 
@@ -283,7 +283,7 @@ def _weight(queue: Queue) -> dict[str, float]:
     return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
 
 
-def _configured(tree: Tree, amounts: Amounts) -> dict[str, Any]:
+def _configured(tree: QueueTree, amounts: Amounts) -> dict[str, Any]:
     return resource(absolute(amounts), tree.limits.minimum, tree.limits.maximum)
 
 
