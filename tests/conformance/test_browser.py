@@ -255,5 +255,5 @@ def test_mapreduces_pages(
 
 def test_the_resource_managers_own_pages(cluster: Cluster, browser: Browser, pictures: pathlib.Path) -> None:
     look = Looker(browser, cluster, pictures)
-    for path in ("/cluster", "/cluster/apps", "/cluster/nodes", "/api/docs", "/stacks"):
+    for path in ("/cluster", "/cluster/apps", "/cluster/scheduler", "/cluster/nodes", "/api/docs", "/stacks"):
         assert len(look.visit(path)) > 20, path

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.api_rows import FAILED, RUNNING, TASK, fill
+from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
 from tests.support.playbook import a_submission
+from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.queues.queue import Queue
 from yodel.rm_api.server import serve
@@ -22,18 +23,19 @@ QUEUES = (
     Queue(path="root.etl", is_leaf=False, capacity_percent=40.0),
     Queue(path="root.etl.night", is_leaf=True, capacity_percent=100.0),
 )
+WAITING_ID = an_application(3).id
 NOWHERE = "/cluster/nowhere"
 PAGES = (
     "/cluster",
     "/cluster/apps",
-    "/cluster/apps/KILLED",
     f"/cluster/app/{RUNNING.id}",
     f"/cluster/app/{FAILED.id}",
+    f"/cluster/app/{WAITING_ID}",
     f"/cluster/container/{TASK.id}",
     "/cluster/scheduler",
     "/cluster/queue/root.default",
     "/cluster/nodes",
-    "/cluster/nodes/LOST",
+    f"/cluster/node/{NODE.id}",
     NOWHERE,
 )
 WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -53,9 +55,10 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
-    while (waiting := await world.rm.submission.new_application_id()) in (RUNNING.id, FAILED.id):
-        pass
-    await world.rm.submission.submit(waiting, a_submission(name="<script>alert(1)</script>", user="$(reboot)"))
+    while await world.rm.submission.new_application_id() != FAILED.id:
+        pass  # ids of those that are there
+    assert await world.rm.submission.new_application_id() == WAITING_ID
+    await world.rm.submission.submit(WAITING_ID, a_submission(name="<script>alert(1)</script>", user="$(reboot)"))
     await world.rm.scheduler.tick()
 
 

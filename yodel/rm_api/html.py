@@ -1,4 +1,4 @@
-"""The HTML of the few pages there are.  Every value is escaped; no script, nothing from elsewhere."""
+"""The HTML of the API's page and of the proxy's own answers.  Every value is escaped; nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ header{background:#1c3a57;color:#fff;padding:.8rem 1.5rem}header a{color:#fff;te
 main{padding:1rem 1.5rem}table{border-collapse:collapse;background:#fff;width:100%;box-shadow:0 1px 2px #0002}
 th,td{text-align:left;padding:.4rem .7rem;border-bottom:1px solid #e3e8ee;vertical-align:top}
 th{background:#eef2f6;font-weight:600}pre{white-space:pre-wrap;background:#fff;padding:.8rem;border:1px solid #e3e8ee}
-a{color:#0b5cad}h1{font-size:1.3rem}h2{font-size:1.05rem}.quiet{color:#667}
+a{color:#0b5cad}h1{font-size:1.3rem}h2{font-size:1.05rem}
 """
 
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
+from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.ui.applications import listed
 from yodel.rm_api.ui.bars import Bar, queue_bars, usage_bars
 from yodel.rm_api.ui.frame import message, moved, page
 from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.v1 import models, shapes
+from yodel.rm_api.v1.capacity import UNITS, get_capacity
+from yodel.rm_api.v1.cluster import get_node
 from yodel.services.views.queries import ApplicationFilter, NodeView
 from yodel.services.views.queue_views import QueueView
 
 NEWEST_MAX = 10
 """Applications on the overview."""
-QUEUES = ("/cluster/scheduler", "Queues")
+NODES_LISTED_MAX = 500
+QUEUES, NODES = ("/cluster/scheduler", "Queues"), ("/cluster/nodes", "Nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +53,7 @@ async def overview(request: Request) -> Response:
         pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
         queues=[_line(view, 0) for view in root.children] if root is not None else [],
         nodes=sorted(queries.nodes_by_state().items()),
-        applications=listed(request, ApplicationFilter(limit=NEWEST_MAX)),
+        applications=await listed(request, ApplicationFilter(limit=NEWEST_MAX)),
     )
 
 
@@ -71,12 +77,23 @@ async def queue(request: Request) -> Response:
 
 
 async def nodes(request: Request) -> Response:
-    """Show all nodes, or those of a state; what is lent of measured capacity where some is."""
+    """Show nodes by id, of all states or one, a page at a time; what is lent of measured capacity where some is."""
     services, asked = services_of(request), request.path_params.get("state", "")
     if asked.upper() not in (*NodeState.__members__, "ALL", ""):
         known = ", ".join(NodeState.__members__)
         return await message(request, "No such state", f"{asked[:128]} is no state of a node. Use one of {known}.", 404)
-    wanted = NodeState.__members__.get(asked.upper())
+    wanted, after = NodeState.__members__.get(asked.upper()), request.query_params.get("after")
+    try:
+        behind = NodeId.parse(after) if after is not None else None
+    except InvalidValue as error:
+        return await message(request, "No such page", error, 400)
+    ids = (
+        row.id
+        for row in services.queries.rows.nodes.values()
+        if (wanted is None or row.state is wanted) and (behind is None or row.id > behind)
+    )
+    found = nsmallest(NODES_LISTED_MAX + 1, ids)
+    shown = found[:NODES_LISTED_MAX]
     return await page(
         request,
         "nodes.html",
@@ -84,14 +101,43 @@ async def nodes(request: Request) -> Response:
         wanted=wanted,
         states=sorted(services.queries.nodes_by_state().items()),
         has_lent=services.capacities.is_used,
-        nodes=_nodes(services, wanted),
+        nodes=_nodes(services, shown),
+        last=shown[-1] if len(found) > len(shown) else None,
     )
 
 
-def _nodes(services: PageServices, wanted: NodeState | None) -> Iterator[tuple[NodeView, list[Bar], str]]:
-    """Yield each as it is when its turn comes."""
-    for view in services.queries.each_node():
-        if wanted is None or view.node.state is wanted:
+async def node(request: Request) -> Response:
+    """Show one node as ``/api/v1`` does, with what is lent of it as a sum that adds up."""
+    asked = request.path_params["node_id"]
+    try:
+        found = await get_node(request, asked)
+    except InvalidValue:
+        return await message(request, "Invalid node id", asked[:256], 400)
+    except NodeNotFound as error:
+        return await message(request, "Node not found", error, 404)
+    try:
+        capacity = await get_capacity(request, asked)
+    except NodeNotFound:  # no node of Kubernetes
+        capacity = None
+    view = services_of(request).queries.node(NodeId.parse(asked))
+    return await page(
+        request,
+        "node.html",
+        title=f"Node {found.id}",
+        crumbs=[NODES],
+        node=found,
+        view=view,
+        bars=usage_bars(view.used, view.node.capability),
+        capacity=capacity if capacity is not None and capacity.resources else None,
+        units=UNITS,
+    )
+
+
+def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], str]]:
+    """Yield each as it is when its turn comes; one that has gone by then is left out."""
+    for node_id in ids:
+        if node_id in services.queries.rows.nodes:
+            view = services.queries.node(node_id)
             lent = services.capacities.line(view.node.kubernetes_node_name)
             yield view, usage_bars(view.used, view.node.capability), lent
 
@@ -123,5 +169,6 @@ ROUTES = (
     Route("/cluster/queue/{queue}", queue),
     Route("/cluster/nodes", nodes),
     Route("/cluster/nodes/{state}", nodes),
+    Route("/cluster/node/{node_id}", node),
     Route("/cluster/nodelabels", _to_nodes),
 )

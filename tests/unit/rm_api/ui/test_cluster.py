@@ -7,10 +7,11 @@ import re
 import pytest
 
 from tests.support.api_rows import FAILED, GONE, NODE, RUNNING, api_get, fill
-from tests.support.records import a_submission, an_application
+from tests.support.records import a_node, a_submission, an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.queues.queue import Queue
-from yodel.domain.states import ApplicationState
+from yodel.domain.states import ApplicationState, NodeState
+from yodel.rm_api.ui import cluster
 
 TREE = (
     Queue(path="root", is_leaf=False),
@@ -107,6 +108,21 @@ async def test_nodes_are_those_of_a_state(world: RestWorld, path: str, expected:
     page = await shown(world, f"/cluster/nodes{path}")
     assert {one for one in (NODE, GONE) if f">{one.id}</a>" in page} == expected
     assert ("No node is in this state" in page) is (not expected)
+
+
+async def test_many_nodes_are_shown_a_page_at_a_time(world: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "NODES_LISTED_MAX", 2)
+    rows = [a_node(f"node-{n}", state=NodeState.RUNNING) for n in (4, 1, 3, 2)]
+    await world.put(*rows, a_node("node-0", state=NodeState.LOST))
+    path: str | None = "/cluster/nodes/RUNNING"
+    listed = []
+    while path is not None:
+        page = await shown(world, path)
+        listed.append(re.findall(r"node-\d", re.sub(r"<a href=.*?>|after=[^\"]+", "", page)))
+        more = re.search(r'href="(/cluster/nodes/RUNNING[?]after=[^"]+)"', page)
+        path = more[1] if more is not None else None
+    assert listed == [["node-1", "node-2"], ["node-3", "node-4"]]
+    await shown(world, "/cluster/nodes?after=nonsense", 400)
 
 
 async def test_no_such_state_of_nodes(world: RestWorld) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
+from markupsafe import escape
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
@@ -135,8 +136,27 @@ async def test_state_narrows_the_list(world: RestWorld) -> None:
 
 async def test_nodes_are_listed(world: RestWorld) -> None:
     await world.put(a_node(state=NodeState.RUNNING, http_port=8042, health_report=EVIL))
-    text = (await world.client.get("/cluster/nodes")).text
-    assert ('href="http://node-1:8042"' in text, "RUNNING" in text, "<script" in text) == (True, True, False)
+    for path, link in (
+        ("/cluster/nodes", "/cluster/node/node-1:8041"),
+        ("/cluster/node/node-1:8041", "http://node-1:8042"),
+    ):
+        text = (await world.client.get(path)).text
+        assert (f'href="{link}"' in text, "RUNNING" in text, "<script" in text) == (True, True, False)
+
+
+async def test_failed_container_has_its_reason_in_the_list(world: RestWorld) -> None:
+    node = a_node(state=NodeState.RUNNING, http_port=8042)
+    ended = {"state": ContainerState.COMPLETED, "node_id": node.id, "diagnostics": f"out of memory {EVIL}"}
+    failed, good = (
+        a_container(1, container=2, exit_status=137, **ended),
+        a_container(1, container=3, exit_status=0, **ended),
+    )
+    await world.put(node, ROW, an_attempt(1), failed, good)
+    page = (await world.client.get(f"/cluster/app/{ROW.id}")).text
+    assert re.findall(r'data-label="Exit status">(\d+) ?(.*?)</td>', page) == [
+        ("137", f'<small class="quiet strange">out of memory {escape(EVIL)}</small>'),
+        ("0", ""),
+    ]
 
 
 async def test_attempt_leads_to_its_application(world: RestWorld) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
-from tests.support.api_rows import GONE, NODE, api_get
+from tests.support.api_rows import GONE, NODE, TASK, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import MemoryEmergency
@@ -135,6 +136,28 @@ async def test_the_page_of_nodes_has_a_column_only_where_something_is_lent(lendi
     page = (await lending.client.get("/cluster/nodes")).text
     assert "<th>Lends</th>" in page
     assert f"WAITING: {CPU} 5000m, {MEMORY} 4096Mi" in page
+
+
+async def test_the_page_of_a_node_has_the_sum_of_the_api(lending: RestWorld) -> None:
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    page = (await lending.client.get(f"/cluster/node/{NODE.id}")).text
+    assert "Lent capacity" in page
+    for one in found["resources"]:
+        table = page.split(f"<h3>{one['name']}</h3>")[1].split("</table>")[0]
+        rows = re.findall(r'<td>(.*?)</td><td data-label="Left">(?:<b>)?(.*?)(?:</b>)?</td>', table)
+        assert len(rows) == len(one["terms"]) + len(one["steps"]) + 1
+        unit = "m" if one["resource"] == "cpu_milli" else "Mi"
+        left = 0
+        for (amount, shown), term in zip(rows, one["terms"], strict=False):
+            left += term["amount"]
+            assert (amount, shown) == (f"{term['amount']:+}{unit}", f"{left}{unit}")
+    assert "<b>6100m</b>" in page
+    assert "5000m published, 0m requested by pods" in page
+    assert f'href="/cluster/container/{TASK.id}"' in page
+    assert "Lent capacity" not in (await lending.client.get(f"/cluster/node/{GONE.id}")).text
+    assert (await lending.client.get("/cluster/node/nowhere:1")).status_code == 404
+    assert (await lending.client.get("/cluster/node/nonsense")).status_code == 400
 
 
 async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> None:
