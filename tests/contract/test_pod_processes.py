@@ -46,6 +46,7 @@ ctypes.CDLL(None).syscall(EXIT, 0)
 """.replace("EXIT", {"x86_64": "60", "aarch64": "93"}[os.uname().machine])
 """The first thread of a process alone ends, so the process looks as if it had."""
 DEAF = """
+until [ -e ROOT/go ]; do sleep 0.05; done
 for other in $(seq 2 60); do [ $other = $$ ] || kill -9 $other; done 2>/dev/null
 exec 9<>"$YODEL_HANDOVER_DIR/signal"
 trap '' TERM
@@ -153,6 +154,7 @@ async def test_what_has_shaken_off_its_environment_and_session_is_measured(node:
 
 async def test_who_holds_the_fifo_of_his_signals_ends_with_all_of_his_pod(node: Node) -> None:
     await node.runs(DEAF)
+    (node.agent.root / "go").touch()  # not before its shell has written that it runs
     await eventually((node.agent.root / "held").exists)
     await node.agent.stop(CONTAINER)
     assert await node.ended() == ContainerExitStatus.KILLED_BY_APPMASTER
