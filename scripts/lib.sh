@@ -25,7 +25,7 @@ apt_install() {
 }
 
 # The Python that Yodel is set up with; prints its path.  YODEL_PYTHON, or the first on the PATH that is at most a tenth slower
-# than the fastest there: builds of one version differ by a third, and nothing in them tells which is the slow one.
+# than the fastest there: builds of one version differ by a third, and their build flags do not show which is slow.
 find_python() {
   local found
   if [ -n "${YODEL_PYTHON:-}" ]; then

@@ -205,7 +205,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_setup_keeps_a_working_environment_of_another_interpreter_and_says_so(machine: Machine, checkout: Path) -> None:
     fastest = machine.add("one", "python3.11", version="3.11.2", time_us=200_000)
     _, printed = machine.run("one", script="scripts/setup", checkout=checkout)
-    assert f".venv keeps /opt/slow/python3.11; make clean && make setup takes {fastest}" in printed
+    assert f".venv keeps /opt/slow/python3.11; for {fastest}: make clean && make setup" in printed
     assert [line.split()[0] for line in (machine.root / "uv").read_text().splitlines()] == ["pip", "pip"]
 
 
