@@ -1,4 +1,4 @@
-"""The shapes of ``/applications/{id}/why``, field by field."""
+"""The shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
 
 from __future__ import annotations
 
@@ -68,3 +68,25 @@ class Why(Model):
     asks: list[WaitingAsk]
     more_asks: int = Field(description="Number of further pending requests, which are not shown.")
     notices: list[Notice] = Field(description="Preemption notices for its own containers; at most five.")
+
+
+class QueueCause(Link):
+    """One cause, with the requests for which it is the nearest.  Text and figures are those of the first of them."""
+
+    containers: int = Field(description="Requested containers for which this is the first reason.")
+    size: Amount = Field(description="Their total size.")
+    applications: list[str] = Field(description="The first applications that wait for it; at most five.")
+    more_applications: int
+
+
+class QueueWhy(Model):
+    """Why applications of a queue are waiting, by cause."""
+
+    path: str
+    is_waiting: bool = Field(description="An application that you may view is waiting.")
+    summary: str = Field(description="In one sentence.")
+    looked_at_ms: EpochMs = Field(description="When the scheduler last checked; 0: it has not yet.")
+    applications: int = Field(description="Waiting applications that you may view.")
+    hidden_applications: int = Field(description="Waiting applications that you may not view; they count in no cause.")
+    more_applications: int = Field(description="Waiting applications beyond the first 1000, which count in no cause.")
+    causes: list[QueueCause] = Field(description="The cause with most containers first.")
