@@ -16,7 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from yodel.domain.resource import Resource
 from yodel.rm_api.door.rim import named_user, reader
+from yodel.rm_api.v1.models import Amount
 from yodel.serving.pieces import taking_turns
 from yodel.translator.quantities import quantity
 
@@ -70,6 +72,11 @@ def at(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}" if time_ms else "N/A"
 
 
+def size(amount: Amount) -> str:
+    """Return an amount of ``/api/v1`` as people read it."""
+    return Resource(amount.memory_mib, amount.vcores, tuple(amount.others.items())).with_units
+
+
 def leads_somewhere(url: str) -> bool:
     """Return True for http(s) and for paths of this site, the only addresses that become links."""
     is_own = url.startswith("/") and not url.startswith(("//", "/\\"))
@@ -85,7 +92,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"at": at, "shell": shlex.join, "quantity": quantity}
+    made.filters |= {"at": at, "shell": shlex.join, "quantity": quantity, "size": size}
     made.tests["a_way"] = leads_somewhere
     return made
 

@@ -389,6 +389,26 @@ class Queue(Model):
     )
 
 
+class QueueUser(Model):
+    """A user with unfinished applications in a queue or below it, and what they use."""
+
+    user: str
+    used: Amount
+    starting: Amount = Field(
+        description="Containers whose pods are not scheduled to a node yet; they count for limits."
+    )
+    pending: Amount
+    reserved: Amount = Field(description="Free capacity on nodes that are reserved for the user's applications.")
+    limit: Amount | None = Field(description="What the user may use in this leaf queue now; null for a parent queue.")
+    am_used: Amount = Field(description="Used by ApplicationMasters, part of `used` and `starting`.")
+    am_limit: Amount | None = Field(description="What ApplicationMasters of the user may use; null for a parent queue.")
+    containers: int
+    starting_containers: int
+    pending_containers: int
+    running_applications: int
+    pending_applications: int
+
+
 class Load(Model):
     """Measured usage."""
 
@@ -529,6 +549,12 @@ class LogsPage(Page[ContainerLogs]):
 
 class QueuePage(Page[Queue]):
     """A part of the list of queues."""
+
+
+class QueueUserPage(Page[QueueUser]):
+    """A part of the list of a queue's users."""
+
+    hidden_users: int = Field(description="Users of whose applications there you may view none.")
 
 
 class NodePage(Page[Node]):

@@ -25,7 +25,7 @@ from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.views.noticed import NoticeView
 from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView
-from yodel.services.views.queue_views import QueueView
+from yodel.services.views.queue_views import QueueUserView, QueueView
 from yodel.services.views.transitions import Transition
 
 
@@ -279,6 +279,25 @@ def queue(view: QueueView) -> models.Queue:
             models.ShuffleEndpoint(address=address, state=models.EndpointState(presence.value))
             for address, presence in view.endpoints
         ],
+    )
+
+
+def queue_user(view: QueueUserView) -> models.QueueUser:
+    load = view.load
+    return models.QueueUser(
+        user=view.user,
+        used=amount(load.used),
+        starting=amount(load.starting),
+        pending=amount(load.wanted),
+        reserved=amount(load.reserved),
+        limit=amount(view.limit) if view.limit is not None else None,
+        am_used=amount(load.am_used),
+        am_limit=amount(view.am_limit) if view.am_limit is not None else None,
+        containers=load.containers,
+        starting_containers=load.starting_containers,
+        pending_containers=load.waiting,
+        running_applications=load.running,
+        pending_applications=load.pending,
     )
 
 

@@ -36,13 +36,16 @@ from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
     ClusterMetrics,
+    QueueUserView,
     QueueView,
     cluster_metrics,
     nodes_by_state,
+    queue_users,
     queue_view,
 )
+from yodel.services.views.queue_why import QueueWhyView, why_queue_waits
 from yodel.services.views.rows import Rows
-from yodel.services.views.why import WaitExplainer
+from yodel.services.views.why import MayView, WaitExplainer
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
@@ -275,6 +278,15 @@ class Queries:
         """A queue with its children; None when there is none of that name.  Others have a turn between."""
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
+
+    async def queue_users(self, queue: Queue, may_view: MayView) -> tuple[list[QueueUserView], int]:
+        """Return who has unfinished applications there and may be shown, with amounts, and how many others there
+        are."""
+        return await queue_users(self._state, self._quotas, queue, may_view)
+
+    async def why_queue_waits(self, queue: Queue, may_view: MayView) -> QueueWhyView:
+        """Return what applications of the queue and those below it wait for, by cause."""
+        return await why_queue_waits(self._state, self.why, queue, may_view)
 
     def ledger(self) -> UsageLedger:
         """Return what queues and users hold of what they may hold, as the scheduler sees it."""

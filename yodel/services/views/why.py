@@ -145,7 +145,7 @@ class WaitExplainer:
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
             return ""
-        waits, told = reasons.waits, self._told(app, attempt)
+        waits, told = reasons.waits, self.told(app, attempt)
         # Whoever may see this one reads it, and maybe no other: of those `why` tells.
         return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
@@ -162,7 +162,7 @@ class WaitExplainer:
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
 
-    def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
+    def told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
         """Return what the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
         nothing."""
         if app.id not in self._state.queue_use.over_parallel_limit:
@@ -216,7 +216,7 @@ class WaitExplainer:
         kept = None
         if attempt is not None and not app.state.is_final and not attempt.state.is_final:
             kept = waiting.of(attempt.id)
-            asks = [*self._not_planned(app, self._told(app, attempt), may_view), *self._under_way(attempt)]
+            asks = [*self._not_planned(app, self.told(app, attempt), may_view), *self.under_way(attempt)]
         return WhyView(
             application=app,
             summary=" ".join(filter(None, (self._summary(app, attempt, asks), _capped(app, self.max_priority())))),
@@ -249,7 +249,7 @@ class WaitExplainer:
         if is_limited:
             beside = [*self._ahead(app, may_view), *self._queues_ahead(app), *self._given_back(app, may_view)]
         for told in all_told:
-            chain = [self._link(app, hindrance, used, may_view) for hindrance in told.chain]
+            chain = [self.link(app, hindrance, used, may_view) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if _is_limited(told) else chain)
 
     def _ask(self, told: Obstacles, chain: Sequence[Obstacle]) -> AskView:
@@ -264,7 +264,7 @@ class WaitExplainer:
             chain=tuple(chain),
         )
 
-    def _link(
+    def link(
         self,
         app: Application,
         hindrance: Hindrance,
@@ -419,7 +419,7 @@ class WaitExplainer:
 
     # --- what is planned --------------------------------------------------------------------------------------------
 
-    def _under_way(self, attempt: Attempt) -> Iterator[AskView]:
+    def under_way(self, attempt: Attempt) -> Iterator[AskView]:
         """Containers whose pods have no node yet, with what Kubernetes says of them."""
         state, runtime = self._state, self._state.masters.runtimes.get(attempt.id)
         wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []

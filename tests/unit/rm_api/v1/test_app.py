@@ -66,6 +66,8 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "post /queues",
         "patch /queues",
         "get /queues/{path}",
+        "get /queues/{path}/why",
+        "get /queues/{path}/users",
         "patch /queues/{path}",
         "delete /queues/{path}",
         "post /queues/{path}/move",
