@@ -163,8 +163,7 @@ class WaitExplainer:
         return "\n".join(lines[:LINES_MAX]) + more
 
     def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
-        """Return the findings of the last decision, and for an unmanaged ApplicationMaster over the limit of running
-        applications that limit."""
+        """Return the findings of the last decision; of an application over the limit of running ones, that limit."""
         if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
