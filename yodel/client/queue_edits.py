@@ -75,7 +75,7 @@ async def change(
     is_dry_run: bool,
     params: dict[str, str] | None = None,
 ) -> JsonObject:
-    """What was changed.  Raises ApiRefused, Unavailable."""
+    """Send a change and return the answer.  Raises ApiRefused, Unavailable."""
     asked = {**(params or {}), **({"dry_run": "true"} if is_dry_run else {})}
     found, _ = await client.call(method, path, params=asked, body=body, headers=await looked_at(client, since))
     return dict(found)
