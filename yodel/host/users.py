@@ -54,7 +54,7 @@ class OsUsers:
         return names
 
     def posix_user(self, user: str) -> PosixUser:
-        """Return who containers of this user run as.
+        """Return the POSIX user of this user's containers.
 
         Raises:
             Refused: unknown, or a system user that is not allowed (container-executor's texts).

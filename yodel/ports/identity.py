@@ -1,4 +1,4 @@
-"""Who a user is to the operating system: groups for access control, uid and gid for pods."""
+"""Looks up users in the operating system: groups for access control, uid and gid for pods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Users(GroupMapping, Protocol):
     """Also who containers of a user run as."""
 
     def is_mapped(self, user: str) -> bool:
-        """Return whether the settings say who this user is on the nodes."""
+        """Return True if the settings map this user to ids on the nodes."""
 
     def posix_user(self, user: str) -> PosixUser:
         """May block.  Raises yodel.errors.Refused: unknown, or a user whose containers may not run; Unavailable: who

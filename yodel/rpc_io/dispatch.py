@@ -50,7 +50,7 @@ STACK_FRAMES_LOGGED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Who calls, from where, and which call it is.  ``real_user`` is set when a proxy speaks for ``user``."""
+    """Identifies the caller, the address, and the call.  ``real_user`` is set when a proxy acts for ``user``."""
 
     user: str
     real_user: str | None
@@ -130,7 +130,7 @@ class Dispatcher:
 
     @property
     def protocols(self) -> Collection[RpcProtocol]:
-        """Return those that are served."""
+        """Return the served protocols."""
         return self._protocols.values()
 
     def has(self, protocol: str, method: str) -> bool:

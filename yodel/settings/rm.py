@@ -28,7 +28,7 @@ ENV_PREFIX = "YODEL_"
 
 
 class Settings(BaseSettings):
-    """What one ResourceManager needs to know."""
+    """Configures one ResourceManager."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 

@@ -105,7 +105,7 @@ def _admin_protocols(core: Core) -> list[RpcProtocol]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
-    """Holds what the ports have in common."""
+    """Holds the parts that the ports share."""
 
     calls: CallLimits
     unfinished: UnfinishedFrames

@@ -1,4 +1,4 @@
-"""What ``/prom`` has besides Hadoop's own counts, by name."""
+"""Measures the gauges of ``/prom`` besides Hadoop's own metrics, by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
 
 
 def _containers(core: Core) -> dict[str, float]:
-    """Return those with a node, those whose pods have none yet, and those that are asked for and not planned."""
+    """Count containers with a node, those that are scheduling, and those that are pending."""
     state, cluster = core.state, core.state.usage.cluster
     return {
         "containers_allocated": cluster.allocated_containers,

@@ -55,7 +55,7 @@ class _Stoppable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """Where a started RM listens."""
+    """Holds the ports of a started RM."""
 
     client_port: int
     scheduler_port: int

@@ -1,6 +1,7 @@
-"""What stands before every route: cross-origin headers, who calls, forgery by foreign pages, tokens asked by ``op``.
+"""Filters requests before every route: cross-origin headers, callers, forgery by foreign pages, token operations by
+``op``.
 
-In the order of Hadoop's filters.  What is refused here looks as it does there: Jetty's page where a filter calls
+The order is that of Hadoop's filters.  A refusal looks as it does there: Jetty's page where a filter calls
 ``sendError``, a RemoteException where it uses HttpExceptionUtils.  A plain ASGI shell: answers stream through it.
 """
 

@@ -1,4 +1,4 @@
-"""What the door is told by settings and given by the process, and what routes ask of it."""
+"""Holds the door's rules from settings and its parts from the process, for the routes too."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class DoorRules:
 
 @dataclass(slots=True, kw_only=True)
 class DoorServices:
-    """Holds what the checks of a request are made with, and the answers that are kept."""
+    """Holds the parts that check a request, and the kept answers."""
 
     rules: DoorRules
     clock: Clock

@@ -22,7 +22,7 @@ FORMER_CAUSES = {
 
 
 class ResourceUserKind(StrEnum):
-    """Kind of a resource user."""
+    """Names the kind of a resource user."""
 
     USER = "user"
     QUEUE = "queue"

@@ -100,11 +100,11 @@ class SubmissionService:
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
 
     def use_mapping(self, rules: MappingRules) -> None:
-        """For submissions from now on."""
+        """Use these mapping rules for submissions from now on."""
         self._mapping = rules
 
     def use_max_priority(self, max_priority: int) -> None:
-        """For submissions and changes from now on (refreshClusterMaxPriority)."""
+        """Use this maximum for submissions and changes from now on (refreshClusterMaxPriority)."""
         self._limits = replace(self._limits, max_priority=max_priority)
 
     @property
@@ -130,7 +130,8 @@ class SubmissionService:
         return application_id
 
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
-        """As ``submit``, for who was given the id.  An application that is here already was submitted by it.
+        """Submit with an id that the caller has received.  An existing application was submitted with it.  An
+        application that is here already was submitted by it.
 
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.
@@ -204,9 +205,11 @@ class SubmissionService:
         self._forget_old()
 
     async def _require_possible(self, checked: Submission) -> None:
-        """What could never run is refused now, and not told of an application that waits for ever.  It is looked at
-        before somebody is asked who the user is, and the size again when that is answered.  Who may not submit there is
-        told nothing else."""
+        """Refuse an application that could never run, so that it does not wait for ever.
+
+        It is checked before the user is looked up, and the size again after that.  A caller who may not submit there
+        learns nothing else.
+        """
         queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
         if queue is None or not queue.is_leaf or not self._rights.may_submit(queue.path, checked.user):
             return
@@ -219,7 +222,7 @@ class SubmissionService:
             raise Unavailable(f"user {checked.user} could not be looked up in {LOOKUP_TIMEOUT_S:.0f} s") from error
 
     def _require_size(self, checked: Submission, path: str) -> Resource:
-        """Return what its ApplicationMaster gets.  Raises InvalidResourceRequest: it may not, or could not, have it
+        """Return the size of its ApplicationMaster.  Raises InvalidResourceRequest: it is not allowed, or impossible
         there."""
         most, asked = self._maximum.of_queue(path), checked.am_asked_capability
         self._maximum.require_allowed(asked, most)
@@ -318,7 +321,7 @@ class SubmissionService:
         )
 
     def largest(self, queue: str) -> Resource:
-        """Return what a container may have there at most."""
+        """Return the maximum size of a container in a queue."""
         return self._maximum.of_queue(queue)
 
     def _forget_old(self) -> None:
