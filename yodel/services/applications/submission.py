@@ -116,17 +116,19 @@ class SubmissionService:
     def configured_maximum(self) -> Resource:
         return self._maximum.configured
 
-    async def new_application_id(self) -> ApplicationId:
-        """The next id; ids are reserved on disk in blocks."""
-        while self._next >= self._reserved:  # again when others took the whole block meanwhile
-            await self._reserve(self._reserved + ID_BLOCK)
+    def id_at_hand(self, asker: Asker) -> ApplicationId | None:
+        """Return the next id, which is this caller's to submit an application by; None if none is reserved on disk."""
+        if self._next >= self._reserved:
+            return None
         self._next += 1
-        return ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
+        application_id = ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
+        self.ids.given(application_id, asker)
+        return application_id
 
     async def give_id(self, asker: Asker) -> ApplicationId:
-        """The next id, which is this caller's to submit an application by."""
-        application_id = await self.new_application_id()
-        self.ids.given(application_id, asker)
+        """As ``id_at_hand``; ids are reserved in blocks.  Raises Unavailable: the store did not answer."""
+        while (application_id := self.id_at_hand(asker)) is None:  # again when others took the whole block meanwhile
+            await self._reserve(self._reserved + ID_BLOCK)
         return application_id
 
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
