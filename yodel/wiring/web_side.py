@@ -62,6 +62,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             clock=clock,
             delegation_tokens=core.delegation_tokens,
             proxy_users=process.proxy_users,
+            rights=core.rights,
             acceptor=process.acceptor,
             replay=replay,
         ),

@@ -16,6 +16,7 @@ from yodel.rm_api.door.body_turns import BodyTurns
 from yodel.rm_api.door.csrf import CsrfRules
 from yodel.rm_api.door.replay import Replay
 from yodel.rm_api.door.spnego import Acceptor
+from yodel.services.access.rights import Rights
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.serving.proxy_users import ProxyUserRules
 
@@ -82,6 +83,7 @@ class DoorServices:
     clock: Clock
     delegation_tokens: DelegationTokens
     proxy_users: ProxyUserRules
+    rights: Rights
     acceptor: Acceptor | None
     """Judges Kerberos tickets."""
     replay: Replay

@@ -31,6 +31,14 @@ class Rights:
         """yarn.acl.enable."""
         return self._rules.is_view_checked
 
+    def is_known(self, user: str) -> bool:
+        """Return whether the user's groups are in memory."""
+        return self._groups.is_known(user)
+
+    async def look_up(self, user: str) -> None:
+        """Look a user's groups up before they are asked for.  Raises Unavailable."""
+        await self._groups.look_up(user)
+
     def groups_of(self, user: str) -> Sequence[str]:
         """The primary one first; none of who is not known."""
         return self._groups.groups_of(user)

@@ -105,9 +105,13 @@ class AdminService:
         if not self._rights.is_admin(user):
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
 
-    def groups_of(self, user: str) -> Sequence[str]:
-        """Asked of the operating system each time: there is nothing to refresh.  For everybody, as in Hadoop."""
+    async def groups_of(self, user: str) -> Sequence[str]:
+        """For everybody, as in Hadoop.  Raises Unavailable."""
+        await self._groups.look_up(user)
         return self._groups.groups_of(user)
+
+    def refresh_groups(self) -> None:
+        self._groups.forget()
 
     async def refresh_queues(self) -> None:
         """Queues that were changed through the ResourceManager stay; how their pods look is read anew all the same.

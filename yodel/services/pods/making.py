@@ -55,7 +55,7 @@ class PodMaker:
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
     def require_runnable(self, user: str, queue: str, context: bytes) -> None:
-        """May block: whether pods of an application could be made, before it is accepted.
+        """Check that pods of an application could be made, before it is accepted.  Blocks unless the user is known.
 
         Raises:
             Refused: the user may not run containers here, or not with the image that the launch context names.
