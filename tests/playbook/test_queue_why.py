@@ -8,7 +8,7 @@ from tests.playbook.test_why import A, B, C, P, full, options
 from tests.support.playbook import World, ask
 from tests.support.rm_options import SMALL
 from yodel.domain.resource import Resource
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.services.views.queue_why import QueueWhyView
 
 
@@ -26,14 +26,14 @@ async def test_causes_add_up_to_what_is_pending_and_parents_count_what_is_below(
         waiting = await world.submit(queue="root.p.c", user="carol")
         await first.beat(ask(2))
         await world.settle()
-        own = (What.QUEUE_MAX_CAPACITY, "root.p.c", 5, [other.application_id, waiting])
-        starting = (What.STARTING, "", 5, [other.application_id])
-        above = (What.QUEUE_MAX_CAPACITY, "root.p", 2, [first.application_id])
+        own = (Cause.QUEUE_MAX_CAPACITY, "root.p.c", 5, [other.application_id, waiting])
+        starting = (Cause.SCHEDULING, "", 5, [other.application_id])
+        above = (Cause.QUEUE_MAX_CAPACITY, "root.p", 2, [first.application_id])
         every = [own, starting, above]
         for path, expected in (("root.p", every), ("root", every), ("root.p.c", [own, starting])):
             found = await why(world, path)
             assert [
-                (one.obstacle.what, one.obstacle.queue, one.containers, list(one.applications)) for one in found.causes
+                (one.obstacle.cause, one.obstacle.queue, one.containers, list(one.applications)) for one in found.causes
             ] == expected, path
             assert [one.size for one in found.causes] == [SMALL * count for _, _, count, _ in expected]
             assert (found.applications, found.hidden, found.more) == (len(expected), 0, 0)
@@ -44,7 +44,7 @@ async def test_causes_add_up_to_what_is_pending_and_parents_count_what_is_below(
         of_maximum = found.causes[0].obstacle
         assert (of_maximum.queue, of_maximum.limit, of_maximum.used) == ("root.p.c", SMALL * 6, SMALL * 6)
         assert of_maximum.change.startswith("containers of root.p.c finish")
-        assert [(one.kind, one.name) for one in of_maximum.held_by] == [("user", "bob")]
+        assert [(one.kind, one.name) for one in of_maximum.used_by] == [("user", "bob")]
 
 
 async def test_what_one_may_not_view_is_only_counted() -> None:

@@ -43,7 +43,7 @@ async def overview(request: Request) -> Response:
         pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
         queues=[queue_line(view, 0) for view in root.children] if root is not None else [],
         nodes=sorted(queries.nodes_by_state().items()),
-        applications=await listed(request, ApplicationFilter(limit=NEWEST_MAX)),
+        applications=(await listed(request, ApplicationFilter(), NEWEST_MAX)).lines,
     )
 
 

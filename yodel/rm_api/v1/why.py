@@ -1,4 +1,4 @@
-"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who holds it, what would help."""
+"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def queue_shape(view: QueueWhyView) -> models.QueueWhy:
 
 def _cause(cause: QueueCause) -> models.QueueCause:
     return models.QueueCause(
-        **_fields(cause.obstacle),
+        **_reason(cause.obstacle),
         containers=cause.containers,
         size=amount(cause.size),
         applications=list(map(str, islice(cause.applications, NAMED_MAX))),
@@ -96,24 +96,35 @@ def _ask(ask: AskView) -> models.WaitingAsk:
         size=amount(ask.size),
         is_scheduling=ask.is_under_way,
         is_under_way=ask.is_under_way,
-        chain=[models.Link(**_fields(link)) for link in ask.chain],
+        chain=[_link(link) for link in ask.chain],
     )
 
 
-def _fields(link: Obstacle) -> dict[str, Any]:
+def _link(link: Obstacle) -> models.Link:
+    fields = _reason(link)
+    return models.Link(
+        **fields,
+        what=models.FORMER_CAUSES.get(link.cause, link.cause),
+        held_by=fields["used_by"],
+        more_holders=link.more_users,
+    )
+
+
+def _reason(link: Obstacle) -> dict[str, Any]:
+    """Return the fields that every reason has."""
     return {
-        "what": link.what,
+        "cause": link.cause,
         "text": link.text,
         "queue": link.queue or None,
         "user": link.user or None,
         "limit": amount(link.limit) if link.limit is not None else None,
         "used": amount(link.used) if link.used is not None else None,
-        "held_by": [_holder(holder) for holder in link.held_by],
-        "more_holders": link.more_holders,
+        "used_by": [_user(user) for user in link.used_by],
+        "more_users": link.more_users,
         "until": link.change,
     }
 
 
-def _holder(holder: ResourceUser) -> models.Holder:
-    kind = models.HolderKind(holder.kind)
-    return models.Holder(kind=kind, name=holder.name, queue=holder.queue, held=amount(holder.held))
+def _user(user: ResourceUser) -> models.ResourceUser:
+    kind, used = models.ResourceUserKind(user.kind), amount(user.used)
+    return models.ResourceUser(kind=kind, name=user.name, queue=user.queue, used=used, held=used)

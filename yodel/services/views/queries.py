@@ -119,6 +119,7 @@ class ApplicationFilter:
     live_queues: frozenset[str] = frozenset()
     """Beside ``queues``: those of which only what has not ended counts."""
     name: str | None = None
+    name_prefix: str = ""
     final_status: FinalApplicationStatus | None = None
     started_from_ms: int = 0
     started_to_ms: int | None = None
@@ -136,6 +137,7 @@ class ApplicationFilter:
             and (not self.users or submission.user in self.users)
             and (not self.queues or submission.queue in self.queues or self._is_live_below(app))
             and (self.name is None or submission.name == self.name)
+            and submission.name.startswith(self.name_prefix)
             and (self.final_status is None or app.final_status is self.final_status)
             and _within(app.submitted_ms, self.started_from_ms, self.started_to_ms)
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)

@@ -13,7 +13,7 @@ from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.waiting_words import What, what_of
+from yodel.domain.waiting_words import Cause, cause_of
 from yodel.services.views.queue_views import live_below
 from yodel.services.views.why import MayView, Obstacle, WaitExplainer
 from yodel.services.writer.state import ClusterState
@@ -59,7 +59,7 @@ class QueueWhyView:
         return f"Nothing is pending in {self.queue.path}: every requested container has been allocated."
 
 
-_Key = tuple[What, str, str, str]
+_Key = tuple[Cause, str, str, str]
 _Request = tuple[_Key, int, Resource, Callable[[], Obstacle]]
 
 
@@ -91,7 +91,7 @@ async def why_queue_waits(
     return QueueWhyView(
         queue=queue,
         looked_at_ms=state.reasons.waiting.looked_at_ms,
-        causes=tuple(sorted(causes.values(), key=lambda cause: (-cause.containers, cause.obstacle.what))),
+        causes=tuple(sorted(causes.values(), key=lambda cause: (-cause.containers, cause.obstacle.cause))),
         applications=seen,
         hidden=hidden,
         more=max(0, seen - APPLICATIONS_MAX),
@@ -111,10 +111,10 @@ def _requests(state: ClusterState, explainer: WaitExplainer, app: Application, m
         return
     for told in explainer.told(app, attempt):
         near, unserved = told.chain[0], told.unserved
-        what = what_of(near)
-        of_pool = near.said if what is What.POOL_FULL else ""
-        key = what, near.path, near.user, of_pool
+        cause = cause_of(near)
+        of_pool = near.said if cause is Cause.POOL_FULL else ""
+        key = cause, near.path, near.user, of_pool
         yield key, unserved.number, unserved.size, lambda near=near: explainer.link(app, near, {}, may_view)  # type: ignore[misc]
     for ask in explainer.under_way(attempt):
         first = ask.chain[0]
-        yield (first.what, "", "", ""), ask.count, ask.size, lambda first=first: first  # type: ignore[misc]
+        yield (first.cause, "", "", ""), ask.count, ask.size, lambda first=first: first  # type: ignore[misc]

@@ -14,12 +14,12 @@ from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
-from yodel.services.writer.application_index import IndexPage
+from yodel.services.writer.application_index import IndexPage, Key, Trait, key_of
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.services.writer.usage import Usage
 
-__all__ = ["ApplicationTotals", "IndexPage", "Rows", "Totals"]
+__all__ = ["ApplicationTotals", "IndexPage", "Key", "Rows", "Totals", "Trait", "key_of"]
 
 
 class Rows:
