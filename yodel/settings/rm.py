@@ -14,11 +14,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel import __version__
 from yodel.settings import layers
+from yodel.settings.differing import Differing, differing
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
 from yodel.settings.rpc import RmRpcSettings
@@ -31,6 +32,8 @@ class Settings(BaseSettings):
     """Configures one ResourceManager."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict)
 
     # --- store and Kubernetes
     store_url: str = "sqlite+aiosqlite:////var/lib/yodel/rm.db"
@@ -293,6 +296,11 @@ class Settings(BaseSettings):
             raise ValueError("expected at least one name, each of letters, digits, _ and -, none twice")
         return names
 
+    @property
+    def differing(self) -> list[Differing]:
+        """Settings that are not at their defaults, without secrets."""
+        return list(differing(self, self._sources))
+
     @field_validator("queue_settings")
     @classmethod
     def _queues_with_settings_exist(
@@ -319,4 +327,6 @@ def _is_below(path: str, children: Collection[str]) -> bool:
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Read the layers.  Raises InvalidValue."""
-    return layers.load(Settings, config, overrides or {})
+    settings = layers.load(Settings, config, overrides or {})
+    settings._sources = layers.sources(Settings, config, overrides or {})
+    return settings

@@ -104,6 +104,16 @@ class Leadership:
         """Return the seconds for which we may lead without another renewal; 0 for a standby."""
         return max(0.0, self._leads_until_s - self._clock.monotonic_s())
 
+    @property
+    def lease_s(self) -> float:
+        """Return how long a silent leader keeps the lead."""
+        return self._times.lease_s
+
+    @property
+    def has_successor(self) -> bool:
+        """Return True if a standby waited for the lead when the lease was renewed last."""
+        return self._successor.is_set()
+
     def require(self) -> None:
         """Called before whatever only the leader may do; reads a clock and nothing else.
 

@@ -41,7 +41,7 @@ from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.wiring import from_settings
 from yodel.wiring.faces import rpc_servers, web_rules
-from yodel.wiring.gauges import gauges
+from yodel.wiring.gauges import gauges, process_facts
 from yodel.wiring.kube import KubeSide
 from yodel.wiring.reloading import Reloading
 from yodel.wiring.web_rules import connection_limits
@@ -197,6 +197,7 @@ class Rm:
                 group_lookups=self._accounts.lookups,
                 not_ready=self.not_ready,
             ),
+            facts=process_facts(self.core, settings, self._clock, self._kube, self._lead),
         )
         rules = await asyncio.to_thread(web_rules, self.core, settings, self._clock)
         limits = connection_limits(settings.web)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yodel.ports.clock import Clock
 from yodel.ports.store import Store
@@ -18,6 +18,7 @@ from yodel.rm_api.proxy.services import ProxyRules, ProxyServices
 from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.ui.services import PageServices
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import ApiServices
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.services.core import Core
@@ -48,6 +49,7 @@ class OfTheProcess:
     proxy_users: ProxyUserRules
     acceptor: Acceptor | None = None
     figures: ProcessFigures
+    facts: ProcessFacts = field(default_factory=ProcessFacts)
 
 
 def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
@@ -99,6 +101,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             tree_changes=process.store.tree_changes,
             observed=core.reconciler.observed,
             namespace=process.namespace,
+            process=process.facts,
             transitions=core.transitions,
             rendered_events=RenderedEvents(core.transitions.epoch),
         ),

@@ -18,6 +18,7 @@ from yodel.rm_api.ui.bars import Bar, usage_bars
 from yodel.rm_api.ui.frame import message, moved, page
 from yodel.rm_api.ui.queues import queue_line
 from yodel.rm_api.ui.services import PageServices, services_of
+from yodel.rm_api.v1.attention import get_attention
 from yodel.rm_api.v1.capacity import UNITS, get_capacity
 from yodel.rm_api.v1.cluster import get_node
 from yodel.services.views.queries import ApplicationFilter, NodeView
@@ -29,7 +30,7 @@ NODES = ("/cluster/nodes", "Nodes")
 
 
 async def overview(request: Request) -> Response:
-    """Show pools, queues below root, nodes by state and the newest applications."""
+    """Show what needs attention, pools, queues below root, nodes by state and the newest applications."""
     services = services_of(request)
     queries = services.queries
     root = await queries.queue(ROOT)
@@ -37,6 +38,7 @@ async def overview(request: Request) -> Response:
         request,
         "overview.html",
         title="Overview",
+        attention=await get_attention(request),
         metrics=await queries.metrics(),
         pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
         queues=[queue_line(view, 0) for view in root.children] if root is not None else [],

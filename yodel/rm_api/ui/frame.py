@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from yodel.domain.resource import Resource
 from yodel.rm_api.door.rim import named_user, reader
+from yodel.rm_api.ui.services import services_of
 from yodel.rm_api.v1.models import Amount
 from yodel.serving.pieces import taking_turns
 from yodel.translator.quantities import quantity
@@ -45,6 +46,7 @@ async def page(
         "crumbs": crumbs,
         "path": request.url.path,
         "user": reader(request),
+        "is_admin": services_of(request).rights.is_admin(reader(request)),
         "is_named": named_user(request) is not None,
         "style": STYLE_PATH,
     }

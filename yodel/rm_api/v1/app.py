@@ -16,7 +16,9 @@ from yodel.errors import YodelError
 from yodel.hadoop_http.negotiate import encode
 from yodel.rm_api.door.services import DoorServices
 from yodel.rm_api.v1 import (
+    about,
     applications,
+    attention,
     capacity,
     cluster,
     docs_page,
@@ -46,6 +48,8 @@ ROUTERS = (
     capacity.router,
     queue_changes.router,
     queue_windows.router,
+    attention.router,
+    about.router,
     events.router,
 )
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}

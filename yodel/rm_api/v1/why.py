@@ -1,4 +1,4 @@
-"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would help."""
+"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def queue_shape(view: QueueWhyView) -> models.QueueWhy:
 
 def _cause(cause: QueueCause) -> models.QueueCause:
     return models.QueueCause(
-        **_fields(cause.obstacle),
+        **_reason(cause.obstacle),
         containers=cause.containers,
         size=amount(cause.size),
         applications=list(map(str, islice(cause.applications, NAMED_MAX))),
@@ -101,16 +101,17 @@ def _ask(ask: AskView) -> models.WaitingAsk:
 
 
 def _link(link: Obstacle) -> models.Link:
-    fields = _fields(link)
+    fields = _reason(link)
     return models.Link(
         **fields,
         what=models.FORMER_CAUSES.get(link.cause, link.cause),
         held_by=fields["used_by"],
-        more_holders=fields["more_users"],
+        more_holders=link.more_users,
     )
 
 
-def _fields(link: Obstacle) -> dict[str, Any]:
+def _reason(link: Obstacle) -> dict[str, Any]:
+    """Return the fields that every reason has."""
     return {
         "cause": link.cause,
         "text": link.text,

@@ -22,7 +22,7 @@ FORMER_CAUSES = {
 
 
 class ResourceUserKind(StrEnum):
-    """Names the kind of a resource user."""
+    """Kind of a resource user."""
 
     USER = "user"
     QUEUE = "queue"
@@ -39,8 +39,8 @@ class ResourceUser(Model):
     held: Amount = Field(description="Deprecated: use `used`.", json_schema_extra=DEPRECATED)
 
 
-class WaitCause(Model):
-    """One cause, with the limit that it is about."""
+class Reason(Model):
+    """Why something is pending."""
 
     cause: Cause
     text: str = Field(description="With figures, in the terms of the CapacityScheduler or of Kubernetes.")
@@ -53,7 +53,7 @@ class WaitCause(Model):
     until: str = Field(description="What would unblock it: one of these has to happen.")
 
 
-class Link(WaitCause):
+class Link(Reason):
     """One reason why it is pending."""
 
     what: str = Field(
@@ -92,7 +92,7 @@ class Why(Model):
     notices: list[Notice] = Field(description="Preemption notices for its own containers; at most five.")
 
 
-class QueueCause(WaitCause):
+class QueueCause(Reason):
     """One cause, with the requests for which it is the nearest.  Text and figures are those of the first of them."""
 
     containers: int = Field(description="Requested containers for which this is the first reason.")

@@ -5,12 +5,13 @@ Whoever lets somebody do something asks here: both faces of the RM, and the serv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.application import Application
 from yodel.domain.queues import access as queue_access
+from yodel.domain.queues.queue import Queue
 from yodel.errors import AccessDenied
 from yodel.ports.identity import GroupMapping
 from yodel.services.writer.state import ClusterState
@@ -79,19 +80,27 @@ class Rights:
 
     def may_submit(self, path: str, user: str) -> bool:
         """Return True if the user may submit to the queue; everybody may if ``yarn.acl.enable`` is off."""
-        if not self.are_acls_enabled:
-            return True
-        groups = self._groups.groups_of(user)
-        is_admin = self._rules.admin_acl.allows(user, groups)
-        return is_admin or queue_access.may_submit(self._state.queues, path, user, groups)
+        return self.submitter(user)(path)
 
     def may_administer(self, path: str, user: str) -> bool:
         """Return True if the user administers the queue; everybody does if ``yarn.acl.enable`` is off."""
-        if not self.are_acls_enabled:
-            return True
-        groups = self._groups.groups_of(user)
-        is_admin = self._rules.admin_acl.allows(user, groups)
-        return is_admin or queue_access.may_administer(self._state.queues, path, user, groups)
+        return self.administrator(user)(path)
+
+    def submitter(self, user: str) -> Callable[[str], bool]:
+        """Return ``may_submit`` of this user, for many queues: the user's groups are looked up once."""
+        return self._of_queues(user, queue_access.may_submit)
+
+    def administrator(self, user: str) -> Callable[[str], bool]:
+        """Return ``may_administer`` of this user, for many queues."""
+        return self._of_queues(user, queue_access.may_administer)
+
+    def _of_queues(
+        self, user: str, may: Callable[[Mapping[str, Queue], str, str, Sequence[str]], bool]
+    ) -> Callable[[str], bool]:
+        groups, queues = self._groups.groups_of(user), self._state.queues
+        if not self.are_acls_enabled or self._rules.admin_acl.allows(user, groups):
+            return lambda _: True
+        return lambda path: may(queues, path, user, groups)
 
     def administers_any_queue(self, user: str) -> bool:
         """Return True if an ACL names the user as an administrator of any queue."""

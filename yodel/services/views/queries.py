@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, use these, so that they cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -32,6 +32,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.views.attention import AttentionEntry, of_applications, of_queues, of_shuffle
 from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
@@ -288,6 +289,16 @@ class Queries:
     async def why_queue_waits(self, queue: Queue, may_view: MayView) -> QueueWhyView:
         """Return what applications of the queue and those below it wait for, by cause."""
         return await why_queue_waits(self._state, self.why, queue, may_view)
+
+    async def attention(self, may_view: MayView) -> AsyncIterator[AttentionEntry]:
+        """Yield what needs attention in queues, requests and pods."""
+        state, now_ms = self._state, self._clock.now_ms()
+        async for one in of_queues(state, self._quotas, self.why, now_ms, may_view):
+            yield one
+        async for one in of_applications(state, now_ms, may_view):
+            yield one
+        for one in of_shuffle(state):
+            yield one
 
     def ledger(self) -> UsageLedger:
         """Return usage and limits of queues and users, as the scheduler sees them."""
