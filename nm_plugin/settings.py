@@ -134,8 +134,8 @@ class Settings(BaseSettings):
     cgroup_root: str = "/"
     """The kubelet's option `--cgroup-root` on this node."""
     cgroup_writable: str = ""
-    """Where the kubelet's best-effort cgroup is mounted writable, to limit batch pods: laid out as `cgroup_mount`, but
-    only that cgroup is needed. Empty: batch pods are not limited."""
+    """Path where the kubelet's best-effort cgroup is mounted writable, to limit batch pods: laid out as `cgroup_mount`,
+    but only that cgroup is needed. Empty: batch pods are not limited."""
     colocation_most_milli: int | None = Field(default=None, ge=0)
     """Most CPU that this node lends, in thousandths of a core, for several nodes on one machine. Unset: what the policy
     allows."""

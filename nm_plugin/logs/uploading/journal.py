@@ -26,7 +26,7 @@ ALREADY_MAX = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogContext:
-    """Holds what came with the application's first container on this node."""
+    """Holds the context of the application's first container on this node."""
 
     user: str
     context: bytes = b""

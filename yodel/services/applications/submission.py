@@ -128,8 +128,7 @@ class SubmissionService:
         return application_id
 
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
-        """Submit with an id that the caller has received.  An existing application was submitted with it.  An
-        application that is here already was submitted by it.
+        """Submit with an id that the caller has received.  An existing application was submitted with it.
 
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.
