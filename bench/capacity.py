@@ -28,6 +28,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench.machine import print_machine
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
@@ -297,4 +298,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

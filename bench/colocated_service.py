@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from bench.machine import print_machine
 from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import Figures, ServiceNode
@@ -155,4 +156,5 @@ def _waiting() -> float:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

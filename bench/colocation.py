@@ -24,6 +24,7 @@ from dataclasses import replace
 
 import structlog
 
+from bench.machine import print_machine
 from tests.support.playbook import World
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, context
@@ -228,4 +229,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

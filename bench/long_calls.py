@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from starlette.routing import Route
 
+from bench.machine import print_machine
 from bench.queue_calls import Cluster
 from bench.rounds import ROWS_A_COMMIT, WISHES_MAX, Sizes, asks, putting, running, tree
 from bench.turns import Turns
@@ -82,4 +83,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

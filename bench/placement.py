@@ -26,6 +26,7 @@ from pathlib import Path
 import psutil
 import uvloop
 
+from bench.machine import print_machine
 from bench.placement_cluster import DAEMONS, FakeCluster, cpu_s, each, fake_cluster, pods_path, post
 from bench.placement_figures import Cpu, Round, Rounds, cpu_row, table_row
 from bench.placement_relist import measure_relist
@@ -140,4 +141,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -17,6 +17,7 @@ import statistics
 import time
 from dataclasses import replace
 
+from bench.machine import print_machine
 from bench.rounds import (
     CHANGES,
     IN_FLIGHT_MAX,
@@ -136,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

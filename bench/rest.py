@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from bench.machine import print_machine
 from tests.conformance.cluster import running
 from tests.support.hadoop import running_hadoop
 
@@ -242,4 +243,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -92,7 +92,7 @@ class SparkShuffle(BaseModel):
 
 
 class Settings(BaseSettings):
-    """What one node agent needs to know."""
+    """Configures one node agent."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 

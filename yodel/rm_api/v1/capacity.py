@@ -106,6 +106,7 @@ async def publish_again(request: Request, node_id: NodePath) -> models.Published
 def _eviction(found: ReclaimPlan) -> models.Eviction:
     return models.Eviction(
         kubernetes_node=found.kubernetes_node,
+        requested=dict(found.held),
         held=dict(found.held),
         victims=[
             models.Victim(

@@ -182,7 +182,10 @@ class Eviction(Model):
     """Containers that will be preempted so that usage fits."""
 
     kubernetes_node: str
-    held: dict[str, int] = Field(description="Used by containers and by other pods, by `cpu_milli` and `memory_mib`.")
+    requested: dict[str, int] = Field(
+        description="Requested by containers and by other pods, by `cpu_milli` and `memory_mib`."
+    )
+    held: dict[str, int] = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
     victims: list[Victim] = Field(
         description="In the order of preemption. For cores alone three are preempted in a minute."
     )

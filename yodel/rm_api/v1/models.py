@@ -18,6 +18,7 @@ from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
 DEPRECATED: dict[str, Any] = {"deprecated": True}
+FORMER_REASONS = {NoticeReason.LENT_CAPACITY: "loan"}
 """A field by its old name, served for one release along with the right one."""
 EpochMs = Annotated[int, Field(ge=0, description="Milliseconds since 1970-01-01 UTC.")]
 
@@ -230,7 +231,11 @@ class Logs(Model):
 class Notice(Model):
     """A preemption notice for containers."""
 
-    reason: NoticeReason
+    cause: NoticeReason
+    reason: str = Field(
+        description="Deprecated: use `cause`.",
+        json_schema_extra={**DEPRECATED, "enum": [FORMER_REASONS.get(one, one.value) for one in NoticeReason]},
+    )
     text: str = Field(description="How many, why, and when they will be stopped.")
     containers: int
     left_s: float | None = Field(description="Seconds until the last of them is stopped; null: no deadline.")

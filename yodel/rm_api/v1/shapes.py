@@ -168,7 +168,13 @@ def container(
 
 
 def on_notice(view: NoticeView) -> models.Notice:
-    return models.Notice(reason=view.reason, text=view.text, containers=view.containers, left_s=view.left_s)
+    return models.Notice(
+        cause=view.reason,
+        reason=models.FORMER_REASONS.get(view.reason, view.reason),
+        text=view.text,
+        containers=view.containers,
+        left_s=view.left_s,
+    )
 
 
 def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:

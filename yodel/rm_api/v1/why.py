@@ -1,4 +1,4 @@
-"""``/applications/{id}/why``: what an application waits for, what is in the way, who holds it, what would change it."""
+"""``/applications/{id}/why``: what an application waits for, what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
 
@@ -55,19 +55,23 @@ def _ask(ask: AskView) -> models.WaitingAsk:
 
 
 def _link(link: Obstacle) -> models.Link:
+    users = [_user(user) for user in link.used_by]
     return models.Link(
-        what=link.what,
+        cause=link.cause,
+        what=models.FORMER_CAUSES.get(link.cause, link.cause),
         text=link.text,
         queue=link.queue or None,
         user=link.user or None,
         limit=amount(link.limit) if link.limit is not None else None,
         used=amount(link.used) if link.used is not None else None,
-        held_by=[_holder(holder) for holder in link.held_by],
-        more_holders=link.more_holders,
+        used_by=users,
+        more_users=link.more_users,
+        held_by=users,
+        more_holders=link.more_users,
         until=link.change,
     )
 
 
-def _holder(holder: ResourceUser) -> models.Holder:
-    kind = models.HolderKind(holder.kind)
-    return models.Holder(kind=kind, name=holder.name, queue=holder.queue, held=amount(holder.held))
+def _user(user: ResourceUser) -> models.ResourceUser:
+    kind, used = models.ResourceUserKind(user.kind), amount(user.used)
+    return models.ResourceUser(kind=kind, name=user.name, queue=user.queue, used=used, held=used)

@@ -173,7 +173,7 @@ class TakingBack:
         for one in fresh:
             notices[one.id] = PreemptionNotice(
                 node_id=row.id,
-                reason=NoticeReason.LOAN,
+                reason=NoticeReason.LENT_CAPACITY,
                 why=why,
                 given_s=now_s,
                 deadline_s=now_s + notice_s,
@@ -185,9 +185,10 @@ class TakingBack:
         return notices, [one.id for one in in_order(over) if not (one.is_master and others_stay)]
 
     def _goes_before(self, container_id: ContainerId, deadline_s: float) -> bool:
-        """Whoever told it, a loan's own notices aside."""
+        """Return True if a notice for another reason than lent capacity stops the container by ``deadline_s``."""
         notices = self._engine.state.notices.all_of(container_id)
-        return any(notice.reason is not NoticeReason.LOAN and notice.deadline_s <= deadline_s for notice in notices)
+        others = (one for one in notices if one.reason is not NoticeReason.LENT_CAPACITY)
+        return any(notice.deadline_s <= deadline_s for notice in others)
 
     def _tell_of_emergencies(self) -> None:
         """What agents ended of which the row does not know yet."""

@@ -38,9 +38,15 @@ async def test_old_names_are_marked_as_deprecated(world: RestWorld) -> None:
     assert {(shape, name) for shape, name, field in fields if field.get("deprecated")} == {
         ("CapacityBound", "put_back"),
         ("Colocation", "put_backs"),
+        ("Eviction", "held"),
+        ("Link", "held_by"),
+        ("Link", "more_holders"),
+        ("Link", "what"),
         ("Node", "lending"),
         ("NodeDetails", "lending"),
+        ("Notice", "reason"),
         ("ResourceCapacity", "held"),
+        ("ResourceUser", "held"),
         ("WaitingAsk", "is_under_way"),
         ("WaitingNode", "held"),
     }

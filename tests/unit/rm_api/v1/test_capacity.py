@@ -183,19 +183,20 @@ async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_noth
     assert (await evict("admin", {"cpu_milli": -1})).status_code == 400
     found = (await evict("admin", {})).json()
     assert [victim["is_am"] for victim in found["victims"]] == [False, True]
-    assert (found["fits"], found["notice_s"]) == (True, 30)
-    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 0
+    assert (found["fits"], found["notice_s"], found["held"]) == (True, 30, found["requested"])
+    assert lending.rm.state.notices.count(NoticeReason.LENT_CAPACITY) == 0
     told = (await evict("admin", {}, dry_run="false")).json()["victims"]
-    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 2
+    assert lending.rm.state.notices.count(NoticeReason.LENT_CAPACITY) == 2
     application_id = told[0]["container"].replace("container", "application")[: -len("_01_000002")]
     (shown,) = [
         one["notice"]
         for one in (await api_get(lending, f"/api/v1/applications/{application_id}/containers"))["items"]
         if one["id"] == told[0]["container"]
     ]
-    assert (shown["reason"], shown["containers"], shown["left_s"]) == ("loan", 1, 30.0)
+    assert (shown["cause"], shown["containers"], shown["left_s"]) == ("lent capacity", 1, 30.0)
+    assert shown["reason"] == "loan", "its former name, in the deprecated field"
     why = await api_get(lending, f"/api/v1/applications/{application_id}/why")
-    assert [(one["reason"], one["containers"]) for one in why["notices"]] == [("loan", 2)]
+    assert [(one["cause"], one["containers"]) for one in why["notices"]] == [("lent capacity", 2)]
 
 
 def _pod(container: Container, namespace: str) -> PodHolding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from markupsafe import escape
 
 from tests.support.api_rows import FAILED, RUNNING, api_get
@@ -13,9 +14,20 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.domain.waiting_words import Cause
+from yodel.rm_api.v1.why import shape
+from yodel.services.views.why import AskView, Obstacle, WhyView
 
 LIST = "/api/v1/applications"
 SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
+FORMER = {
+    "FRAGMENTED": "IN_PIECES",
+    "NODE_RESERVED": "HELD",
+    "UNSCHEDULED_PODS_LIMIT": "PODS_UNDER_WAY",
+    "AFFINITY": "NEIGHBOURS",
+    "NEXT_CYCLE": "TURN",
+    "SCHEDULING": "STARTING",
+}
 
 
 async def test_one_that_has_all_it_asked_for_waits_for_nothing(filled: RestWorld) -> None:
@@ -39,13 +51,16 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     assert ask["is_under_way"] == ask["is_scheduling"]
     assert ask["size"] == SMALL
     (link,) = ask["chain"]
-    assert link["what"] == "POOL_FULL"
+    assert link["cause"] == link["what"] == "POOL_FULL"
     assert (
         link["text"] == "The cluster has too little free capacity: free 0 MiB, 0 vcores of 4 GiB, 4 vcores; requested "
         "1 GiB, 1 vcore."
     )
     assert link["limit"] == link["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
-    assert [(one["kind"], one["name"]) for one in link["held_by"]] == [("queue", "root.default")]
+    assert [(one["kind"], one["name"]) for one in link["used_by"]] == [("queue", "root.default")]
+    assert link["held_by"] == link["used_by"]
+    assert [one["held"] == one["used"] for one in link["used_by"]] == [True]
+    assert link["more_holders"] == link["more_users"] == 0
     assert link["until"].startswith("containers finish")
 
     page = await world.client.get(f"/cluster/app/{waiting}")
@@ -65,6 +80,22 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     assert (
         "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in rest["diagnostics"]
     )
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_former_name_of_a_cause_is_served_in_the_deprecated_field(cause: Cause) -> None:
+    link = Obstacle(cause=cause, text="t", change="c")
+    ask = AskView(
+        name="a",
+        priority=1,
+        allocation_request_id=0,
+        count=1,
+        size=Resource(1024, 1),
+        is_under_way=False,
+        chain=(link,),
+    )
+    shown = shape(WhyView(application=an_application(1), summary="s", looked_at_ms=0, asks=(ask,))).asks[0].chain[0]
+    assert (shown.cause, shown.what) == (cause, FORMER.get(cause.value, cause.value))
 
 
 async def test_ended_one_waits_for_nothing_and_its_page_says_nothing(filled: RestWorld) -> None:
