@@ -7,7 +7,7 @@ policy allows neither in the page.  A page that has not changed since its reader
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
@@ -50,16 +50,8 @@ async def page(
     request: Request, template: str, *, title: str, crumbs: Crumbs = (), status: int = 200, **values: object
 ) -> Response:
     """Return a whole page; other callers are answered between its parts."""
-    shown = {
-        "title": title,
-        "crumbs": crumbs,
-        "path": request.url.path,
-        "user": reader(request),
-        "is_named": named_user(request) is not None,
-        "is_live": status == 200,
-        "static": STATIC_PATHS,
-    }
-    parts = TEMPLATES.get_template(template).generate(shown | values)
+    who = {"user": reader(request), "is_named": named_user(request) is not None}
+    parts = _parts(request, template, {"title": title, "crumbs": crumbs, "is_live": status == 200} | who | values)
     body = "".join([part async for part in taking_turns(parts, PARTS_PIECE)]).encode()
     if status != 200:
         return HTMLResponse(body, status, SECURITY)
@@ -68,6 +60,29 @@ async def page(
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return HTMLResponse(body, status, headers)
+
+
+def standby_page(request: Request, reason: str, leader: str) -> Response:
+    """Return what a ResourceManager shows that does not lead; ``leader`` is the host of the one that does, if known.
+
+    503, since clients take 200 as the sign of an active one."""
+    port = f":{request.url.port}" if request.url.port else ""
+    values = {
+        "title": "Standby",
+        "crumbs": (),
+        "is_live": False,
+        "user": "",
+        "is_named": True,
+        "reason": reason,
+        "leader": leader,
+        "leader_url": f"{request.url.scheme}://{leader}{port}{request.url.path}" if leader else "",
+        "port": request.url.port or 80,
+    }
+    return HTMLResponse("".join(_parts(request, "standby.html", values)), 503, SECURITY)
+
+
+def _parts(request: Request, template: str, values: dict[str, object]) -> Iterator[str]:
+    return TEMPLATES.get_template(template).generate(path=request.url.path, static=STATIC_PATHS, **values)
 
 
 async def message(request: Request, title: str, text: object, status: int) -> Response:
