@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.rm_api.ui import about, applications, cluster, queues
-from yodel.rm_api.ui.frame import STYLE_PATH, message, style
+from yodel.rm_api.ui.frame import STATIC_PATHS, message, static
 
 
 async def _nothing(request: Request) -> Response:
@@ -20,6 +20,6 @@ ROUTES = (
     *queues.ROUTES,
     *about.ROUTES,
     *applications.ROUTES,
-    Route(STYLE_PATH, style),
+    *(Route(path, static) for path in STATIC_PATHS.values()),
     Route("/cluster/{path:path}", _nothing),
 )
