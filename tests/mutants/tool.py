@@ -69,6 +69,8 @@ class Recorder:
 
     until_s: float
     reached: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    by_fixture: dict[str, set[str]] = field(default_factory=dict)
+    """What a fixture reaches, by its id: it counts for each test that shares it."""
     took_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)
@@ -80,8 +82,19 @@ class Recorder:
         self.late.add(item.nodeid.partition("::")[0])
         return True
 
-    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
-        for function in state()._stats:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
+        before = set(state()._stats)
+        state()._stats.clear()
+        result = yield
+        self.by_fixture[repr(fixturedef)] = set(state()._stats)
+        state()._stats.update(before)
+        return result
+
+    def pytest_runtest_teardown(self, item: pytest.Function) -> None:
+        definitions = item._fixtureinfo.name2fixturedefs.values()
+        of_fixtures = [self.by_fixture.get(repr(one), set()) for several in definitions for one in several]
+        for function in state()._stats.union(*of_fixtures):
             self.reached[function].add(item.nodeid)
         state()._stats.clear()
 
