@@ -1,4 +1,4 @@
-"""Who talks to the ResourceManager, each as stubborn as its original: whatever is lost is said again.
+"""Plays those who talk to the ResourceManager, each as stubborn as its original: whatever is lost is repeated.
 
 A ``Cluster`` is a ``World`` with node agents, ApplicationMasters and clients that act one step at a time, in whatever
 order a test or a seed chooses.  A step in which the ResourceManager dies ends with a restart; nobody else notices more

@@ -53,7 +53,7 @@ def _holds(pod: PodObservation) -> bool:
 
 
 class World:
-    """What outlives a ResourceManager, and the hand that moves it.  Use ``async with``."""
+    """Simulates what outlives a ResourceManager, and moves it.  Use ``async with``."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -216,7 +216,8 @@ class World:
         return True
 
     async def _tick(self) -> None:
-        """As the scheduler's own loop; what is due at once is due a millisecond later, or time would stand still."""
+        """Run a scheduling cycle as the scheduler's own loop does; what is due at once is due a millisecond later, or
+        time would stand still."""
         rm = self.rm
         try:
             more = await self.run(rm.scheduler.tick())
@@ -380,7 +381,7 @@ class Am:
         return result
 
     async def allocate(self, request: AllocateRequest) -> AllocateResult:
-        """As the port does: synchronous if possible, else with the queue."""
+        """Send a heartbeat as the port does: synchronous if possible, else with the queue."""
         result = self.world.rm.master.allocate(self.attempt_id, request)
         if isinstance(result, AllocateResult):
             return result

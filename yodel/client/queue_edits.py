@@ -47,8 +47,8 @@ def parsed(words: Sequence[str]) -> Edits:
 
 
 def bodies(edits: Edits, *, bare: int = 0) -> list[JsonObject]:
-    """The first ``bare`` queues may have no properties.  Raises InvalidValue: another has none, or a file that is named
-    cannot be read."""
+    """Return the request bodies of edits; the first ``bare`` queues may have no properties.  Raises InvalidValue:
+    another has none, or a file that is named cannot be read."""
     from yodel.client.chosen_jars import with_digests
 
     for path, properties in edits[bare:]:

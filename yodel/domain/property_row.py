@@ -1,4 +1,4 @@
-"""A row of the table of scheduler properties (``yodel.domain.queues.property_table``), and kinds of values.
+"""Defines a row of the table of scheduler properties (``yodel.domain.queues.property_table``), and kinds of values.
 
 A row says everything that is known of one property: how its text is read and written, what Hadoop takes where nothing
 is said, and what becomes of it here.  A kind refuses a text with the property's full name and what was expected.
@@ -49,8 +49,8 @@ class PropertyEffect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyKind:
-    """``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and the text; ``text`` is the
-    way back."""
+    """Defines a kind of values: ``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and
+    the text; ``text`` is the reverse."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -146,7 +146,7 @@ class Mark(Flag):
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
-    """One property.
+    """Describes one property.
 
     ``name`` is what follows the scheduler's prefix, or a queue's path; capitals in it stand for any name, a dot at its
     end for every name that begins so.  ``default`` is Hadoop's, or Yodel's where Hadoop does not know the property;

@@ -126,7 +126,8 @@ def written_report_pb(report: WrittenReport) -> pb.YodelWrittenReportProto:
 
 
 def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -> pb.YodelCapacityProto:
-    """Both in one, for a ResourceManager of the release before: their fields have the same numbers there."""
+    """Encode both reports in one message, for a ResourceManager of the previous release: the fields have the same
+    numbers there."""
     message = pb.YodelCapacityProto()
     if loan is not None:
         message.MergeFromString(loan_report_pb(loan).SerializeToString())

@@ -81,8 +81,10 @@ class RpcMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcProtocol:
-    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name.  ``closed`` is called with the address of
-    the other end of each connection of the port that is over."""
+    """Describes a protocol by its ``declaringClassProtocolName``, with ``methods`` by name.
+
+    ``closed`` is called with the peer's address when a connection of the port has ended.
+    """
 
     name: str
     version: int = 1
@@ -142,7 +144,7 @@ class Dispatcher:
         self._log = structlog.get_logger("yodel.rpc")
 
     def closed(self, remote_host: str, remote_port: int) -> None:
-        """A connection is over."""
+        """Pass the end of a connection to the protocols."""
         for protocol in self._protocols.values():
             protocol.closed(remote_host, remote_port)
 

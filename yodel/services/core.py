@@ -1,4 +1,4 @@
-"""All services of one ResourceManager, wired: the one place where they come together.
+"""Wires all services of one ResourceManager: the one place where they come together.
 
 What differs between a process, a test and a simulation is in ``Ports``: the disk, the clock, Kubernetes, node agents,
 users and the settings' files.  What the services are told once is in ``ServiceSettings``.  No adapter is made here and

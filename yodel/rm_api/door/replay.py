@@ -58,7 +58,7 @@ class _KeptAnswer:
 
 
 class Replay:
-    """``versions`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
+    """Keeps answers; ``versions`` returns the present versions, ``now_ms`` the time that answers contain."""
 
     def __init__(self, versions: Callable[[], Versions], now_ms: Callable[[], int]) -> None:
         self.versions, self.now_ms = versions, now_ms

@@ -32,7 +32,7 @@ class _SharedAnswer:
 
 
 class SharedAnswers:
-    """By form, such as JSON or XML.  ``versions`` tells the versions as they are now."""
+    """Keeps one answer by form, such as JSON or XML.  ``versions`` returns the present versions."""
 
     def __init__(self, versions: Callable[[], Versions]) -> None:
         self._versions = versions

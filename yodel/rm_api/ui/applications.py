@@ -50,7 +50,7 @@ FIELDS = ("user", "queue", "name_prefix", "sort", "cursor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+    """Holds one application of a list.  ``started_ms`` is 0 for callers who may not view it."""
 
     view: ApplicationView
     started_ms: int

@@ -11,7 +11,7 @@ from yodel.rm_api.ui.frame import STATIC_PATHS, message, static
 
 
 async def _nothing(request: Request) -> Response:
-    """Whatever is asked below ``/cluster`` has the way home."""
+    """Answer any unknown path below ``/cluster`` with a page that leads home."""
     return await message(request, "Page not found", f"There is no page {request.url.path[:256]}.", 404)
 
 
