@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.ui import about, applications, cluster, queues
+from yodel.rm_api.ui import about, applications, cluster, lending, queues
 from yodel.rm_api.ui.frame import STYLE_PATH, message, style
 
 
@@ -18,6 +18,7 @@ async def _nothing(request: Request) -> Response:
 ROUTES = (
     *cluster.ROUTES,
     *queues.ROUTES,
+    *lending.ROUTES,
     *about.ROUTES,
     *applications.ROUTES,
     Route(STYLE_PATH, style),
