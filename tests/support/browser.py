@@ -174,6 +174,10 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
+    def lives_in(self, zone: str) -> None:
+        """From now on the reader's clock is that of a place, such as ``Asia/Kolkata``."""
+        self._call("Emulation.setTimezoneOverride", timezoneId=zone)
+
     def picture(self, path: pathlib.Path) -> None:
         """Write the window's content as PNG."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"]))

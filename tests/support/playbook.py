@@ -9,7 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -290,25 +290,20 @@ class World:
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 
-    async def register_node(
-        self,
-        node_id: NodeId = NODE,
-        capability: Resource = NODE_SIZE,
-        containers: Sequence[ContainerReport] = (),
-        shuffle_clients: tuple[str, ...] | None = None,
-    ) -> None:
+    async def register_node(self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, **changes: Any) -> str:
+        """Why it was refused; empty: it was not."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
             kubernetes_node_name=node_id.host,
             version="test",
-            containers=containers,
             can_measure=True,
-            shuffle_clients=shuffle_clients,
+            **changes,
         )
-        await self.run(self.rm.registration.register(registration))
+        found = await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0
+        return found.refusal
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any

@@ -106,8 +106,8 @@ async def _nobody_looks(_: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """How callers' accounts get into memory before a handler asks for them, see ``yodel.ports.identity``.  By default
-    they do not: handlers of the port do not ask."""
+    """Brings callers' accounts into memory before a handler asks for them, see ``yodel.ports.identity``.  By default it
+    does not: handlers of the port do not ask."""
 
     is_known: Callable[[str], bool] = lambda _: True
     look_up: Callable[[str], Awaitable[None]] = _nobody_looks

@@ -122,13 +122,15 @@ class SubmissionService:
         return application_id
 
     async def give_id(self, asker: Asker) -> ApplicationId:
-        """As ``id_at_hand``; ids are reserved in blocks.  Raises Unavailable: the store did not answer."""
+        """Return the next id as ``id_at_hand`` does, reserving a block of ids on disk if none is left.
+
+        Raises Unavailable: the store did not answer."""
         while (application_id := self.id_at_hand(asker)) is None:  # again when others took the whole block meanwhile
             await self._reserve(self._reserved + ID_BLOCK)
         return application_id
 
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
-        """Submit with an id that the caller has received.  An existing application was submitted with it.
+        """Submit with an id that the caller has received.  If the application exists, it was submitted with it.
 
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.

@@ -73,6 +73,7 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "post /queues/{path}/move",
         "get /nodes/{node_id}/capacity",
         "get /colocation",
+        "get /colocation/nodes",
         "post /colocation/end-containers",
         "post /nodes/{node_id}/evict",
         "delete /nodes/{node_id}/evict",

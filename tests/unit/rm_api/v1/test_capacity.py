@@ -9,19 +9,16 @@ from typing import Any
 import pytest
 
 from tests.support.api_rows import GONE, NODE, TASK, api_get
-from tests.support.loans import POLICY, measured_report
+from tests.support.loans import lends, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
-from yodel.domain.colocation.switch import OFF, ColocationSwitch
+from yodel.domain.colocation.switch import OFF
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.notices import NoticeReason
 from yodel.domain.pod import PodHolding
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.translator.dialects import dialect
-from yodel.translator.names import PUBLISHED
-from yodel.translator.pools import rules_of
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 
@@ -29,22 +26,7 @@ CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 @pytest.fixture
 async def lending(filled: RestWorld) -> RestWorld:
     """Online pods use three cores of sixteen, and what was published before is a little less than what is lent."""
-    rm = filled.rm
-    machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
-    rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    rm.use_colocation(ColocationSwitch(policy=POLICY))
-    rm.facts.node_seen(
-        NodeObservation(
-            name="kube-1",
-            uid="u",
-            resource_version="1",
-            ready=True,
-            capacity=machine,
-            allocatable=machine,
-            annotations={PUBLISHED: f"{CPU},{MEMORY}"},
-        )
-    )
-    rm.binder.holdings_listed([])
+    lends(filled.rm, {CPU: "5000", MEMORY: str(4 << 30)})
     return filled
 
 

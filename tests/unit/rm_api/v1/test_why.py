@@ -142,7 +142,7 @@ async def test_queue_that_waits_has_its_causes_and_its_page_the_same() -> None:
         await guarded.put(node, an_application(40, state=ApplicationState.RUNNING, current_attempt=1))
         task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
         await guarded.put(an_attempt(40, state=AttemptState.RUNNING), task)
-        waiting = await guarded.rm.submission.new_application_id()
+        waiting = await guarded.rm.submission.give_id(NOBODY)
         await guarded.rm.submission.submit(waiting, a_submission(user="bob", name="<b>$(reboot)"))
         await guarded.rm.scheduler.tick()
         found = await api_get(guarded, "/api/v1/queues/root/why?user.name=admin")
