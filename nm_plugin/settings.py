@@ -1,7 +1,7 @@
 """Settings of the node agent: TOML file < environment (``YODEL_NM_…``) < command line.
 
 Every field has a unit in its name where it has one.  Defaults follow ``yarn-default.xml``; the property a field stands
-for is named beside it.  Secrets are never settings: a shared secret is a *file* named here.
+for is named next to it.  Secrets are never settings: a shared secret is a *file* named here.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Localized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizationFailed:
-    """A resource cannot be had, or what the submitter set cannot go with what the queue says."""
+    """A resource is not available, or what the submitter set cannot go with what the queue says."""
 
     diagnostics: str
     exit_status: int = ContainerExitStatus.INVALID

@@ -410,7 +410,7 @@ class Core:
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:
-        """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""
+        """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""
         for container_id in self.state.container_index.planned:
             if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
                 self.reconciles.add(container_id)

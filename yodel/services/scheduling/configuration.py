@@ -423,7 +423,7 @@ class SchedulerConfService:
         are for administrators.
 
         Raises:
-            AccessDenied: none.
+            AccessDenied: the user may read none of them.
         """
         if not self.are_acls_enabled or self.is_admin(user):
             return None
