@@ -14,7 +14,7 @@ import pytest
 from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
 from tests.support.playbook import a_submission
-from tests.support.records import an_application
+from tests.support.records import NOBODY, an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.queues.queue import Queue
 from yodel.rm_api.server import serve
@@ -67,9 +67,9 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
-    while await world.rm.submission.new_application_id() != FAILED.id:
+    while await world.rm.submission.give_id(NOBODY) != FAILED.id:
         pass  # ids of those that are there
-    assert await world.rm.submission.new_application_id() == WAITING_ID
+    assert await world.rm.submission.give_id(NOBODY) == WAITING_ID
     await world.rm.submission.submit(WAITING_ID, a_submission(name="<script>alert(1)</script>", user="$(reboot)"))
     await world.rm.scheduler.tick()
 

@@ -259,6 +259,13 @@ class FakeEndpoints:
 class NoUsers:
     """Nobody is in a group, and whose pods are made is nobody's business."""
 
+    def is_known(self, user: str) -> bool:
+        return True
+
+    async def look_up(self, user: str) -> None: ...
+
+    def forget(self) -> None: ...
+
     def groups_of(self, user: str) -> Sequence[str]:
         return ()
 

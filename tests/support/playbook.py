@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from tests.support.fakes import NODE, Crash, FakeClock, FakeEndpoints, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
 from tests.support.laws import check_nothing_is_owed
+from tests.support.records import NOBODY
 from tests.support.rm_options import NODE_SIZE, POD_SETTINGS, SMALL, Options
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
@@ -284,7 +285,7 @@ class World:
     # --- what people and agents do ---------------------------------------------------------------------------------
 
     async def submit(self, **changes: Any) -> ApplicationId:
-        application_id = await self.run(self.rm.submission.new_application_id())
+        application_id = await self.run(self.rm.submission.give_id(NOBODY))
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 

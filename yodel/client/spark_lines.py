@@ -41,7 +41,7 @@ def print_lines(queue: str, server: str | None, onto: Path | None) -> None:
 
 
 def own_settings(path: Path) -> Mapping[str, str]:
-    """Those of a file that are merged, as they stand there.  Raises InvalidValue: it cannot be read."""
+    """Return the unchanged values of a file that are merged.  Raises InvalidValue: it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:

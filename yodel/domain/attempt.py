@@ -102,7 +102,7 @@ def _registered(attempt: Attempt, event: AmRegistered) -> Step[Attempt]:
 
 
 def _shuffle_reported(attempt: Attempt, event: ShuffleReported) -> Step[Attempt]:
-    """In every state: an agent may report late what it did, and an end is shown with it."""
+    """Take a shuffle report in any state: an agent may report late, and an end comes with one."""
     if attempt.shuffle is None:
         return Step(attempt)
     return Step(replace(attempt, shuffle=attempt.shuffle.reported(event.report)))

@@ -329,7 +329,7 @@ class NodeLendingLimited:
 
 @dataclass(frozen=True, slots=True)
 class NodePlaced:
-    """Where Kubernetes says the node stands: its rack, and the partitions (node labels) it belongs to."""
+    """Reports the node's rack and partitions (node labels) as seen in Kubernetes."""
 
     rack: str
     labels: tuple[str, ...]

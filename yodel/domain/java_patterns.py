@@ -101,7 +101,7 @@ class _Reader:
         return found
 
     def choice(self) -> tuple[str, int]:
-        """Return what stands beside others, and before a quantifier, as it is, and the nodes of its compiled form."""
+        """Return alternatives as an operand of a quantifier, and the number of nodes in their compiled form."""
         options = [self._sequence()]
         while self._accept(r"\|"):
             options.append(self._sequence())

@@ -18,7 +18,7 @@ from yodel.errors import Refused
 
 
 class PropertyScope(Enum):
-    """Names what a property is of."""
+    """Lists the objects that have properties."""
 
     SCHEDULER = "the whole scheduler"
     MAPPING = "mapping rules"
@@ -37,7 +37,7 @@ class PropertyScope(Enum):
 
 
 class PropertyEffect(Enum):
-    """Names what becomes of a property."""
+    """Lists the effects that a property can have."""
 
     KEPT = "it has an effect"
     FIXED = "there is one way only, and it may be set to the value that says so"
@@ -129,7 +129,7 @@ TEXT = PropertyKind("text", lambda _, text: text)
 
 
 class Mark(Flag):
-    """What else there is to say of a property."""
+    """Marks properties with special rules."""
 
     NONE = 0
     INHERITED = auto()
@@ -173,7 +173,7 @@ class PropertyRow:
         object.__setattr__(self, "pattern", None if name == escaped else re.compile(name))
 
     def variable(self, name: str) -> str:
-        """Return what stands in a name for the capitals of this one; empty: it is another property."""
+        """Return the variable part of a property's full name; empty: it is another property."""
         found = self.pattern.fullmatch(name) if self.pattern is not None else None
         return "" if found is None else found[1]
 
@@ -181,7 +181,8 @@ class PropertyRow:
         return text is not None and (self.kind.is_blank_meant or bool(text.strip()))
 
     def value(self, name: str, text: str | None) -> Any:
-        """Return what a text says, or the default; None: there is neither.  ``name`` is the full one.
+        """Return the parsed text, or the default; None: there is neither.  ``name`` is the full one.  ``name`` is the
+        full one.
 
         Raises:
             Refused: the text is none of this kind.

@@ -1,6 +1,6 @@
-"""What node agents report of remote shuffle, and what they can do for it, between protobuf and domain.
+"""Converts node agents' shuffle reports and abilities between protobuf and domain.
 
-What comes from the wire is bounded here; a reason of a later release is OTHER, and an outcome of one is no report.
+Messages are bounded here; a reason of a later release becomes OTHER, and a report with an outcome of one is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WITHOUT_WORDS = ("celeborn", "uniffle")
 
 
 def shuffle_words() -> tuple[str, ...]:
-    """Return what an agent says of itself when it registers."""
+    """Return the words with which an agent describes its shuffle clients when it registers."""
     return tuple(_WORD + name for name in _CLIENTS)
 
 

@@ -66,7 +66,7 @@ log = structlog.get_logger("yodel.rest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSide:
-    """Holds what each room is given."""
+    """Holds the services of each room."""
 
     door: DoorServices
     hadoop: HadoopServices

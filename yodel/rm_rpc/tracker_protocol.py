@@ -265,8 +265,7 @@ def _capacity(
 
 
 def _read(convert: Callable[[MessageT], ValueT], message: MessageT) -> tuple[ValueT | None, str]:
-    """Return what was sent, or why it is none: that an agent measures wrongly is no reason to lose what runs on its
-    node."""
+    """Return the decoded message, or the error: a wrong measurement is no reason to lose the containers of a node."""
     try:
         return convert(message), ""
     except InvalidValue as error:

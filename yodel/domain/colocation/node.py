@@ -1,4 +1,4 @@
-"""What becomes of a node that may offer lent capacity: its state as one table, the first line that applies.  Pure."""
+"""Decides the state of a node that may lend capacity, by one table whose first matching line applies.  Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yodel.domain.ids import NodeId
 
 
 class CapacityState(StrEnum):
-    """Names what is done about a node."""
+    """Lists the states of a node."""
 
     OFF = "OFF"
     LENDING = "LENDING"
@@ -27,7 +27,7 @@ class CapacityState(StrEnum):
 
 
 class Intake(Enum):
-    """Says whether a node takes new containers of a pool."""
+    """Lists whether a node takes new containers of a pool."""
 
     OPEN = auto()
     CLOSED = auto()
@@ -55,7 +55,7 @@ class Declared:
 
 
 class Offer(Enum):
-    """Names how much new a node offers by its last report."""
+    """Lists how much a node offers to new containers by its last report."""
 
     UNDECIDED = auto()
     """Nothing is to be published there, or it is not known what."""

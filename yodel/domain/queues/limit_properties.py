@@ -44,7 +44,7 @@ _BARE = Queue(path=f"{ROOT}.bare")
 
 
 def user_of(name: str) -> str:
-    """Return whose weight a property is: ``user-settings.NAME.weight``; empty: it is another one."""
+    """Return the user of a property ``user-settings.NAME.weight``; empty: it is another one."""
     return USER_WEIGHT.variable(name)
 
 
@@ -92,7 +92,7 @@ def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_l
 
 
 def text_of(row: PropertyRow, queue: Queue) -> str:
-    """Return what a queue has, as its property says it."""
+    """Return the queue's value as the property's text."""
     values = {field: getattr(queue, field) for field in row.fields}
     return row.kind.text(values if len(row.fields) > 1 else values[row.fields[0]])
 

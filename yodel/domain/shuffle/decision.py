@@ -1,8 +1,8 @@
-"""What a queue's words come to for one application attempt, decided once and kept with it.
+"""Decides a queue's shuffle settings for one application attempt, once; the result is kept with it.
 
-Only an ApplicationMaster of Spark in cluster mode can be completed: its class is an item of its own in the command,
-and ``-Dspark.…`` items before it are defaults, over which the submitter's own properties are set
-(``ApplicationMaster.main`` of Spark 3.5 and 4).  Where anything is unclear nothing is added, and the reason is told.
+Only an ApplicationMaster of Spark in cluster mode can be completed: its class is an item of its own in the command, and
+``-Dspark.…`` items before it are defaults, over which the submitter's own properties are set
+(``ApplicationMaster.main`` of Spark 3.5 and 4).  If anything is unclear, nothing is added, and the reason is shown.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AddedSetting:
 
 
 class Status(Enum):
-    """What is known of the service: decided, until the node agent has reported one of its outcomes."""
+    """Lists the states of the service: decided, until the node agent has reported one of its outcomes."""
 
     DECIDED = "DECIDED"
     ADDED = "ADDED"
@@ -194,7 +194,7 @@ def for_submitter(queue: str, words: Sequence[ShuffleProperty], user: str) -> tu
 
 
 def _of_the_jvm(lines: Sequence[AddedSetting]) -> Iterator[AddedSetting]:
-    """What is no setting of Spark's, in the one that has options of the driver's JVM."""
+    """Yield the setting with options of the driver's JVM, from those that are not Spark's."""
     if lines:
         text = " ".join(f"-D{line.key}={line.value}" for line in lines)
         yield AddedSetting(
@@ -203,7 +203,7 @@ def _of_the_jvm(lines: Sequence[AddedSetting]) -> Iterator[AddedSetting]:
 
 
 def _class_path(wanted: QueueShuffleSettings) -> Iterator[AddedSetting]:
-    """Of a driver that is not in a container: a comment where its machine cannot have the jar by that path."""
+    """Yield the class path of a driver outside of containers, or a comment if its machine cannot have the jar there."""
     jar = wanted.text(JAR)
     path = jar_path(jar)
     if jar.startswith("hdfs:"):
@@ -225,9 +225,10 @@ def _is_outside(launch: MasterLaunch) -> bool:
 
 
 def _lack(wanted: QueueShuffleSettings, launch: MasterLaunch) -> Cause | None:
-    """Of a service with a client: why that cannot be in the application's JVMs, where its jars or the queue say so.
+    """Return why a service's client cannot be in the application's JVMs, by its jars or the queue's settings; None: it
+    can.
 
-    What is packed in an archive the node agent sees.
+    Archives are checked by the node agent.
     """
     client = wanted.service.client
     if client is None:

@@ -1,7 +1,8 @@
-"""What a node agent did with the settings of a queue, as it reports it: typed, so that every reader has the same words.
+"""Holds a node agent's report of what it did with a queue's shuffle settings, typed so that all readers show the same
+text.
 
-The ResourceManager adds the settings, and the agent, which sees what the submitter set and what the node has, takes out
-those that cannot be.  Until it has reported, what the ResourceManager decided is all that is known.
+The ResourceManager adds the settings, and the agent, which sees the submitter's settings and the node, removes those
+that cannot work.  Until it has reported, only the ResourceManager's decision is known.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 
 class ShuffleOutcome(Enum):
-    """Names what became of the service for one ApplicationMaster."""
+    """Lists the outcomes of the service for one ApplicationMaster."""
 
     ADDED = "ADDED"
     """The settings of its queue, but for those that are left out."""
@@ -99,7 +100,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Of one ApplicationMaster."""
+    """Reports the outcome for one ApplicationMaster."""
 
     outcome: ShuffleOutcome
     left_out: tuple[LeftOut, ...] = ()
@@ -129,7 +130,7 @@ def reason_of(name: str) -> Reason:
 
 
 def to_plain(report: Report | None) -> list[Any] | None:
-    """For records and rows."""
+    """Return the report as plain values for records and rows."""
     if report is None:
         return None
     left_out = [[list(one.keys), one.cause.reason.name, one.cause.detail] for one in report.left_out]

@@ -1,7 +1,7 @@
-"""What there is to know of one service: a table of settings, and of options that a queue may say of it.
+"""Defines a shuffle service: a table of its settings, and of the options that a queue may set.
 
-``{endpoints}``, ``{queue}``, ``{user}`` and ``{application}`` in the value of a setting stand for what the queue says,
-its path, the user's name and the application's id.
+``{endpoints}``, ``{queue}``, ``{user}`` and ``{application}`` in the value of a setting stand for the queue's
+endpoints, its path, the user's name and the application's id.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class _ElementBuilder:
 
 
 def _scalar(name: str, text: str) -> Any:
-    """What cannot be read as its kind stays text: the route refuses it in its own words."""
+    """Convert a value to its kind; one that cannot be read stays text, which the route refuses in its own words."""
     bare = text.strip()
     if name in OBJECTS and not bare:
         return {}

@@ -40,7 +40,7 @@ class SharedAnswers:
         self._making: dict[str, asyncio.Task[Made]] = {}
 
     async def of(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
-        """Return what was made since the last change, or is begun now or later.  Raises what ``make`` raises."""
+        """Return the answer made since the last change, or make one.  Raises as ``make`` does."""
         made = self._still_right(form)
         if made is not None:
             return made

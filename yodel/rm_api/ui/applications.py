@@ -71,7 +71,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """Holds what only who may view an application sees of it."""
+    """Holds the details that only viewers of the application may see."""
 
     why: WhyView
     shuffle: ShuffleDecision | None
@@ -181,7 +181,8 @@ def _address(states: str, asked: QueryParams, **changed: str | None) -> str:
 
 
 def _kept(asked: QueryParams) -> list[tuple[str, str]]:
-    """Return what links may repeat: an address that is sent to a colleague names no caller and holds no token."""
+    """Return the parameters that links may repeat: an address that is sent to a colleague names no caller and holds no
+    token."""
     return [(name, value) for name, value in asked.multi_items() if name not in CALLERS and name.lower() != DO_AS]
 
 

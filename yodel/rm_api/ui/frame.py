@@ -16,7 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from yodel.domain.resource import Resource
 from yodel.rm_api.door.rim import named_user, reader
+from yodel.rm_api.ui.services import services_of
+from yodel.rm_api.v1.models import Amount
 from yodel.serving.pieces import taking_turns
 from yodel.translator.quantities import quantity
 
@@ -50,7 +53,12 @@ async def page(
     request: Request, template: str, *, title: str, crumbs: Crumbs = (), status: int = 200, **values: object
 ) -> Response:
     """Return a whole page; other callers are answered between its parts."""
-    who = {"user": reader(request), "is_named": named_user(request) is not None}
+    user = reader(request)
+    who = {
+        "user": user,
+        "is_admin": services_of(request).rights.is_admin(user),
+        "is_named": named_user(request) is not None,
+    }
     parts = _parts(request, template, {"title": title, "crumbs": crumbs, "is_live": status == 200} | who | values)
     body = "".join([part async for part in taking_turns(parts, PARTS_PIECE)]).encode()
     if status != 200:
@@ -72,6 +80,7 @@ def standby_page(request: Request, reason: str, leader: str) -> Response:
         "crumbs": (),
         "is_live": False,
         "user": "",
+        "is_admin": False,
         "is_named": True,
         "reason": reason,
         "leader": leader,
@@ -112,6 +121,11 @@ def iso(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
+def size(amount: Amount) -> str:
+    """Return an amount of ``/api/v1`` as people read it."""
+    return Resource(amount.memory_mib, amount.vcores, tuple(amount.others.items())).with_units
+
+
 def leads_somewhere(url: str) -> bool:
     """Return True for http(s) and for paths of this site, the only addresses that become links."""
     is_own = url.startswith("/") and not url.startswith(("//", "/\\"))
@@ -127,7 +141,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"at": at, "iso": iso, "shell": shlex.join, "quantity": quantity}
+    made.filters |= {"at": at, "iso": iso, "shell": shlex.join, "quantity": quantity, "size": size}
     made.tests["a_way"] = leads_somewhere
     return made
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.ui import applications, cluster
+from yodel.rm_api.ui import about, applications, cluster, queues
 from yodel.rm_api.ui.frame import STATIC_PATHS, message, static
 
 
@@ -17,6 +17,8 @@ async def _nothing(request: Request) -> Response:
 
 ROUTES = (
     *cluster.ROUTES,
+    *queues.ROUTES,
+    *about.ROUTES,
     *applications.ROUTES,
     *(Route(path, static) for path in STATIC_PATHS.values()),
     Route("/cluster/{path:path}", _nothing),

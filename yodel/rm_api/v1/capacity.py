@@ -57,7 +57,7 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
-    """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
+    """Show whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
     return _colocation(services_of(request).capacities.view(NODES_SHOWN_MAX))
 
 
@@ -124,7 +124,7 @@ def _eviction(found: ReclaimPlan) -> models.Eviction:
 
 
 def _seen_containers(request: Request, found: CapacityView) -> frozenset[str]:
-    """Of those that the node's agent names; an empty name is of none."""
+    """Return the containers named by the node's agent that the caller may view; an empty name is of none."""
     services = services_of(request)
     named = {one.container for one in found.written.bounds}
     named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()

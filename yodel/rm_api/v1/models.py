@@ -67,7 +67,7 @@ class LogAggregation(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an event is about."""
+    """Names the kind of object of an event."""
 
     APPLICATION = "application"
     CONTAINER = "container"
@@ -75,7 +75,7 @@ class EventKind(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Where a node's capacity comes from."""
+    """Names the source of a node's capacity."""
 
     NODE_AGENT = "node agent"
     KUBERNETES_NODE = "kubernetes node"
@@ -290,7 +290,7 @@ class Killed(Model):
 
 
 class Enforcement(StrEnum):
-    """Whether limits of queues are enforced."""
+    """Configures the enforcement of queues' limits."""
 
     OBSERVE = "observe"
     LIMIT = "limit"
@@ -312,7 +312,8 @@ class Removal(Model):
 
 
 class EndpointState(StrEnum):
-    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: not probed often enough yet."""
+    """Names the state of an endpoint, as connections of the ResourceManager find it; `unknown`: not probed often enough
+    yet."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -387,6 +388,26 @@ class Queue(Model):
     shuffle_endpoints: list[ShuffleEndpoint] = Field(
         description="Of its shuffle service, probed every 10 s: down after two failures, up after one success."
     )
+
+
+class QueueUser(Model):
+    """A user with unfinished applications in a queue or below it, and what they use."""
+
+    user: str
+    used: Amount
+    starting: Amount = Field(
+        description="Containers whose pods are not scheduled to a node yet; they count for limits."
+    )
+    pending: Amount
+    reserved: Amount = Field(description="Free capacity on nodes that are reserved for the user's applications.")
+    limit: Amount | None = Field(description="What the user may use in this leaf queue now; null for a parent queue.")
+    am_used: Amount = Field(description="Used by ApplicationMasters, part of `used` and `starting`.")
+    am_limit: Amount | None = Field(description="What ApplicationMasters of the user may use; null for a parent queue.")
+    containers: int
+    starting_containers: int
+    pending_containers: int
+    running_applications: int
+    pending_applications: int
 
 
 class Load(Model):
@@ -529,6 +550,12 @@ class LogsPage(Page[ContainerLogs]):
 
 class QueuePage(Page[Queue]):
     """A part of the list of queues."""
+
+
+class QueueUserPage(Page[QueueUser]):
+    """A part of the list of a queue's users."""
+
+    hidden_users: int = Field(description="Users of whose applications there you may view none.")
 
 
 class NodePage(Page[Node]):

@@ -1,7 +1,7 @@
-"""What a node lends and why, as people see it: measured, terms, steps, published, held.  Reads only.
+"""Explains what a node lends: measured figures, terms, steps, published and used amounts.  Reads only.
 
-The agent's terms and steps lead to its loan, the ResourceManager's to what is published: a chain of numbers in which
-each begins with what the one before it left.
+The agent's terms and steps lead to its lent amount, the ResourceManager's to the published one: a chain of numbers in
+which each begins with the result of the one before it.
 """
 
 from __future__ import annotations
@@ -158,6 +158,21 @@ class Capacities:
         is_left = any(any(one.amounts.values()) or one.state is not CapacityState.OFF for one in judged)
         return bool(self._facts.terms.names) or is_left
 
+    def state_of(self, kubernetes_name: str) -> tuple[CapacityState, str]:
+        """Return what is done about a node, and why, as ``of`` shows it, without the sum."""
+        facts = self._facts.of(kubernetes_name)
+        if facts is None:
+            return CapacityState.OFF, ""
+        return facts.judgement.state, self._why(facts, self._facts.emergency_on(kubernetes_name))
+
+    def emergency_on(self, kubernetes_name: str) -> MemoryEmergency | None:
+        """Return the emergency of a node; None: its memory is not low."""
+        return self._facts.emergency_on(kubernetes_name)
+
+    def _why(self, facts: NodeFacts, emergency: MemoryEmergency | None) -> str:
+        is_short = emergency is not None and facts.judgement.state is CapacityState.CLOSED
+        return _short(emergency) if emergency is not None and is_short else facts.judgement.why
+
     def line(self, kubernetes_name: str) -> str:
         """One node for a table."""
         found = self.of(kubernetes_name)
@@ -186,12 +201,11 @@ class Capacities:
 
     def _capacity(self, facts: NodeFacts, published: Published) -> CapacityView:
         said, found, emergency = facts.said, facts.judgement, self._facts.emergency_on(facts.name)
-        is_short = emergency is not None and found.state is CapacityState.CLOSED
         names = self._facts.terms.names
         return CapacityView(
             kubernetes_node=facts.name,
             state=found.state,
-            why=_short(emergency) if emergency is not None and is_short else found.why,
+            why=self._why(facts, emergency),
             report=said.report if said is not None else None,
             written=facts.written.report if facts.written is not None else WrittenReport(),
             age_s=self._facts.age_s(said) if said is not None else None,
@@ -207,7 +221,7 @@ class Capacities:
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
     def _resource(self, name: str, facts: NodeFacts, published: Published) -> PublishedResource:
-        """Return what the loan is published as, or what is left of an earlier policy."""
+        """Return the explanation of one published name, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None

@@ -126,7 +126,7 @@ def without_own_scripts(page: str) -> str:
 
 async def test_page_says_who_one_is(world: RestWorld) -> None:
     page = (await world.client.get("/cluster/apps?user.name=alice")).text
-    assert '<span class="user">alice</span>' in page
+    assert '<a class="user" href="/cluster/about#you">alice</a>' in page
     assert '<a href="/cluster/apps?user=alice">Mine</a>' in page
 
 
