@@ -79,6 +79,7 @@ def standby_page(request: Request, reason: str, leader: str) -> Response:
         "crumbs": (),
         "is_live": False,
         "user": "",
+        "is_admin": False,
         "is_named": True,
         "reason": reason,
         "leader": leader,

@@ -209,7 +209,7 @@ async def test_containers_that_were_forgotten_stand_on_the_pages_one_page_after_
     listed = []
     while path is not None:
         answer = await world.client.get(path)
-        listed.append(re.findall(r'href="/cluster/container/([^"]+)"', answer.text))
+        listed.append(re.findall(r'<td><a href="/cluster/container/([^"]+)"', answer.text))
         more = re.search(r'href="(/cluster/app/[^"]+[?]containers=[^"]+)"', answer.text)
         path = more[1] if more is not None else None
     assert listed == [[str(row.id) for row in rows[start : start + 2]] for start in (0, 2, 4)]
