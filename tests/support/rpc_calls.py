@@ -73,6 +73,7 @@ def client_protocol(world: World) -> ClientProtocol:
         nodes=rm.nodes,
         delegation_tokens=rm.delegation_tokens,
         log_aggregation=rm.log_aggregation,
+        tokens=rm.tokens,
     )
     return ClientProtocol(services, WEB_ADDRESS)
 
@@ -88,6 +89,7 @@ def tracker_protocol(world: World) -> RpcProtocol:
         "yodel-test",
         master_keys=rm.master_keys,
         log_aggregation=rm.log_aggregation,
+        tokens=rm.tokens,
     ).protocol()
 
 
