@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
+from tests.support.loans import lends, measured_report
 from tests.support.playbook import a_submission
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
@@ -36,6 +37,8 @@ PAGES = (
     "/cluster/queue/root.default",
     "/cluster/nodes",
     f"/cluster/node/{NODE.id}",
+    "/cluster/lending",
+    "/cluster/about",
     NOWHERE,
 )
 WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -55,6 +58,8 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
+    lends(world.rm)
+    world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     while await world.rm.submission.new_application_id() != FAILED.id:
         pass  # ids of those that are there
     assert await world.rm.submission.new_application_id() == WAITING_ID
