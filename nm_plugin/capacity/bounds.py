@@ -155,7 +155,8 @@ class Bounds:
             await self._clock.sleep(INTERVAL_MS)
 
     async def hold(self, headroom: CpuHeadroom | None) -> None:
-        """A second has passed; ``headroom`` is what was measured of the processors in the last ones, None: nothing."""
+        """Enforce the limits, once a second.  ``headroom`` is the measured use of the processors; None: it is
+        unknown."""
         if self._said is not None and not self._said.is_nothing:
             await self._threads.run(self.look, self._containers(), headroom)
 

@@ -157,8 +157,8 @@ class Lender:
         )
 
     def registered(self, *, is_apart: bool) -> None:
-        """A ResourceManager that this node has just registered with knows of no report; it reads them apart, or in
-        one."""
+        """Forget what was reported: a ResourceManager that this node has just registered with has no report.
+        ``is_apart``: it reads two reports instead of one."""
         self._told, self.is_apart = _Told(), is_apart
 
     def _is_due(self, report: Report | None, told: tuple[Report, int] | None, now_ms: int) -> bool:

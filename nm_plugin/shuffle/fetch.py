@@ -1,6 +1,6 @@
 """Parses a reducer's request for one partition of several maps of one job.
 
-  GET /mapOutput?job=<job id>&reduce=<partition>&map=<attempt id>[,<attempt id>…][&keepAlive=true]
+    GET /mapOutput?job=<job id>&reduce=<partition>&map=<attempt id>[,<attempt id>…][&keepAlive=true]
 
 Order and texts of the refusals are ``ShuffleChannelHandler.channelRead0``'s; like there, the path is not looked at: the
 hash covers it.  Two things are stricter.  A request names at most MAPS_MAX maps.  And the name of a map is never a

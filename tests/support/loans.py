@@ -45,7 +45,7 @@ def lends(rm: Core, published: Mapping[str, str] = MappingProxyType({})) -> None
 
 
 def report(cores: int, version: str = "one", age_ms: int = 0, memory_gib: int | None = None) -> LoanReport:
-    """Of so many cores, each with a GiB, unless said otherwise."""
+    """Return a report of so many cores, each with a GiB, unless another amount is given."""
     gib = cores if memory_gib is None else memory_gib
     amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: gib * 1024}
     loans = tuple(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -98,7 +100,9 @@ def a_repository(folder: Path, after: str) -> Path:
     source.write_text("LIMIT = 0\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return x > 1\n")
     (root / "tests" / "unit").mkdir()
     (root / "tests" / "unit" / "test_sample.py").write_text(
-        "from yodel.sample import f, g\n\n\ndef test_f():\n    assert f(3)\n    assert not g(0)\n"
+        "import pytest\nfrom yodel.sample import f\n\n\n"
+        '@pytest.fixture(scope="module")\ndef answer():\n    return f(3)\n\n\n'
+        "def test_other(answer):\n    pass\n\n\ndef test_f(answer):\n    assert answer\n"
     )
     (root / "pyproject.toml").touch()
     (root / "tests" / "mutants").mkdir()
@@ -113,36 +117,88 @@ def a_repository(folder: Path, after: str) -> Path:
 def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """mutmut makes ``x >= 2`` and ``x > 3`` of the line that has changed, and nothing of the others."""
+    """mutmut makes ``x >= 2`` and ``x > 3`` of the line that a test reaches, and nothing of what has not changed."""
     root = a_repository(tmp_path, "return (\n        x > 2\n    )\n")
-    before = (root / "yodel" / "sample.py").read_text()
+    source = root / "yodel" / "sample.py"
+    source.write_text(source.read_text().replace("x > 1", "x > 0") + "\n\ndef h(x):\n    return LIMIT\n")
+    before = source.read_text()
     assert changed.main(root, "HEAD") == 0
     said = capsys.readouterr().out
-    assert "3 lines of 1 files, by 1 test files" in said
+    assert "6 lines of 1 files, by 1 test files" in said
     assert "yodel/sample.py:6: survived\n-        x > 2\n+        x >= 2" in said
-    assert "2 mutants: 1 killed, 1 survived, 0 not reached, 0 left out" in said
+    assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 2, "left out": 0}
+    assert "yodel/sample.py: not reached: lines 11\n" in said
     assert (root / "yodel" / "sample.py").read_text() == before
     assert {path.name for path in root.iterdir()} == {".git", "mutants", "pyproject.toml", "tests", "yodel"}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"), [("LIMIT = 0", "LIMIT = 1", "0 mutants"), ("x > 1", "x > 2", "2 not reached")]
-)
-def test_changes_that_no_test_reaches_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, words: str
+def counts_in(said: str) -> dict[str, int]:
+    """The last row of the table."""
+    last = next(line for line in said.splitlines() if line.endswith(" mutants"))
+    return dict(zip(changed.WORDS, map(int, last.split()), strict=False))
+
+
+def test_tests_that_fail_without_any_mutant_are_named_and_the_others_are_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = a_repository(tmp_path, "return x\n")
-    source = root / "yodel" / "sample.py"
-    source.write_text(source.read_text().replace(before, after))
-    test = root / "tests" / "unit" / "test_sample.py"
-    test.write_text(test.read_text().replace("    assert not g(0)\n", ""))
-    assert changed.main(root, "HEAD") == 0
-    assert words in capsys.readouterr().out
+    root = a_repository(tmp_path, "return x > 2\n")
+    folder = root / "tests" / "unit"
+    with (folder / "test_sample.py").open("a") as out:
+        out.write("\n\ndef test_g():\n    assert f(1)\n")
+    (folder / "test_broken.py").write_text("from yodel.sample import gone\n")
+    assert changed.main(root, "HEAD") == 1
+    said = capsys.readouterr().out
+    assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 0, "left out": 0}
+    failing = "\n  tests/unit/test_broken.py\n  tests/unit/test_sample.py::test_g\n"
+    assert f"2 tests or files fail without any mutant and were not used:{failing}" in said
+
+
+def test_what_is_not_tried_in_time_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed, "TIME_S", changed.RESERVE_S)
+    assert changed.main(a_repository(tmp_path, "return x > 2\n"), "HEAD") == 0
+    said = capsys.readouterr().out
+    assert counts_in(said) == {"killed": 0, "survived": 0, "not reached": 0, "left out": 2}
+    assert "1 tests or files were not begun in time and were not used:\n  tests/unit/test_sample.py\n" in said
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program; mutmut looks for sources while it is imported."""
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return importlib.import_module("tests.mutants.tool")
+
+
+def test_every_file_has_its_turn_in_an_order_that_is_the_same_each_time(tool: ModuleType) -> None:
+    files = [["a1", "a2", "a3"], ["b1"], ["c1", "c2"]]
+    order = tool.in_turns(files, 1)
+    assert ["".join(name[0] for name in part) for part in (order[:3], order[3:5], order[5:])] == ["abc", "ac", "a"]
+    assert sorted(order) == sorted(name for names in files for name in names)
+    assert order == tool.in_turns([names[::-1] for names in files], 1)
+    assert len({tuple(tool.in_turns(files, seed)) for seed in range(20)}) > 1
+
+
+def test_the_quickest_tests_are_used_and_one_at_least(tool: ModuleType) -> None:
+    took_s = {"slow": tool.TESTS_S + 1, "quick": 1.0, "middling": tool.TESTS_S - 1}
+    assert tool.quickest(took_s, took_s) == (["quick", "middling"], tool.TESTS_S)
+    assert tool.quickest(["slow"], took_s) == (["slow"], tool.TESTS_S + 1)
+    assert tool.quickest([], took_s) == ([], 0.0)
 
 
 def test_a_statement_that_has_changed_in_part_counts_as_a_whole_and_a_block_does_not(tmp_path: Path) -> None:
     root = a_repository(tmp_path, "if (\n        x\n    ):\n        return 1\n    return x\n")
     assert changed.changed_lines(root, "HEAD") == {"yodel/sample.py": {5, 6, 7, 8}}
+
+
+def test_docstrings_constants_of_modules_and_moved_files_have_no_mutants(tmp_path: Path) -> None:
+    root = a_repository(tmp_path, '"""New."""\n    return x\n')
+    source = root / "yodel" / "sample.py"
+    source.write_text(source.read_text().replace("LIMIT = 0", "LIMIT = 1"))
+    source.rename(root / "yodel" / "moved.py")
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    assert changed.changed_lines(root, "HEAD") == {}
 
 
 def test_tests_of_a_module_are_the_nearest_along_imports(tmp_path: Path) -> None:
@@ -153,15 +209,6 @@ def test_tests_of_a_module_are_the_nearest_along_imports(tmp_path: Path) -> None
     (root / "tests" / "unit" / "test_other.py").write_text("import yodel.other\n")
     assert changed.nearest_tests(root, ["yodel/deep.py"]) == ["tests/unit/test_sample.py"]
     assert changed.nearest_tests(root, ["yodel/alone.py"]) == []
-
-
-def test_a_sample_is_within_its_time_and_the_same_each_time() -> None:
-    estimates_s = {f"mutant-{number}": number / 10 for number in range(100)}
-    chosen = changed.sample(estimates_s, 60.0)
-    assert 5 < len(chosen) < 60
-    assert sum(estimates_s[name] + changed.EACH_S for name in chosen) <= 60.0
-    assert chosen == changed.sample(dict(reversed(estimates_s.items())), 60.0)
-    assert sorted(changed.sample(estimates_s, 1e6)) == sorted(estimates_s)
 
 
 def test_files_are_drawn_until_there_are_lines_enough() -> None:

@@ -10,7 +10,7 @@ from yodel.domain.ids import NodeId
 
 
 class NoticeReason(StrEnum):
-    """Names why a container will be preempted, as people read it."""
+    """Lists the reasons for preempting a container, as people read them."""
 
     QUEUE = "queue"
     """Another queue, or another application of its queue, reclaims its guarantee."""

@@ -98,7 +98,7 @@ def cause_of(hindrance: Hindrance) -> Cause:
 
 
 def change_of(cause: Cause, path: str = "", user: str = "") -> str:
-    """Return what would have to happen, to be read after "until"."""
+    """Return the text of what would unblock the request, without "unblocks when"."""
     match cause:
         case Cause.QUEUE_MAX_CAPACITY:
             return f"containers of {path} finish, or its maximum-capacity is raised (yodel queue set {path} …)."

@@ -27,7 +27,7 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 class InvalidSettings(InvalidValue):
-    """Says of every mistake on a line of its own the setting, what was given, and what is expected."""
+    """Reports every mistake on a line of its own: the setting, its value, and what was expected."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
         super().__init__("settings", None, "no mistake")

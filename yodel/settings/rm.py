@@ -29,7 +29,7 @@ ENV_PREFIX = "YODEL_"
 
 
 class Settings(BaseSettings):
-    """What one ResourceManager needs to know."""
+    """Configures one ResourceManager."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 
@@ -216,6 +216,11 @@ class Settings(BaseSettings):
     """Users' ids on the nodes: tables `[user_ids.NAME]` below. Looked up before this machine's own users."""
     allowed_system_users: tuple[str, ...] = ()
     """Users below `min_user_id` who may run applications all the same."""
+    groups_cache_s: float = Field(default=300.0, ge=1)
+    """How long a user's groups and uid are used before they are looked up again (hadoop.security.groups.cache.secs).
+    The old ones stay in force until there is an answer, ten times as long at most."""
+    groups_negative_cache_s: float = Field(default=30.0, ge=0)
+    """How long a user who was not found stays unknown (hadoop.security.groups.negative-cache.secs)."""
     admin_acl: str = Field(default_factory=getpass.getuser)
     """Administrators: users, a space, groups (yarn.admin.acl)."""
     acl_enable: bool = False

@@ -46,7 +46,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
 
 
 def _containers(core: Core) -> dict[str, float]:
-    """Return those with a node, those whose pods have none yet, and those that are asked for and not planned."""
+    """Count containers with a node, those that are scheduling, and those that are pending."""
     state, cluster = core.state, core.state.usage.cluster
     return {
         "containers_allocated": cluster.allocated_containers,

@@ -1,4 +1,4 @@
-"""The web side, made of the services, of what the process shows of itself, and of what is configured."""
+"""Builds the web side from the services, the process's own figures, and the settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from yodel.serving.proxy_users import ProxyUserRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebRules:
-    """Says what the web side is, and what each room allows.
+    """Holds the rules of the web side and of each room.
 
     ``web_address`` is the host:port clients use; with port 0 the bound port is put in by ``server.serve``.
     """
@@ -41,7 +41,7 @@ class WebRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfTheProcess:
-    """Holds what the web side is given that is no service's."""
+    """Holds the parts of the web side that come from the process and not from a service."""
 
     store: Store
     clock: Clock
@@ -64,6 +64,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             clock=clock,
             delegation_tokens=core.delegation_tokens,
             proxy_users=process.proxy_users,
+            rights=core.rights,
             acceptor=process.acceptor,
             replay=replay,
         ),

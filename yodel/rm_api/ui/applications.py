@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.shuffle.decision import ShuffleDecision, Status
-from yodel.domain.states import YarnApplicationState
+from yodel.domain.states import ContainerExitStatus, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.door.rim import named_user, reader
@@ -36,6 +37,18 @@ READ_MAX = 2_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
+STOPPED = ContainerExitStatus.TERMINATED
+NO_FAILURES = (
+    ContainerExitStatus.SUCCESS,
+    ContainerExitStatus.INVALID,
+    ContainerExitStatus.ABORTED,
+    ContainerExitStatus.PREEMPTED,
+    ContainerExitStatus.KILLED_BY_APPMASTER,
+    ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+    ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
+    ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
+)
+"""Exit statuses of containers that did not end by themselves, or ended well."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),
@@ -50,7 +63,7 @@ FIELDS = ("user", "queue", "name_prefix", "sort", "cursor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+    """Holds one application of a list.  ``started_ms`` is 0 for callers who may not view it."""
 
     view: ApplicationView
     started_ms: int
@@ -58,7 +71,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """Holds what only who may view an application sees of it."""
+    """Holds the details that only viewers of the application may see."""
 
     why: WhyView
     shuffle: ShuffleDecision | None
@@ -67,6 +80,10 @@ class Details:
     containers: tuple[Container, ...]
     containers_note: str
     next_containers: str | None
+    failed: Container | None
+    """The container that explains a failure: the first that ended badly, as far as it is known."""
+    last_words: str
+    """The last line that is known of the failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +181,8 @@ def _address(states: str, asked: QueryParams, **changed: str | None) -> str:
 
 
 def _kept(asked: QueryParams) -> list[tuple[str, str]]:
-    """Return what links may repeat: an address that is sent to a colleague names no caller and holds no token."""
+    """Return the parameters that links may repeat: an address that is sent to a colleague names no caller and holds no
+    token."""
     return [(name, value) for name, value in asked.multi_items() if name not in CALLERS and name.lower() != DO_AS]
 
 
@@ -191,6 +209,7 @@ async def application(request: Request) -> Response:
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
         proxied=has_pages(view),
         details=details,
+        pod_namespace=services.namespace,
         own_settings=Status.OWN_SETTINGS,
         decided=Status.DECIDED,
     )
@@ -207,6 +226,7 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
     except Unavailable as error:
         note = str(error)
     masters = [(attempt, queries.rows.master_of(attempt)) for attempt in queries.attempts(row.id)]
+    failed = await _first_failed(services, row, found) if row.final_status is FinalApplicationStatus.FAILED else None
     return Details(
         why=await queries.why.asked(row, services.rights.viewer(reader(request))),
         shuffle=view.attempt.shuffle if view.attempt is not None else None,
@@ -215,7 +235,25 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
         containers=found,
         containers_note=note,
         next_containers=following,
+        failed=failed,
+        last_words=_last_line(failed.diagnostics if failed is not None else "") or _last_line(row.diagnostics),
     )
+
+
+async def _first_failed(services: PageServices, row: Application, shown: Sequence[Container]) -> Container | None:
+    """Return the one of those in memory and on the page that ended badly first; one that was stopped counts last."""
+    source, limit = services.containers, CONTAINERS_LISTED_MAX
+    in_memory, _ = await container_page(source, row, _has_failed, limit, None, are_ended_wanted=False)
+    failed = [one for one in (*in_memory, *shown) if _has_failed(one)]
+    return min(failed, key=lambda one: (one.exit_status == STOPPED, one.finished_ms, one.id), default=None)
+
+
+def _has_failed(row: Container) -> bool:
+    return not row.is_live and row.exit_status not in NO_FAILURES
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:
@@ -271,7 +309,7 @@ async def container(request: Request) -> Response:
         title=f"Container {found.id}",
         crumbs=[APPLICATIONS, (f"/cluster/app/{owned.id}", str(owned.id))],
         container=found,
-        namespace=services.namespace,
+        pod_namespace=services.namespace,
         log_url=services.queries.log_url(found),
     )
 

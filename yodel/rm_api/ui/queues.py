@@ -28,7 +28,7 @@ QUEUES = ("/cluster/scheduler", "Queues")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """One queue as ``/api/v1`` shows it, with its bars."""
+    """Holds one queue as ``/api/v1`` shows it, with its bars."""
 
     row: models.Queue
     view: QueueView

@@ -111,7 +111,7 @@ class _Documented(FastAPI):
 
 
 def _responses(path: str, method: str, known: dict[str, Any]) -> dict[str, Any]:
-    """What a call answers when all goes well, and every problem that it may answer instead."""
+    """Return the answers of a call: of its success, and every problem."""
     statuses = [400, 401, 403, 503]
     if "{" in path:
         statuses.append(404)

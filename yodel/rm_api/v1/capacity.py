@@ -59,7 +59,7 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
-    """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
+    """Show whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
     services = services_of(request)
     taken = Taken(
         preemption_notices=services.taking_back.given_count,
@@ -79,7 +79,7 @@ async def list_capacities(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.NodeCapacityPage:
-    """Nodes that lend measured capacity, or did and are not cleaned up, by Kubernetes name, each with its sum."""
+    """List nodes that lend measured capacity, or did and are not cleaned up, by Kubernetes name, each with its sum."""
     capacities = services_of(request).capacities
     key = cursors.decoded("colocation-nodes", cursor, str)
     if kubernetes_node is not None:
@@ -157,7 +157,7 @@ def _eviction(found: ReclaimPlan) -> models.Eviction:
 
 
 def _seen_containers(request: Request, found: CapacityView) -> frozenset[str]:
-    """Of those that the node's agent names; an empty name is of none."""
+    """Return the containers named by the node's agent that the caller may view; an empty name is of none."""
     services = services_of(request)
     named = {one.container for one in found.written.bounds}
     named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()

@@ -142,7 +142,7 @@ class RefusedAgent(Model):
 
 
 class Colocation(Model):
-    """Whether colocation is enabled, its policy and the lent capacity."""
+    """Describes colocation: whether it is enabled, its policy and the lent capacity."""
 
     enabled: bool
     preset: str | None
@@ -175,7 +175,7 @@ class NodeCapacityPage(Page[NodeCapacity]):
 
 
 class EvictRequest(Model):
-    """What batch may keep on the node, until usage fits."""
+    """Sets the amount that batch may keep on the node, until usage fits."""
 
     cpu_milli: int = Field(default=0, ge=0, le=AMOUNT_MAX)
     memory_mib: int = Field(default=0, ge=0, le=AMOUNT_MAX)

@@ -67,7 +67,7 @@ class LogAggregation(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an event is about."""
+    """Names the kind of object of an event."""
 
     APPLICATION = "application"
     CONTAINER = "container"
@@ -75,7 +75,7 @@ class EventKind(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Where a node's capacity comes from."""
+    """Names the source of a node's capacity."""
 
     NODE_AGENT = "node agent"
     KUBERNETES_NODE = "kubernetes node"
@@ -290,7 +290,7 @@ class Killed(Model):
 
 
 class Enforcement(StrEnum):
-    """Whether limits of queues are enforced."""
+    """Configures the enforcement of queues' limits."""
 
     OBSERVE = "observe"
     LIMIT = "limit"
@@ -312,7 +312,8 @@ class Removal(Model):
 
 
 class EndpointState(StrEnum):
-    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: not probed often enough yet."""
+    """Names the state of an endpoint, as connections of the ResourceManager find it; `unknown`: not probed often enough
+    yet."""
 
     UNKNOWN = "unknown"
     UP = "up"

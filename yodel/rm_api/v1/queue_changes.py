@@ -245,7 +245,7 @@ async def revert(
 
 
 def etag(version: int) -> str:
-    """Of the queues at a version."""
+    """Return the ETag of the queues at a version."""
     return f'"{version}"'
 
 
@@ -333,7 +333,7 @@ def _path(services: ApiServices, name: str) -> str:
 
 
 def _read_by(request: Request) -> IsRead | None:
-    """Which properties the caller reads; None: all.  Raises AccessDenied: none."""
+    """Return a function that decides which properties the caller may read; None: all.  Raises AccessDenied: none."""
     services = services_of(request)
     return services.scheduler_conf.read_by(reader(request))
 

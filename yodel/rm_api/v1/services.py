@@ -1,4 +1,4 @@
-"""What the routes of ``/api/v1`` are given."""
+"""Holds the services of the routes of ``/api/v1``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ApiServices:
 
 
 def services_of(request: Request) -> ApiServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.v1
     assert isinstance(services, ApiServices)
     return services

@@ -178,7 +178,8 @@ def on_notice(view: NoticeView) -> models.Notice:
 
 
 def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:
-    """Where its log lines are; None while no node agent has them.  ``reader`` is a node that is up, at best its own."""
+    """Return the URLs of its logs; None while no node agent has them.  ``reader`` is a node that is up, preferably its
+    own."""
     holder = node if node is not None and node.http_port > 0 else reader
     if row.node_id is None or holder is None:
         return None
@@ -327,7 +328,7 @@ def node_details(
 
 
 def allocation(view: NodeView) -> models.Allocation:
-    """What there is for YARN on the node at the moment, and where the figure comes from."""
+    """Return the node's present capacity for containers, and the source of the figure."""
     row, is_ordered = view.node, view.node.ordered_capability != NOT_ORDERED
     if row.state is NodeState.RUNNING:
         total, source = row.capability, _source(view, is_ordered=is_ordered)

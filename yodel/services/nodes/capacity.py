@@ -1,7 +1,7 @@
-"""What a node lends and why, as people see it: measured, terms, steps, published, held.  Reads only.
+"""Explains what a node lends: measured figures, terms, steps, published and used amounts.  Reads only.
 
-The agent's terms and steps lead to its loan, the ResourceManager's to what is published: a chain of numbers in which
-each begins with what the one before it left.
+The agent's terms and steps lead to its lent amount, the ResourceManager's to the published one: a chain of numbers in
+which each begins with the result of the one before it.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Capacities:
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
     def _resource(self, name: str, facts: NodeFacts, published: Published) -> PublishedResource:
-        """Return what the loan is published as, or what is left of an earlier policy."""
+        """Return the explanation of one published name, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None

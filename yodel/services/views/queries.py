@@ -1,6 +1,6 @@
-"""What clients may see of the cluster: reports, metrics, queues.  Reads committed state only.
+"""Answers clients' queries: reports, metrics, queues.  Reads committed state only.
 
-Both faces of the RM, RPC and REST, are made of these, so that they cannot disagree.
+Both faces of the RM, RPC and REST, use these, so that they cannot disagree.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ApplicationView:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """Return what Hadoop calls pending: containers without a node."""
+        """Return number and size of what Hadoop calls pending: containers without a node."""
         return self.pending_containers + self.starting_containers, self.pending + self.starting
 
 
@@ -145,7 +145,7 @@ class ApplicationFilter:
 
     @property
     def is_of_the_living(self) -> bool:
-        """Return whether nothing that has ended can be accepted."""
+        """Return True if the filter accepts no ended application."""
         return bool(self.states) and self.states.isdisjoint(ENDED)
 
     def _is_live_below(self, app: Application) -> bool:
@@ -213,7 +213,7 @@ class Queries:
         return found
 
     def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
-        """Of now: all among which the wanted ones are."""
+        """Return the ids of all candidates for the filter, newest first."""
         return list(reversed(self._state.index.live if wanted.is_of_the_living else self._state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
@@ -254,7 +254,8 @@ class Queries:
         return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
 
     def each_node(self) -> Iterator[NodeView]:
-        """As it is when its turn comes, for who reads them in pieces; one that has gone by then is left out."""
+        """Yield each node in its state when it is read, for callers that read in pieces; one that has gone by then is
+        left out."""
         for node_id in list(self._state.nodes):
             node = self._state.nodes.get(node_id)
             if node is not None:
@@ -266,7 +267,7 @@ class Queries:
         return node if capability == node.capability else replace(node, capability=capability)
 
     def pools(self) -> list[PoolView]:
-        """Return those that queues draw on, by name."""
+        """Return the pools that queues use, by name."""
         return pool_views(self._state.pools, self._state.queues)
 
     def queue_paths(self) -> Iterable[str]:
@@ -300,11 +301,11 @@ class Queries:
             yield one
 
     def ledger(self) -> UsageLedger:
-        """Return what queues and users hold of what they may hold, as the scheduler sees it."""
+        """Return usage and limits of queues and users, as the scheduler sees them."""
         return self._quotas.ledger()
 
     def guaranteed(self, path: str) -> Resource:
-        """Return what a queue is guaranteed; the whole cluster for a queue that is gone."""
+        """Return the guarantee of a queue; the whole cluster for a queue that is gone."""
         tree = self._quotas.tree
         share = tree.shares.get(path)
         return share.guaranteed if share is not None else tree.total
@@ -333,7 +334,7 @@ class Queries:
         return nodes_by_state(self._state)
 
     def log_url(self, container: Container) -> str:
-        """Return where the node agent serves the container's logs; empty while it has no node."""
+        """Return the URL of the container's logs on its node agent; empty while it has no node."""
         node = self._state.nodes.get(container.node_id) if container.node_id is not None else None
         if node is None:
             return ""

@@ -1,6 +1,7 @@
-"""What queues and the cluster hold, summed up from live applications a piece at a time: others are answered between.
+"""Sums the usage of queues and of the cluster from live applications, piece by piece: other callers are answered
+between.
 
-A figure is of what was so when its piece was read; what went meanwhile is left out.
+A figure is as of the reading of its piece; what has ended meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ClusterMetrics:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """Return what Hadoop calls pending: containers without a node."""
+        """Return number and size of what Hadoop calls pending: containers without a node."""
         return self.containers_pending + self.containers_starting, self.pending_resource + self.starting
 
 
@@ -94,7 +95,7 @@ class QueueUserView:
 
 @dataclass(slots=True)
 class Load:
-    """Sums what live applications are, hold and wait for; ``am_used`` is of their ApplicationMasters."""
+    """Sums live applications with their usage and requests; ``am_used`` is of their ApplicationMasters."""
 
     pending: int = 0
     running: int = 0
@@ -210,7 +211,7 @@ def nodes_by_state(state: ClusterState) -> Mapping[NodeState, int]:
 
 
 async def _loads(state: ClusterState, above: str) -> defaultdict[str, Load]:
-    """Of each leaf that is this queue or below it."""
+    """Sum up each leaf that is this queue or below it."""
     loads = defaultdict[str, Load](Load)
     async for row in live_below(state, above):
         loads[row.submission.queue].add_application(state, row)
@@ -234,7 +235,7 @@ def _children_first(tree: QueueShares, path: str) -> Sequence[str]:
 
 
 def _metrics(state: ClusterState, load: Load, totals: Totals, nodes: Mapping[NodeState, int]) -> ClusterMetrics:
-    """Of these applications, which live, and what was counted of all that ever were."""
+    """Return the metrics of these live applications, with the totals of all that ever were."""
     return ClusterMetrics(
         submitted=totals.applications.submitted,
         pending=load.pending,

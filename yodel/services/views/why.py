@@ -127,7 +127,7 @@ class WaitExplainer:
         return "\n".join(line for line in lines if line)
 
     def _of_ended_master(self, app: Application) -> str:
-        """That its end, and with it the application's, is told once the node agent has told of it."""
+        """Return the note that the end is shown once the node agent has reported it; empty: it is not awaited."""
         attempt = self._state.attempts.get(app.current_attempt_id)
         master = self._state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         if master is None or not master.awaits_agent:
@@ -163,8 +163,7 @@ class WaitExplainer:
         return "\n".join(lines[:LINES_MAX]) + more
 
     def told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
-        """Return what the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
-        nothing."""
+        """Return the findings of the last decision; of an application over the limit of running ones, that limit."""
         if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
@@ -175,7 +174,8 @@ class WaitExplainer:
         return [Obstacles(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
 
     def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:
-        """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
+        """Return the text of SchedulerApplicationAttempt.AMState and
+        FiCaSchedulerApp.getActivedAppDiagnosticMessage."""
         nearest = told.chain[0]
         if nearest.masters is not None or nearest.hurdle is Hurdle.PARALLEL or told.is_placeless:
             return told.reason
@@ -452,12 +452,12 @@ class WaitExplainer:
 
 
 def _change_of_pod(text: str) -> str:
-    """Return what would help a pod, by what Kubernetes says of it: it has no place, or it was not made at all."""
+    """Return what would help a pod, by the message of Kubernetes: it was not scheduled, or not created."""
     return refusals.meaning_of(text).until or change_of(Cause.UNSCHEDULABLE)
 
 
 async def _nothing() -> None:
-    """Who has no scheduler has nothing to look."""
+    """Do nothing: without a scheduler there is nothing to check."""
 
 
 def _size(user: ResourceUser) -> tuple[int, int, str]:
@@ -474,7 +474,7 @@ def _is_limited(told: Obstacles) -> bool:
 
 
 def _capped(app: Application, most: int) -> str:
-    """That it has not the priority that it was submitted with."""
+    """Return the note that the priority was reduced at submission; empty: it was not."""
     has = app.submission.priority
     asked = has if app.state.is_final or has != most else asked_priority(app.submission.context)
     return "" if asked <= most else capped_priority_note(asked, has)

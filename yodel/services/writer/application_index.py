@@ -1,8 +1,7 @@
-"""Which applications live, how many are in which state, and all of them on pages in the order they came.
+"""Indexes applications: the live ones, their number by state, and all on pages in the order of submission.
 
-Answers that hold many applications are made page by page: a page's version grows when something of its ended
-applications changed, so whoever rendered them need not do it again.  Of the living, versions say nothing: they change
-with every heartbeat.
+Answers with many applications are built page by page: a page's version grows when one of its ended applications
+changes, so that rendered ones can be reused.  Versions do not cover live ones, which change with every heartbeat.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ async def test_what_was_taken_from_batch_is_counted_since_the_start() -> None:
         whole = await api_get(world, "/api/v1/colocation")
         page = await shown(world)
     assert (whole["preemption_notices"], whole["preempted_containers"], whole["emergency_containers"]) == (5, 3, 2)
-    assert "<dt>Batch pods asked to leave</dt><dd>5 since 2023-11-14 22:13:20 UTC</dd>" in page
+    since = '<time datetime="2023-11-14T22:13:20Z">2023-11-14 22:13:20 UTC</time>'
+    assert f"<dt>Batch pods asked to leave</dt><dd>5 since {since}</dd>" in page
     assert "<dt>Stopped because services needed the node</dt><dd>3</dd>" in page
     assert "<dt>Stopped because memory was low</dt><dd>2</dd>" in page
 

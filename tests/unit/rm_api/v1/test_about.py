@@ -80,6 +80,7 @@ async def test_cluster_has_versions_with_skew_leader_and_database() -> None:
     ]
     assert found["leader"] == {"holder": "rm-1/abc", "remaining_s": 4.2, "lease_s": 6.0, "has_standby": False}
     assert (found["is_database_answering"], found["missing_rights"]) == (True, None)
+    assert "hx-trigger" not in page, "each look asks the API server"
     for text in ("Not all node agents have this version.", "rm-1/abc", "PostgreSQL", "<dd>none</dd>", "not reported"):
         assert text in page, text
 

@@ -11,7 +11,7 @@ from markupsafe import escape
 from tests.support.api_rows import NODE, RUNNING, TASK, WAITING, api_get
 from tests.support.loans import lends, measured_report
 from tests.support.playbook import a_submission
-from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.records import NOBODY, a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.queues.queue import LimitEnforcement, Queue
@@ -126,7 +126,7 @@ async def test_a_queue_under_its_guarantee_is_listed_once_its_request_has_waited
 
 
 async def submitted(world: RestWorld, queue: str, user: str) -> Any:
-    application_id = await world.rm.submission.new_application_id()
+    application_id = await world.rm.submission.give_id(NOBODY)
     await world.rm.submission.submit(application_id, a_submission(queue=queue, user=user))
     return application_id
 

@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from tests.support.api_rows import FAILED, RUNNING, api_get
 from tests.support.playbook import a_submission
-from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.records import NOBODY, a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
@@ -41,7 +41,7 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     node = a_node(state=NodeState.RUNNING, capability=Resource(4096, 4), kubernetes_node_name="kube-1")
     task = a_container(4, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(4096, 4))
     await world.put(node, holder, an_attempt(4, state=AttemptState.RUNNING), task)
-    waiting = await world.rm.submission.new_application_id()
+    waiting = await world.rm.submission.give_id(NOBODY)
     await world.rm.submission.submit(waiting, a_submission())
     await world.rm.scheduler.tick()
     found = await api_get(world, f"{LIST}/{waiting}/why")
@@ -121,7 +121,7 @@ async def test_of_others_applications_only_the_number_is_told_where_acls_count()
         holder = an_application(40, state=ApplicationState.RUNNING, current_attempt=1)
         task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
         await guarded.put(node, holder, an_attempt(40, state=AttemptState.RUNNING), task)
-        ids = [await guarded.rm.submission.new_application_id() for _ in range(2)]
+        ids = [await guarded.rm.submission.give_id(NOBODY) for _ in range(2)]
         for application_id, user in zip(ids, ("bob", "eve"), strict=True):
             await guarded.rm.submission.submit(application_id, a_submission(user=user))
         await guarded.rm.scheduler.tick()
@@ -142,7 +142,7 @@ async def test_queue_that_waits_has_its_causes_and_its_page_the_same() -> None:
         await guarded.put(node, an_application(40, state=ApplicationState.RUNNING, current_attempt=1))
         task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
         await guarded.put(an_attempt(40, state=AttemptState.RUNNING), task)
-        waiting = await guarded.rm.submission.new_application_id()
+        waiting = await guarded.rm.submission.give_id(NOBODY)
         await guarded.rm.submission.submit(waiting, a_submission(user="bob", name="<b>$(reboot)"))
         await guarded.rm.scheduler.tick()
         found = await api_get(guarded, "/api/v1/queues/root/why?user.name=admin")
