@@ -36,7 +36,7 @@ QUEUES = ("/cluster/scheduler", "Queues")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """Shows one queue as ``/api/v1`` does, with its bars.  ``fold`` leads to the tree with or without those below it."""
+    """Shows one queue as ``/api/v1`` does, with its bars; ``fold`` leads to the tree with or without those below."""
 
     row: models.Queue
     view: QueueView
