@@ -42,16 +42,44 @@ def a_project(folder: Path, *, before: str = "x > 0", after: str = "x > 5") -> P
     return folder
 
 
-@pytest.mark.parametrize(("after", "status", "word"), [("x > 5", 0, "killed"), ("x > 1", 1, "SURVIVED")])
-def test_a_survivor_is_named_and_fails_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], after: str, status: int, word: str
-) -> None:
-    root = a_project(tmp_path, after=after)
-    assert run.main(root, root / "mutants", [], workers=1, is_trusted=True) == status
-    said = capsys.readouterr().out
-    assert f"{word:<8} sample/one" in said
-    assert ("yodel.sample:A.f\n  - x > 0\n  + x > 1" in said) == (status == 1)
+def test_a_run_in_which_all_faults_are_found_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = a_project(tmp_path)
+    assert run.main(root, root / "mutants", [], workers=1) == 0
+    assert "killed   sample/one" in capsys.readouterr().out
     assert (root / "yodel" / "sample.py").read_text().endswith("return x > 0\n")
+
+
+def test_survivors_and_tests_that_fail_without_any_fault_are_named_and_fail_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = a_project(tmp_path, after="x > 1")
+    (root / "tests" / "test_failing.py").write_text("def test_f():\n    assert False\n")
+    (root / "tests" / "test_broken.py").write_text("import gone\n")
+    entry = (root / "mutants" / "sample.toml").read_text()
+    entry = entry.replace("test_sample.py::test_f", 'test_failing.py", "tests/test_broken.py')
+    (root / "mutants" / "other.toml").write_text(entry)
+    assert run.main(root, root / "mutants", [], workers=1) == 1
+    said = capsys.readouterr().out
+    assert "SURVIVED sample/one" in said
+    assert "yodel.sample:A.f\n  - x > 0\n  + x > 1" in said
+    for test in ("tests/test_failing.py::test_f", "tests/test_broken.py"):
+        assert f"fails without any fault, so that faults were not tried by it: {test}\n" in said
+    assert "SURVIVED other/one" not in said
+    assert "2 faults: 0 killed, 2 not" in said
+
+
+@pytest.mark.parametrize(
+    ("test", "named", "is_part"),
+    [
+        ("tests/a/test_b.py::test_c[d]", "tests/a/test_b.py::test_c", True),
+        ("tests/a/test_b.py::test_c", "tests/a/test_b.py", True),
+        ("tests/a/test_b.py::test_c", "tests/a", True),
+        ("tests/a/test_b.py", "tests/a/test_b.py::test_c", True),
+        ("tests/a/test_b.py::test_c", "tests/a/test_b.py::test_", False),
+    ],
+)
+def test_a_failing_test_is_part_of_what_an_entry_names(test: str, named: str, is_part: bool) -> None:
+    assert run._is_part(test, named) is is_part
 
 
 @pytest.mark.parametrize(
