@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -150,9 +152,13 @@ def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
     source = root / "yodel" / "sample.py"
     source.write_text(source.read_text().replace("x > 1", "x > 0") + "\n\ndef h(x):\n    return LIMIT\n")
     before = source.read_text()
+    (root / "tests" / "unit" / "test_text.py").write_text(
+        'from yodel import sample\n\n\ndef test_t():\n    assert "mutmut" not in open(sample.__file__).read()\n'
+    )
     assert changed.main(root, "HEAD") == 0
     said = capsys.readouterr().out
-    assert "6 lines of 1 files, by 1 test files" in said
+    assert "6 lines of 1 files, by 2 test files" in said
+    assert "1 tests or files fail where mutants are beside the code, and not without them; they were not used:" in said
     assert "yodel/sample.py:6: survived\n-        x > 2\n+        x >= 2" in said
     assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 2, "left out": 0}
     assert "yodel/sample.py: not reached: lines 11\n" in said
@@ -178,7 +184,7 @@ def test_tests_that_fail_without_any_mutant_are_named_and_the_others_are_used(
     said = capsys.readouterr().out
     assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 0, "left out": 0}
     failing = "\n  tests/unit/test_broken.py\n  tests/unit/test_sample.py::test_g\n"
-    assert f"2 tests or files fail without any mutant and were not used:{failing}" in said
+    assert f"2 tests or files fail without any mutant; they were not used:{failing}" in said
 
 
 def test_what_is_not_tried_in_time_is_counted(
@@ -188,7 +194,7 @@ def test_what_is_not_tried_in_time_is_counted(
     assert changed.main(a_repository(tmp_path, "return x > 2\n"), "HEAD") == 0
     said = capsys.readouterr().out
     assert counts_in(said) == {"killed": 0, "survived": 0, "not reached": 0, "left out": 2}
-    assert "1 tests or files were not begun in time and were not used:\n  tests/unit/test_sample.py\n" in said
+    assert "1 tests or files were not begun in time; they were not used:\n  tests/unit/test_sample.py\n" in said
 
 
 @pytest.fixture
@@ -206,6 +212,16 @@ def test_every_file_has_its_turn_in_an_order_that_is_the_same_each_time(tool: Mo
     assert sorted(order) == sorted(name for names in files for name in names)
     assert order == tool.in_turns([names[::-1] for names in files], 1)
     assert len({tuple(tool.in_turns(files, seed)) for seed in range(20)}) > 1
+
+
+def test_a_mutant_that_has_no_end_is_left_out_when_the_time_is_over(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = SimpleNamespace(has_capacity=lambda: False, wait_for_result=signal.pause)
+    monkeypatch.setattr(tool, "get_mutant_runner", lambda _: runner)
+    data = SimpleNamespace(exit_code_by_key={"one": None})
+    tool._try([data], {}, 1, time.monotonic() + 0.1)
+    assert data.exit_code_by_key == {"one": None}
 
 
 def test_the_quickest_tests_are_used_and_one_at_least(tool: ModuleType) -> None:
