@@ -1,4 +1,5 @@
-"""What lent capacity costs the ResourceManager: patches a second and processor time, with agents whose loans swing.
+"""Measures what lent capacity costs the ResourceManager: patches per second and processor time, with agents whose
+amounts swing.
 
     python -m bench.colocation [--agents 1000] [--minutes 10] [--swing 30] [--profile]
 
@@ -24,6 +25,7 @@ from dataclasses import replace
 
 import structlog
 
+from bench.machine import print_machine
 from tests.support.playbook import World
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, context, tracker_protocol
@@ -68,7 +70,7 @@ class Agent:
         self._number = number
 
     def beat(self, second: int, *, reports: bool) -> bytes:
-        """As it goes over the wire."""
+        """Return the heartbeat's bytes."""
         request = msg.NodeHeartbeatRequestProto()
         request.node_status.node_id.CopyFrom(ids.node_id_pb(self.node_id))
         request.node_status.response_id = self.response_id
@@ -81,7 +83,7 @@ class Agent:
         return request.SerializeToString()
 
     def _report(self, second: int) -> LoanReport | None:
-        """What is new, and every ten seconds what is not."""
+        """Return a report if it has changed, and every ten seconds."""
         part = MEAN * (1 + self._swing * math.sin(2 * math.pi * (second / PERIOD_S + self._phase)))
         loans = (self._loan(CPU_MILLI, CORES * 1000, part), self._loan(MEMORY_MIB, GIB * 1024, part))
         amounts = {loan.resource: loan.amount for loan in loans}
@@ -219,4 +221,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -58,7 +58,8 @@ UID_MAX = 2**32 - 2
 
 
 class SparkShuffle(BaseModel):
-    """Spark's shuffle service, a process next to the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
+    """Configures Spark's shuffle service, a process next to the agent, ``[aux_services.NAME]``: see
+    ``aux.spark_shuffle``."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, extra="forbid")
 
@@ -92,7 +93,7 @@ class SparkShuffle(BaseModel):
 
 
 class Settings(BaseSettings):
-    """What one node agent needs to know."""
+    """Configures one node agent."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 

@@ -37,7 +37,7 @@ LEFT_OVER_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessUser:
-    """Whose rights it gets; only root can give others than its own."""
+    """Holds the user whose rights the process gets; only root can give rights other than its own."""
 
     uid: int
     gid: int
@@ -46,7 +46,7 @@ class ProcessUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideProgram:
-    """Holds what to run, where its output goes and where it answers."""
+    """Describes a program to run: command, log file, and the address on which it answers."""
 
     name: str
     command: tuple[str, ...]
@@ -190,7 +190,7 @@ def _bound_log(path: Path) -> None:
 
 
 def _start_ticks(pid: int) -> int:
-    """When it was started, in clock ticks since boot (``/proc/<pid>/stat`` field 22); 0 when it is gone."""
+    """Return the start of a process in clock ticks since boot (``/proc/<pid>/stat`` field 22); 0: it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])

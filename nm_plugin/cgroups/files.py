@@ -21,7 +21,7 @@ class Files:
         self._open: dict[str, int] = {}
 
     def content(self, path: str) -> str:
-        """Return what is in the file now.
+        """Return the current content of the file.
 
         Raises:
             FileNotFoundError: there is no such file.

@@ -1,4 +1,4 @@
-"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2.  Pure."""
+"""Tabulates where the kubelet keeps its groups and which files count what, in cgroup v1 and v2.  Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BURSTABLE: Final = ("kubepods", "burstable")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """Where a number stands: ``key`` is the word before it, where a file has a number on each line.
+    """Locates a number: ``key`` is the word before it, if the file has a number on each line.
 
     ``word`` counts the words of a file that has several on one line.  ``controller`` is the hierarchy of cgroup v1.
     """

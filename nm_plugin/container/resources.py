@@ -119,7 +119,8 @@ class Resources:
 
 
 def _link(work_dir: Path, resources: tuple[LocalResource, ...], localized: list[LocalizedResource]) -> None:
-    """As the launch script would have, replacing what has the name, but never a directory, nor for a wildcard.
+    """Link resources as the launch script would.  An existing file is replaced, but no directory, and nothing for a
+    wildcard.
 
     Raises InvalidValue, OSError.
     """

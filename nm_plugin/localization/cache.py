@@ -83,7 +83,7 @@ class CacheSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceClaim:
-    """Who wants a resource."""
+    """Identifies a container that needs a resource, with the user whose rights are used."""
 
     container_id: ContainerId
     user: OsUser
@@ -91,15 +91,15 @@ class ResourceClaim:
 
     @property
     def rights(self) -> tuple[str, bytes]:
-        """Return what a source may judge by."""
+        """Return the user's name and credentials, by which a source may grant access."""
         return self.user.name, self.credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizedResource:
-    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS.
+    """Locates a localized resource; ``was_cached`` feeds LOCALIZATION_COUNTERS.
 
-    ``root`` is the directory above that is the agent's own: from there on, strangers named what there is.
+    ``root`` is the agent's own directory above it; everything below may have been named by strangers.
     """
 
     path: Path
@@ -130,7 +130,7 @@ class _Entry:
         return self.directory / self.name
 
     def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> ResourceClaim | None:
-        """Return whose rights were not tried, first of a user of whom none were; None: there is nobody."""
+        """Return a claim whose rights were not tried, preferably of an untried user; None: there is none left."""
         left = [claim for claim in self.askers.values() if claim.rights not in tried]
         users = {user for user, _ in tried}
         return min(left, key=lambda claim: claim.user.name in users, default=None)
@@ -281,7 +281,7 @@ class ResourceCache:
         return entry
 
     async def _download(self, entry: _Entry, claim: ResourceClaim, turn: LocalizationTurn) -> None:
-        """Who waits is told at once when nothing comes of it; the turn lasts as long as a thread is at work on it."""
+        """Download for a claim.  Waiters get a failure at once; the turn lasts until the thread has ended."""
         await turn.come()
         fetching = asyncio.ensure_future(self._fetch_for_any(entry, claim))
         try:
@@ -444,7 +444,7 @@ class ResourceCache:
         return result
 
     def _is_there(self, directory: Path) -> bool:
-        """As a directory, in a local dir that is still one."""
+        """Return True if it is a directory in a local dir that still exists."""
         root = self._root_of(directory)
         return root is not None and is_directory_below(root, directory)
 

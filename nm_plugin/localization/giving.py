@@ -18,7 +18,7 @@ from nm_plugin.localization.tree import DEPTH_MAX, DIRECTORY_MODE, FILE_MODE, Un
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
-    """Of everything localized, whatever it was at its source: files may be read and run, and are written by nobody."""
+    """Holds the modes of all localized files, whatever they were at the source: read and execute, no write."""
 
     directory: int
     file: int

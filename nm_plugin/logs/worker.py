@@ -65,7 +65,7 @@ def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
 
 
 def _load_what_comes_late(root: str) -> None:
-    """What Python would load in the middle of the work: now it can still be read."""
+    """Load the modules that Python would load later, while they can still be read."""
     for name in LATE_CODECS:
         codecs.lookup(name)
     if not root.startswith("file:"):
@@ -98,7 +98,7 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
 
 
 class _Progress:
-    """Tells how far it is, once a second, so that a stall can be told from a large log."""
+    """Reports its progress once a second, so that a stall can be told from a large log."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output, self._written, self._told_s = output, 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""What an agent looks at all the time: containers' memory, disks, the machine's load and health.
+"""Watches containers' memory, disks, and the machine's load and health.
 
 Each is a loop that the agent runs as a task; together they are what heartbeats say about the node (``state``).
 """
@@ -64,7 +64,7 @@ class NodeWatch:
         self._log = structlog.get_logger(__name__)
 
     def state(self) -> NodeReport:
-        """Of the last looks."""
+        """Return the results of the last checks."""
         pmem_bytes, vmem_bytes = self._monitor.totals_bytes()
         containers = MeasuredUse(
             pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, INT_MAX), cpu_vcores=self._monitor.cores

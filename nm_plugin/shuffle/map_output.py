@@ -35,7 +35,7 @@ class MapOutputUnreadable(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFiles:
-    """Where the outputs of one job are, and whose they have to be."""
+    """Locates the outputs of one job, and names the user who must own them."""
 
     application_id: ApplicationId
     job: str

@@ -1,4 +1,4 @@
-"""What the node's web port adds to ``yodel.hadoop_http``: handlers of refusals, numbers in queries, plain pages."""
+"""Adds the node's own parts to ``yodel.hadoop_http``: handlers of refusals, numbers in queries, plain pages."""
 
 from __future__ import annotations
 

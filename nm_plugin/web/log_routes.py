@@ -202,7 +202,7 @@ class LogRoutes:
         return RedirectResponse(url + query, _TEMPORARY_REDIRECT)
 
     async def _recalled(self, error: RestError, ask: Callable[[RecallRoutes], Awaitable[Response]]) -> Response:
-        """Return what was aggregated of a container that is unknown here; when there is nothing it is unknown.
+        """Return the aggregated logs of a container that this node does not know.
 
         Raises RestError.
         """

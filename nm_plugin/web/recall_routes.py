@@ -72,7 +72,7 @@ class RecallRoutes:
         return HTMLResponse(page(f"Aggregated logs for {asked.container_id}", lines))
 
     async def log_page(self, request: Request) -> Response:
-        """Of each upload the last ``-start`` bytes, or those before ``end``."""
+        """Show the last ``-start`` bytes of each upload, or those before ``end``."""
         start, end = integer(request, "start"), integer(request, "end")
         start = DEFAULT_START if start is None else start
         size = start if start < 0 else LONG_MAX if end is None else max(0, end)

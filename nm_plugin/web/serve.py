@@ -84,7 +84,7 @@ NODE_API = "/ws/v1/node"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInfo:
-    """Holds what the node says about itself."""
+    """Describes the node to its pages."""
 
     node_id: NodeId
     http_port: int
@@ -219,7 +219,7 @@ def _servlets(facts: NodeInfo, manager: ContainerManager) -> Servlets:
 
 
 def known_names(bind_host: str, host: str) -> HostNames | None:
-    """Return those of a node that only this machine reaches: what brings others here is its users' browsers."""
+    """Return the host names to accept if only this machine reaches the node; None: any."""
     try:
         is_loopback = ipaddress.ip_address(bind_host).is_loopback
     except ValueError:
@@ -251,7 +251,7 @@ def _cross_origin(settings: Settings) -> CrossOriginRules:
 
 
 class _Site:
-    """What the node tells of itself."""
+    """Serves the node's own pages and REST calls."""
 
     def __init__(
         self,
@@ -369,7 +369,7 @@ class _Site:
         return answer(request, {"nmResourceInfo": {}})
 
     async def sync_sysfs(self, request: Request) -> Response:
-        """As DefaultContainerExecutor: only the Linux one mounts such files into containers."""
+        """Refuse as DefaultContainerExecutor does: only the Linux one mounts such files into containers."""
         raise RestError(500, "org.apache.hadoop.service.ServiceStateException", "Implementation unavailable")
 
     # Pages
@@ -401,7 +401,7 @@ class _Site:
 
 
 def agent_version() -> str:
-    """Of the installed distribution."""
+    """Return the version of the installed distribution."""
     try:
         return metadata.version("yodel")
     except metadata.PackageNotFoundError:

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from tests.support.admin import Administration
 from tests.support.playbook import Am, World
-from tests.support.records import INT64_MAX
+from tests.support.records import INT64_MAX, NOBODY
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_protocol, context, is_hadoops, tracker_protocol
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
@@ -104,7 +104,7 @@ class Attack:
         """Whoever was killed, or lost its node, begins again: the next number has to reach as far."""
         if self.fresh is not None and self.fresh in self.world.rm.state.applications:
             await self.world.run(self.world.rm.submission.kill(self.fresh, "alice"))
-        self.fresh = await self.world.run(self.world.rm.submission.new_application_id())
+        self.fresh = await self.world.run(self.world.rm.submission.give_id(NOBODY))
         await self.world.register_node(EVIL)
         await self.world.settle()
         runtime = self.world.rm.state.masters.runtimes.get(self.attacker.attempt_id)

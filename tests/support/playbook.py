@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from tests.support.fakes import NODE, Crash, FakeClock, FakeEndpoints, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
 from tests.support.laws import check_nothing_is_owed
+from tests.support.records import NOBODY
 from tests.support.rm_options import NODE_SIZE, POD_SETTINGS, SMALL, Options
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
@@ -52,7 +53,7 @@ def _holds(pod: PodObservation) -> bool:
 
 
 class World:
-    """What outlives a ResourceManager, and the hand that moves it.  Use ``async with``."""
+    """Simulates what outlives a ResourceManager, and moves it.  Use ``async with``."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -215,7 +216,8 @@ class World:
         return True
 
     async def _tick(self) -> None:
-        """As the scheduler's own loop; what is due at once is due a millisecond later, or time would stand still."""
+        """Run a scheduling cycle as the scheduler's own loop does; what is due at once is due a millisecond later, or
+        time would stand still."""
         rm = self.rm
         try:
             more = await self.run(rm.scheduler.tick())
@@ -284,7 +286,7 @@ class World:
     # --- what people and agents do ---------------------------------------------------------------------------------
 
     async def submit(self, **changes: Any) -> ApplicationId:
-        application_id = await self.run(self.rm.submission.new_application_id())
+        application_id = await self.run(self.rm.submission.give_id(NOBODY))
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 
@@ -379,7 +381,7 @@ class Am:
         return result
 
     async def allocate(self, request: AllocateRequest) -> AllocateResult:
-        """As the port does: synchronous if possible, else with the queue."""
+        """Send a heartbeat as the port does: synchronous if possible, else with the queue."""
         result = self.world.rm.master.allocate(self.attempt_id, request)
         if isinstance(result, AllocateResult):
             return result

@@ -29,7 +29,7 @@ from yodel.rpc_io.server import RpcServer, ServerSecurity
 def context(
     user: str = "alice", *, attempt_id: ApplicationAttemptId | None = None, world: World | None = None
 ) -> CallContext:
-    """Who calls: a user, or an ApplicationMaster with its token."""
+    """Return the context of a caller: a user, or an ApplicationMaster with its token."""
     token = world.rm.tokens.amrm_token(attempt_id) if world is not None and attempt_id is not None else None
     return CallContext(
         user=user if attempt_id is None else str(attempt_id),

@@ -297,7 +297,7 @@ async def _change(
 
 
 async def limits_of(server: str) -> JsonObject | None:
-    """What is known of limits; None: no ResourceManager tells of them there."""
+    """Return the known state of limits; None: no ResourceManager there reports it."""
     from yodel.client.api import RmClient, caller
     from yodel.errors import YodelError
 
@@ -321,7 +321,7 @@ class _Leaving:
         self._published = _published(found)
 
     async def wait(self, seconds: int) -> bool:
-        """Tell of each node when it is done; whether all were in time."""
+        """Print each node when it is done; return True if all were in time."""
         import asyncio
         import contextlib
         import time
@@ -402,7 +402,7 @@ def _tell_lines_for_any_node(screen: Screen) -> None:
 
 
 def _unpublishing(nodes: list[JsonObject]) -> list[str]:
-    """What to run for nodes in whose status something stands."""
+    """Return the commands for nodes with names left in their status."""
     from yodel.translator.undo_lines import unpublish_line
 
     lines = [f"{node['kubernetes_node']}: {node['why']}." for node in nodes]
@@ -413,7 +413,7 @@ def _unpublishing(nodes: list[JsonObject]) -> list[str]:
 
 
 def undoing(limits: list[JsonObject]) -> list[str]:
-    """What to run on nodes that have not confirmed: the same lines once, for all nodes that they are for."""
+    """Return the commands for nodes that have not confirmed, each once for all nodes that need it."""
     lines = [f"{node['kubernetes_node']}: {node['why']}." for node in limits]
     nodes: dict[tuple[str, ...], list[str]] = {}
     for node in limits:
@@ -522,7 +522,7 @@ def _confirmed(node: JsonObject) -> str:
 
 
 def _amounts(found: JsonObject, units: JsonObject) -> str:
-    """Of published names."""
+    """Return the amounts of published names as text."""
     from yodel.translator.quantities import quantity
 
     return ", ".join(f"{name} {quantity(amount, units.get(name, ''))}" for name, amount in sorted(found.items()))

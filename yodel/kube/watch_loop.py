@@ -54,7 +54,7 @@ class WatchLimits:
 
 
 class WatchHealth:
-    """How well a watch is doing; read it from anywhere in the event loop's thread."""
+    """Shows how well a watch is doing; read it from anywhere in the event loop's thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -74,7 +74,7 @@ class WatchHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched(Generic[_Observed]):
-    """What is watched, how it is read and who is told.  ``selector`` is by labels."""
+    """Describes what to watch, how to decode it, and who is notified.  ``selector`` is by labels."""
 
     kind: str
     path: str

@@ -132,7 +132,7 @@ def rm_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
 
 
 def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
-    """What ``yodel local-kubernetes`` reads.  Batch amounts are fixed only where none are measured."""
+    """Return the settings of ``yodel local-kubernetes``.  Batch amounts are fixed only if none are measured."""
     cpu_milli, memory_bytes = options.cpu_milli, options.memory_mib * 1024 * 1024
     size = {"cpu_milli": cpu_milli, "memory_bytes": memory_bytes}
     if options.colocation is None:
@@ -148,8 +148,8 @@ def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
 
 
 def _priority_classes(options: LocalOptions) -> dict[str, int]:
-    """Return those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine
-    brings."""
+    """Return the priority classes that pods name: Yodel's own if it lends, as with the chart, else those of the
+    dialect's engine."""
     if options.colocation is not None:
         return {f"yodel-{role}": value for role, value in OWN_CLASSES.items()}
     name = DIALECTS[options.dialect].priority_class_name
@@ -187,7 +187,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
 
 
 def remote_app_log_dir(directory: Path) -> str:
-    """Return where logs go when their application is over, for ``yarn logs``."""
+    """Return the directory of ended applications' logs, for ``yarn logs``."""
     return (directory / "app-logs").as_uri()
 
 

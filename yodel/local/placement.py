@@ -1,4 +1,4 @@
-"""Where a pod may and should go: the filters of ``translator.node_fit`` and the scores of a small scheduler, pure.
+"""Chooses a pod's node: the filters of ``translator.node_fit`` and the scores of a small scheduler.  Pure.
 
 The score follows kube-scheduler's LeastAllocated with preferred node affinity.
 """

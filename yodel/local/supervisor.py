@@ -66,7 +66,7 @@ class Supervised:
 
     @property
     def pid(self) -> int:
-        """Of the present process; 0 before the first start."""
+        """Return the id of the present process; 0 before the first start."""
         return self._process.pid if self._process is not None else 0
 
     @property

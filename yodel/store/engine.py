@@ -1,4 +1,4 @@
-"""How a database is reached: the URL, the connection's settings, its failures, and the version of its tables.
+"""Connects to the database: the URL, the connection's settings, its failures, and the version of its tables.
 
 Only ``sqlite+aiosqlite`` and ``postgresql+asyncpg`` are served, and the URL has to say so: what a bare ``postgresql://``
 means changes with SQLAlchemy's version.  An SQLite database is a file (a memory one would lose the intent with the
@@ -58,7 +58,7 @@ def parsed_url(url: str) -> URL:
 
 
 def is_shared(url: str) -> bool:
-    """Return whether processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
+    """Return True if processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
     return parsed_url(url).drivername == POSTGRES
 
 

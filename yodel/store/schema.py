@@ -28,7 +28,7 @@ WAIT_POLL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Holds what a database has.  Migrations are named by numbers of one width, so that later ones compare as
+    """Holds the database's schema version.  Migrations are numbered with a fixed width, so that later ones compare as
     greater."""
 
     current: str | None
@@ -45,12 +45,12 @@ class Schema:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether this release has migrations that it lacks."""
+        """Return True if the database lacks migrations of this release."""
         return self.current is None or self.current < HEAD_REVISION
 
 
 async def look(url: str) -> Schema:
-    """Return what the database has.
+    """Return the database's schema.
 
     Raises:
         Unavailable: the database does not answer.

@@ -124,7 +124,7 @@ async def _make_row(connection: AsyncConnection) -> None:
 
 
 def _now_ms() -> ColumnElement[int]:
-    """Of the statement, not of its transaction's beginning."""
+    """Return the time of the statement, not of its transaction's beginning."""
     return cast(extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 
 

@@ -48,7 +48,7 @@ WRITTEN_AT_ONCE = 200
 
 
 class Lead(Protocol):
-    """Describes what whoever writes has to have where several may."""
+    """Describes the lead that a writer needs if there may be several."""
 
     @property
     def holder(self) -> str: ...
@@ -308,7 +308,7 @@ async def _prune(connection: AsyncConnection, kept: EndedKept, now_ms: int, batc
 
 
 async def _remove(connection: AsyncConnection, table: Table, ids: Iterable[object]) -> None:
-    """What belongs to the removed goes with them, by the foreign keys."""
+    """Remove rows; those that belong to them go with them, by the foreign keys."""
     await _execute_many(connection, _REMOVALS[table], ({"removed_id": str(removed)} for removed in ids))
 
 

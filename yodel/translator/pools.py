@@ -29,14 +29,14 @@ class PoolKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRules:
-    """Which queue draws on which pool, and what each is.  ``milli_per_vcore``: thousandths of a core in a vcore."""
+    """Defines the pools of the queues.  ``milli_per_vcore``: thousandths of a core in a vcore."""
 
     pools: Pools = field(default_factory=Pools)
     kinds: Mapping[PoolName, PoolKind] = field(default_factory=dict)
     milli_per_vcore: int = 1000
 
     def lent(self, name: PoolName, allocatable: Mapping[str, str]) -> Resource | None:
-        """Return what a node of this allocatable lends to a pool; None: it publishes neither of the two resources."""
+        """Return a node's capacity in a pool by its allocatable; None: it publishes neither of the two resources."""
         measures = self.kinds[name].measures
         if measures.cpu not in allocatable and measures.memory not in allocatable:
             return None
@@ -64,7 +64,7 @@ def amount(measures: Measures, allocatable: Mapping[str, str], milli_per_vcore: 
 
 
 def rules_of(default: Dialect, by_child: Mapping[str, Dialect], milli_per_vcore: int) -> PoolRules:
-    """Of the dialect of root, and of those children of root by path that have another.
+    """Return the pools for the dialect of root, and for children of root by path that have another.
 
     Raises:
         InvalidValue: two dialects share a resource and are not one pool.

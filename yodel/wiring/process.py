@@ -134,7 +134,7 @@ def _end_process(_: str) -> None:
 
 
 class _Serving:
-    """What is done with the store, once it is ours."""
+    """Serves from the store, once it is ours."""
 
     def __init__(
         self,

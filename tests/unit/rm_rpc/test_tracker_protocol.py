@@ -138,7 +138,7 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     assert node_id is not None
     world.rm.state.notices.tell(
         Teller.LOANS,
-        {one: PreemptionNotice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)},
+        {one: PreemptionNotice(node_id=node_id, reason=NoticeReason.LENT_CAPACITY, why="less is lent", given_s=0.0)},
     )
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]

@@ -16,7 +16,7 @@ WINDOWS_MAX = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """When a queue may hold less, and how much."""
+    """Defines a schedule on which a queue has a lower maximum."""
 
     name: str
     cron: str

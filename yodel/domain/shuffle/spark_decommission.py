@@ -17,7 +17,7 @@ _BLOCKS = "spark.storage.decommission.shuffleBlocks."
 
 
 def is_fallback_path(text: str) -> bool:
-    """Of HDFS, absolute, a directory for each user: blocks are as secret as what they were made of."""
+    """Return True for an absolute path in HDFS with a directory for each user: blocks are as secret as their data."""
     scheme, _, rest = text.partition(":")
     path = rest if not rest.startswith("//") else "/" + rest.removeprefix("//").partition("/")[2]
     parts = path.split("/")

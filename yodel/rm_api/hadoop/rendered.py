@@ -30,7 +30,7 @@ Render = Callable[[ApplicationView], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where an application's bytes are in its page, and what they were made of."""
+    """Locates an application's bytes in its page, with the facts that they show."""
 
     facts: tuple[object, ...]
     begin: int
@@ -73,7 +73,7 @@ class RenderedApplications:
 
     @property
     def is_crowded(self) -> bool:
-        """Return whether so many replaced pages are held that new readers should hold none."""
+        """Return True if so many replaced pages are held that new readers should hold none."""
         return sum(len(page.body) for page in self._replaced) > REPLACED_BYTES_MAX
 
     def shared(self, number: int) -> RenderedPage | None:

@@ -1,4 +1,4 @@
-"""Holds what the ResourceManager's own pages are given."""
+"""Holds the services of the ResourceManager's own pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PageServices:
 
 
 def services_of(request: Request) -> PageServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.ui
     assert isinstance(services, PageServices)
     return services

@@ -30,7 +30,7 @@ log = structlog.get_logger("yodel.colocation")
 
 
 class LimitsState(StrEnum):
-    """Names what is known of a node."""
+    """Lists the known states of a node's limits."""
 
     HELD = "HELD"
     UNDOING = "UNDOING"
@@ -71,7 +71,7 @@ class WrittenNodeLimits:
 
 
 class Heard(Protocol):
-    """Of an agent that is registered: when it was heard last (monotonic seconds), and whether it measures at all."""
+    """Describes a registered agent: its last heartbeat (monotonic seconds), and whether it measures at all."""
 
     @property
     def last_seen_s(self) -> float: ...
@@ -89,7 +89,7 @@ class WrittenLimits:
     # --- what is told ----------------------------------------------------------------------------------------------
 
     def told(self, changes: Changes) -> None:
-        """Where pods are bounded, what was confirmed before does not count."""
+        """Follow changes: where pods are limited, an earlier confirmation does not count."""
         if _bounds(self._facts.terms.colocation):
             for facts in (self._facts.of(name) for name in changes.nodes):
                 if facts is not None and facts.written is not None and facts.written.confirmed_ms is not None:
@@ -163,5 +163,5 @@ class WrittenLimits:
 
 
 def _bounds(colocation: ColocationSwitch) -> bool:
-    """Return whether agents bound pods now."""
+    """Return True if agents limit pods now."""
     return colocation.policy is not None and colocation.policy.bounds

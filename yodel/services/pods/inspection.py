@@ -217,7 +217,7 @@ class Inspection:
         return True
 
     async def _try(self, write: Awaitable[None], what: str) -> bool:
-        """Return whether it is done.  After a refusal the writer has rested."""
+        """Return True if the write succeeded.  After a failure it waits before it returns."""
         try:
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await write
@@ -233,7 +233,7 @@ class Inspection:
 
 
 def _event(container: Container, pod_uid: str, before: ContainerState | None, at_ms: int) -> PodEvent | None:
-    """Return what the pod's event says of a container's new state; None for states nobody asks about."""
+    """Return the pod's event for a container's new state; None for states without one."""
     if container.is_live:
         found = _REASONS.get(container.state)
         if found is None:
