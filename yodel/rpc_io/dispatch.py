@@ -104,8 +104,8 @@ async def _nobody_looks(_: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """How callers' accounts get into memory before a handler asks for them, see ``yodel.ports.identity``.  By default
-    they do not: handlers of the port do not ask."""
+    """Gets callers' accounts into memory before a handler asks for them, see ``yodel.ports.identity``.  The default is
+    for ports whose handlers do not ask."""
 
     is_known: Callable[[str], bool] = lambda _: True
     look_up: Callable[[str], Awaitable[None]] = _nobody_looks

@@ -122,7 +122,8 @@ class SubmissionService:
         return application_id
 
     async def give_id(self, asker: Asker) -> ApplicationId:
-        """As ``id_at_hand``; ids are reserved in blocks.  Raises Unavailable: the store did not answer."""
+        """Return the next id, after a block of them was reserved where needed.  Raises Unavailable: the store did not
+        answer."""
         while (application_id := self.id_at_hand(asker)) is None:  # again when others took the whole block meanwhile
             await self._reserve(self._reserved + ID_BLOCK)
         return application_id

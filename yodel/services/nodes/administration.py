@@ -106,7 +106,7 @@ class AdminService:
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
 
     async def groups_of(self, user: str) -> Sequence[str]:
-        """For everybody, as in Hadoop.  Raises Unavailable."""
+        """Return anybody's groups to anybody, as Hadoop does.  Raises Unavailable."""
         await self._groups.look_up(user)
         return self._groups.groups_of(user)
 
