@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import random
 import re
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -61,6 +62,10 @@ def without_a_part(node: cst.BooleanOperation) -> Iterator[cst.CSTNode]:
 
 
 ADDED = ((cst.If, never), (cst.While, never), (cst.Expr, left_out), (cst.BooleanOperation, without_a_part))
+
+
+class TimeIsOver(Exception):
+    """For mutants."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +139,8 @@ def main(seed: int, time_s: float) -> None:
         "verdicts": sorted(verdict for data in files for verdict in _verdicts(data)),
         "tests": sum(len(recorder.took_s) for recorder in seen),
         "measured_s": measured_s,
-        "fail without any mutant": sorted(test for recorder in seen for test in recorder.failed),
-        "were not begun in time": sorted(test for recorder in seen for test in recorder.late),
+        "failing": sorted(test for recorder in seen for test in recorder.failed),
+        "late": sorted(test for recorder in seen for test in recorder.late),
     }
     Path("found.json").write_text(json.dumps(found))
 
@@ -167,18 +172,28 @@ def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[st
         result = runner.wait_for_result()
         of_name[result.mutant_name].exit_code_by_key[result.mutant_name] = result.exit_code
 
-    for name in in_turns([list(data.exit_code_by_key) for data in files], seed):
-        if time.monotonic() > until_s:
-            return
-        if not runner.has_capacity():
+    if (left_s := until_s - time.monotonic()) <= 0:
+        return
+    try:
+        signal.signal(signal.SIGALRM, _end)
+        signal.setitimer(signal.ITIMER_REAL, left_s)
+        for name in in_turns([list(data.exit_code_by_key) for data in files], seed):
+            if not runner.has_capacity():
+                take()
+            function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
+            tests, took_s = quickest(reached.get(function, set()), state().duration_by_test)
+            runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
+            if not tests:
+                take()
+        while runner.pending_count():
             take()
-        function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
-        tests, took_s = quickest(reached.get(function, set()), state().duration_by_test)
-        runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
-        if not tests:
-            take()
-    while runner.pending_count():
-        take()
+    except TimeIsOver:
+        return
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _end(*_: object) -> None:
+    raise TimeIsOver
 
 
 def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
