@@ -37,6 +37,7 @@ async def test_causes_add_up_to_what_is_pending_and_parents_count_what_is_below(
             ] == expected, path
             assert [one.size for one in found.causes] == [SMALL * count for _, _, count, _ in expected]
             assert (found.applications, found.hidden, found.more) == (len(expected), 0, 0)
+        assert found.summary.startswith("Waiting for 10 containers; 5 of them: Queue root.p.c is at its maximum")
         view = await world.rm.queries.queue("root.p.c")
         assert view is not None
         metrics = view.metrics

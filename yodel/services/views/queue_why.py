@@ -53,7 +53,9 @@ class QueueWhyView:
         if self.causes:
             count = sum(cause.containers for cause in self.causes)
             which = "1 container" if count == 1 else f"{count} containers"
-            return f"Waiting for {which}: {self.causes[0].obstacle.text}"
+            first = self.causes[0]
+            part = f"; {first.containers} of them" if first.containers < count else ""
+            return f"Waiting for {which}{part}: {first.obstacle.text}"
         if self.hidden:
             return f"Applications of {self.queue.path} are waiting that you may not view: {self.hidden}."
         return f"Nothing is pending in {self.queue.path}: every requested container has been allocated."
