@@ -37,8 +37,8 @@ class QueueCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueWhyView:
-    """``applications`` counts waiting ones that the asker may view, ``hidden`` those that he may not, and ``more``
-    those of the former that were not looked at."""
+    """``applications`` counts those with a cause, ``hidden`` those that the asker may not view, and ``more`` those that
+    were not looked at."""
 
     queue: Queue
     looked_at_ms: int
@@ -71,24 +71,27 @@ async def why_queue_waits(
     """Return the causes of a queue and those below it, with most containers first, as of the last second."""
     await explainer.look()
     causes: dict[_Key, QueueCause] = {}
-    seen = hidden = 0
+    looked_at = seen = hidden = more = 0
     async for app in live_below(state, queue.path):
         if not _waits(state, app):
             continue
         if not may_view(app):
             hidden += 1
             continue
-        seen += 1
-        if seen > APPLICATIONS_MAX:
+        if looked_at == APPLICATIONS_MAX:
+            more += 1
             continue
-        for key, count, size, obstacle in _requests(state, explainer, app, may_view):
+        looked_at += 1
+        requests = list(_requests(state, explainer, app, may_view))
+        seen += bool(requests)
+        for key, count, size, obstacle in requests:
             cause = causes.get(key)
             if cause is None:
                 cause = causes[key] = QueueCause(obstacle=obstacle())
             cause.containers += count
             cause.size += size * count
             cause.applications[app.id] = None
-        if seen % PIECE == 0:
+        if looked_at % PIECE == 0:
             await others_first()
     return QueueWhyView(
         queue=queue,
@@ -96,7 +99,7 @@ async def why_queue_waits(
         causes=tuple(sorted(causes.values(), key=lambda cause: (-cause.containers, cause.obstacle.cause))),
         applications=seen,
         hidden=hidden,
-        more=max(0, seen - APPLICATIONS_MAX),
+        more=more,
     )
 
 
