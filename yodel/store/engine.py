@@ -110,7 +110,7 @@ class Database:
             return await self._side.run(work)
 
     async def transact(self, what: str, timeout_s: float, work: Callable[[Connection], ResultT]) -> ResultT:
-        """As ``run``, and commit.
+        """Return what the function does with a connection, once that is committed.
 
         Raises:
             Unavailable: the database does not answer; nothing was written.
@@ -141,7 +141,7 @@ class Database:
             raise
 
     async def close(self) -> None:
-        """Let go of the connections.  Closing twice is harmless."""
+        """Close the connections.  Closing twice is harmless."""
         await self._side.close()
 
 
