@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -36,13 +36,14 @@ from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
 from mutmut.utils.file_utils import change_cwd
 from mutmut.utils.format_utils import mangled_name_from_mutant_name, orig_function_and_class_names_from_key
-from mutmut.workers.isolation import get_mutant_runner
+from mutmut.workers.isolation import ForkRunner
 
 WORKERS = 2
 MEASURED_PART = 0.4
 """Of the time, at most, for the tests without any mutant."""
 TESTS_S = 20.0
 """Of tests a mutant, as they take without it."""
+FIRST = 20
 WORDS = {None: "left out", 0: "survived", 33: "not reached"}
 """By exit status of the tests; any other has killed."""
 
@@ -166,7 +167,7 @@ def _measure(tests: Sequence[str], until_s: float) -> Recorder:
 
 def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[str]], seed: int, until_s: float) -> None:
     of_name = {name: data for data in files for name in data.exit_code_by_key}
-    runner = get_mutant_runner(WORKERS)
+    runner = ForkRunner(WORKERS, Runner())
 
     def take() -> None:
         result = runner.wait_for_result()
@@ -181,7 +182,7 @@ def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[st
             if not runner.has_capacity():
                 take()
             function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
-            tests, took_s = quickest(reached.get(function, set()), state().duration_by_test)
+            tests, took_s = quickest(reached.get(function, set()), state().duration_by_test, own_tests(name))
             runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
             if not tests:
                 take()
@@ -202,15 +203,32 @@ def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
     return [name for turn in zip_longest(*drawn) for name in turn if name is not None]
 
 
-def quickest(tests: Collection[str], took_s: Mapping[str, float]) -> tuple[list[str], float]:
-    """As many as take TESTS_S, one at least."""
+def own_tests(mutant: str) -> str:
+    """Of its module, by their file's name."""
+    return f"/test_{mutant.rpartition('.')[0].rpartition('.')[2]}.py::"
+
+
+def quickest(tests: Collection[str], took_s: Mapping[str, float], own: str) -> tuple[list[str], float]:
+    """As many as take TESTS_S, one at least; a module's own come first."""
     chosen, sum_s = list[str](), 0.0
-    for test in sorted(tests, key=lambda test: (took_s[test], test)):
+    for test in sorted(tests, key=lambda test: (own not in test, took_s[test], test)):
         if chosen and sum_s + took_s[test] > TESTS_S:
             break
         chosen.append(test)
         sum_s += took_s[test]
     return chosen, sum_s
+
+
+class Runner(PytestRunner):
+    """Collects a thousand tests only where the first few have not found a mutant."""
+
+    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
+        own = own_tests(mutant_name or "")
+        ordered = sorted(tests, key=lambda test: own not in test)
+        for part in (ordered[:FIRST], ordered[FIRST:]):
+            if part and (status := super().run_tests(mutant_name=mutant_name, tests=part)):
+                return status
+        return 0
 
 
 def _verdicts(data: SourceFileMutationData) -> Iterator[tuple[str, int, str, str]]:

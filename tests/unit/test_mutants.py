@@ -218,17 +218,34 @@ def test_a_mutant_that_has_no_end_is_left_out_when_the_time_is_over(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = SimpleNamespace(has_capacity=lambda: False, wait_for_result=signal.pause)
-    monkeypatch.setattr(tool, "get_mutant_runner", lambda _: runner)
+    monkeypatch.setattr(tool, "ForkRunner", lambda *_: runner)
     data = SimpleNamespace(exit_code_by_key={"one": None})
     tool._try([data], {}, 1, time.monotonic() + 0.1)
     assert data.exit_code_by_key == {"one": None}
 
 
-def test_the_quickest_tests_are_used_and_one_at_least(tool: ModuleType) -> None:
-    took_s = {"slow": tool.TESTS_S + 1, "quick": 1.0, "middling": tool.TESTS_S - 1}
-    assert tool.quickest(took_s, took_s) == (["quick", "middling"], tool.TESTS_S)
-    assert tool.quickest(["slow"], took_s) == (["slow"], tool.TESTS_S + 1)
-    assert tool.quickest([], took_s) == ([], 0.0)
+def test_a_modules_own_tests_and_the_quickest_are_used_and_one_at_least(tool: ModuleType) -> None:
+    own, slow, quick = tool.own_tests("yodel.a.b.x_f__mutmut_1"), "a/test_c.py::test_slow", "a/test_c.py::test_quick"
+    took_s = {slow: tool.TESTS_S + 1, quick: 1.0, "a/test_b.py::test_d": tool.TESTS_S - 1}
+    assert tool.quickest(took_s, took_s, own) == (["a/test_b.py::test_d", quick], tool.TESTS_S)
+    assert tool.quickest([slow], took_s, own) == ([slow], tool.TESTS_S + 1)
+    assert tool.quickest([], took_s, own) == ([], 0.0)
+
+
+def test_the_first_tests_are_run_before_the_others_are_collected(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def run_tests(_: object, *, mutant_name: str, tests: list[str]) -> int:
+        runs.append(tests)
+        return int("found" in tests)
+
+    monkeypatch.setattr(tool.PytestRunner, "run_tests", run_tests)
+    many = [f"test_c.py::test_{number}" for number in range(tool.FIRST)]
+    for tests, status in (([*many, "found", "a/test_b.py::test_d"], 1), (["found", *many], 1), (many, 0)):
+        assert tool.Runner().run_tests(mutant_name="yodel.a.b.x_f__mutmut_1", tests=tests) == status
+    assert runs == [["a/test_b.py::test_d", *many[:-1]], [many[-1], "found"], ["found", *many[:-1]], many]
 
 
 def test_a_statement_that_has_changed_in_part_counts_as_a_whole_and_a_block_does_not(tmp_path: Path) -> None:
