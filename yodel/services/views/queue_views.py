@@ -139,37 +139,43 @@ class Load:
         self.reserved += reserved
 
     def add(self, other: Load) -> None:
+        if not other.applications:
+            return
         for name in Load.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)
 class QueueLoad:
-    """Holds what a queue and those below it use and request, in total and by user."""
+    """Holds what a queue and those below it use and request.  ``users`` are those of a leaf; ``names`` and ``waiting``
+    are all users, and those with pending containers, of those below too."""
 
     total: Load = field(default_factory=Load)
-    users: dict[str, Load] = field(default_factory=dict)
-
-    def add(self, users: Mapping[str, Load]) -> None:
-        for user, load in users.items():
-            self.total.add(load)
-            self.users.setdefault(user, Load()).add(load)
+    users: Mapping[str, Load] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
 
 
 async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
-    found = QueueLoad()
+    total = Load()
     for users in (await _by_user(state, ROOT)).values():
-        found.add(users)
-    return _metrics(state, found.total, state.totals.cluster, nodes_by_state(state))
+        for load in users.values():
+            total.add(load)
+    return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
 
 
 async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dict[str, QueueLoad]:
     """Return what this queue and each below it use and request, by path.  Others have a turn between."""
     by_user, found = await _by_user(state, above), dict[str, QueueLoad]()
     async for path in taking_turns(_children_first(tree, above), QUEUES_PIECE):
-        load = found[path] = QueueLoad()
-        for users in (by_user.get(path, {}), *(found[child].users for child in tree.below.get(path, ()))):
-            load.add(users)
+        users = by_user.get(path, {})
+        waiting = {user for user, load in users.items() if load.waited_for[0]}
+        one = found[path] = QueueLoad(users=users, names=set(users), waiting=waiting)
+        below = [found[child] for child in tree.below.get(path, ())]
+        for load in (*users.values(), *(child.total for child in below)):
+            one.total.add(load)
+        one.names.update(*(child.names for child in below))
+        one.waiting.update(*(child.waiting for child in below))
     return found
 
 
@@ -185,7 +191,7 @@ async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> Queue
             queue=queue if path == queue.path else share.queue,
             children=[views[child] for child in tree.below.get(path, ())],
             metrics=_metrics(state, load.total, state.totals.of(path), nodes),
-            users=sorted(load.users),
+            users=sorted(load.names),
             used_share=part if isfinite(part) else 0.0,
             share=share,
             is_enforced=quotas.is_enforced,

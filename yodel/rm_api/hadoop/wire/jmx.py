@@ -95,7 +95,7 @@ def queue_metrics(
         "UsedAMResourceVCores": load.am_used.vcores,
         "UsedCapacity": java_float(used / share if share else 0.0),
         "ActiveApplications": load.active,
-        "ActiveUsers": sum(user.waited_for[0] > 0 for user in found.users.values()),
+        "ActiveUsers": len(found.waiting),
         **_aggregates(totals),
         "AllocatedContainers": load.containers,
         "AllocatedMB": load.used.memory_mib,
