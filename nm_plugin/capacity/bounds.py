@@ -1,7 +1,7 @@
 """Holds best-effort pods to bounds while the policy says so, and undoes them after that: weight and memory limit of
 each of Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
 
-Each second all is planned anew, and what does not stand in its file is written: a value that somebody changed is put
+Each second all is planned again, and what does not stand in its file is written: a value that somebody changed is put
 back, for a quota without growing to it by steps again, and counted.  What was written is kept in a file before it is,
 so that an agent that starts again can take it up or undo it.  The end of the agent changes nothing.
 """

@@ -82,7 +82,7 @@ async def change(
 
 
 def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
-    """Print what was changed, or would be."""
+    """Print the changes that were made, or would be."""
     if as_json:
         screen.json(found)
         return

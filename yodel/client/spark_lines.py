@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OPTIONS, CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
 _MERGED = (OPTIONS, CLASS_PATH)
 _PROPERTY = re.compile(r"([^\s=:#!][^\s=:]*)[ \t\f]*[=:\s]?[ \t\f]*(.*)")
-"""As ``java.util.Properties`` reads a line, for keys without escapes."""
+"""Matches a line as ``java.util.Properties`` reads it, for keys without escapes."""
 
 
 def print_lines(queue: str, server: str | None, onto: Path | None) -> None:

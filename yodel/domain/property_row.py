@@ -133,9 +133,9 @@ class Mark(Flag):
 
     NONE = 0
     INHERITED = auto()
-    """As of the queue above where nothing is said."""
+    """The value of the queue above applies if none is set."""
     ALWAYS_SAID = auto()
-    """In an export, of every queue below root; else only where it differs from what counts without it."""
+    """An export has it for every queue below root; others only where it differs from what applies without it."""
     SAID_OF_LEAVES = auto()
     """The same of every leaf."""
     ALIAS = auto()
@@ -181,11 +181,9 @@ class PropertyRow:
         return text is not None and (self.kind.is_blank_meant or bool(text.strip()))
 
     def value(self, name: str, text: str | None) -> Any:
-        """Return the parsed text, or the default; None: there is neither.  ``name`` is the full one.  ``name`` is the
-        full one.
+        """Return the parsed text, or the default; None: there is neither.  ``name`` is the full one.
 
-        Raises:
-            Refused: the text is none of this kind.
+        Raises:\n  Refused: the text is none of this kind.
         """
         said = text if text is not None and self.is_said(text) else self.default
         return self.kind.parse(name, said) if said else None

@@ -20,7 +20,7 @@ KEY_LENGTH_MAX = 256
 _CLIENTS = tuple(sorted(service.name for service in SERVICES.values() if service.client is not None))
 _WORD = "shuffle:"
 _WITHOUT_WORDS = ("celeborn", "uniffle")
-"""What an agent of the release before can prepare, which does not say so; it measures, as a NodeManager does not."""
+"""Clients that an agent of the previous release can prepare without listing them; unlike a NodeManager, it measures."""
 
 
 def shuffle_words() -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class TrackerProtocol:
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
         self._agents: dict[tuple[str, int], NodeId] = {}
-        """Whose heartbeat came first on each connection that is open, by the address of its other end."""
+        """Agents by the first heartbeat on each open connection, by the address of its other end."""
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {

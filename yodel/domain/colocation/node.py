@@ -62,7 +62,7 @@ class Offer(Enum):
     """Nothing is to be published there, or it is not known what."""
     NOTHING = auto()
     SOME = auto()
-    """Of one resource there is nothing to lend."""
+    """One of the two resources has nothing to lend."""
     ALL = auto()
 
 

@@ -70,7 +70,7 @@ _TEXTS = {
     Reason.OTHER: "{}",
 }
 _EXPECTED = frozenset({Reason.OVERRIDDEN, Reason.PLUGIN_UNKNOWN, Reason.ALLOCATION_STATIC, Reason.CAN_FALL_BACK})
-"""Of single settings; nobody has to do anything about them."""
+"""Reasons that concern single settings; nobody has to act on them."""
 DETAIL_LENGTH_MAX = 500
 
 

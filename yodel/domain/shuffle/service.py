@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """Describes a setting that the service sets by itself.  ``needs`` is an option without which it is left out.
-    ``needs`` is an option without which it is left out.
 
     ``when_away`` is the word of the queue that it belongs to; empty: both.  The node agent, which sees what the
     submitter set, judges two conditions: ``is_for_dynamic_allocation``, only where that is on, and

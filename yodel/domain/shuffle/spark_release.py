@@ -22,7 +22,7 @@ _MODULE = "--add-modules=jdk.incubator.vector"
 """Spark 4 has it on every command line (``JavaModuleOptions``)."""
 _PY4J = re.compile(r"py4j-([0-9]+(?:\.[0-9]+){1,4})-src\.zip")
 _SPARKS_OF_PY4J = (((0, 10, 9, 8), (4, 0)), ((0, 10, 9, 6), (3, 4)), ((0, 10, 9, 1), (3, 2)), ((0, 10, 9), (3, 0)))
-"""From this py4j on it is this Spark or a later one, up to the one of the entry before."""
+"""Each entry is the first version of py4j with the Spark release that has it, up to the release of the entry before."""
 _SCALA_OF_JAR = re.compile(r"_([0-9]\.[0-9]{1,3})(?:-|\.jar)")
 
 

@@ -23,7 +23,7 @@ ANSWER_BYTES_MAX = 256 * 1024
 """What one connection is written in one go, whether it reads or not."""
 ANSWERS_MAX = 512
 KEPT_BYTES_MAX = 16 * 1024 * 1024
-"""Of all answers, as if they shared nothing; when full it starts anew."""
+"""Of all answers, as if they shared nothing; when full it starts again."""
 OK = 200
 _ASKED = "yodel.asked"
 _HEAD_END = b"\r\n\r\n"

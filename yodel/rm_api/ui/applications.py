@@ -102,7 +102,7 @@ async def listed(
     after: Key | None = None,
     is_oldest_first: bool = False,
 ) -> Listed:
-    """Return those that the caller may know of; others have a turn between."""
+    """Return the applications that the caller may know of; other callers have a turn between."""
     services = services_of(request)
     queries, may_view = services.queries, services.rights.viewer(reader(request))
     found = await applications_page(

@@ -1,4 +1,4 @@
-"""Holds what the process knows of itself that no service does: the lead, the database, its settings, its rights."""
+"""Holds facts of the process that no service has: the lead, the database, its settings, its rights."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
-            Refused: the user's live applications hold too much already, or no pod of his could ever be made.
+            Refused: the user's live applications hold too much already, or no pod of the user's could ever be made.
             Unavailable: who the user is could not be looked up.
         """
         await self._accept(application_id, self._checked(submission))

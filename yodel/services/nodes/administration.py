@@ -114,7 +114,7 @@ class AdminService:
         self._groups.forget()
 
     async def refresh_queues(self) -> None:
-        """Queues that were changed through the ResourceManager stay; how their pods look is read anew all the same.
+        """Queues that were changed through the ResourceManager stay; how their pods look is read again all the same.
 
         Raises:
             InvalidValue, Refused, Unavailable: nothing is changed.

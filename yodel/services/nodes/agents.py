@@ -41,7 +41,7 @@ class NodeRuntime:
     peer: tuple[str, int] = ("", 0)
     """The other end of the connection by which it was heard last."""
     is_closed: bool = False
-    """That connection is over."""
+    """The connection of its last heartbeat has ended."""
     response_id: int = 0
     shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None

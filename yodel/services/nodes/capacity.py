@@ -175,7 +175,7 @@ class Capacities:
         return bool(self._facts.terms.names) or is_left
 
     def state_of(self, kubernetes_name: str) -> tuple[CapacityState, str]:
-        """Return what is done about a node, and why, as ``of`` shows it, without the sum."""
+        """Return a node's state and its reason, as ``of`` shows them, without the sum."""
         facts = self._facts.of(kubernetes_name)
         if facts is None:
             return CapacityState.OFF, ""
