@@ -66,6 +66,10 @@ class Rows:
         """Applications on pages, by number, oldest first; none is empty."""
         return self._state.index.pages
 
+    def pages_having(self, trait: Trait) -> Collection[int]:
+        """Return the numbers of the pages on which an application has the trait."""
+        return self._state.index.traits.get(trait, ())
+
     def page_of(self, application_id: ApplicationId) -> int | None:
         return self._state.index.page_of(application_id)
 
