@@ -1,4 +1,4 @@
-"""A program that the agent keeps running beside itself: an auxiliary service which is not written in Python.
+"""A program that the agent keeps running next to itself: an auxiliary service which is not written in Python.
 
 It is started again whenever it ends (with a growing pause), and ended and started again when its port stops answering.
 Its output goes to one file of bounded size.  It ends with the agent; what an agent that was killed left behind is ended
@@ -173,9 +173,9 @@ class SideProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._program.stop_s):
-                    await process.wait()
-                    return
+                # Python 3.11.2 raises no TimeoutError from asyncio.timeout in a task that was cancelled before.
+                await asyncio.wait_for(process.wait(), self._program.stop_s)
+                return
 
 
 def _open_log(path: Path) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
+from tests.support.loans import lends, measured_report
 from tests.support.page_looks import LINKS, wrong_looks
 from tests.support.playbook import a_submission
 from tests.support.records import NOBODY, an_application
@@ -38,6 +39,8 @@ PAGES = (
     "/cluster/queue/root.default",
     "/cluster/nodes",
     f"/cluster/node/{NODE.id}",
+    "/cluster/lending",
+    "/cluster/about",
     NOWHERE,
 )
 TURNED_TO = """new Promise(done => {
@@ -64,6 +67,8 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
+    lends(world.rm)
+    world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     while await world.rm.submission.give_id(NOBODY) != FAILED.id:
         pass  # ids of those that are there
     assert await world.rm.submission.give_id(NOBODY) == WAITING_ID

@@ -50,7 +50,7 @@ def make_directories(directory: Path) -> None:
 
 
 def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
-    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written anew at each start."""
+    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written again at each start."""
     directory = options.directory
     credentials = prepare_credentials(directory / "kube")
     write_kubeconfig(

@@ -32,7 +32,7 @@ SEPARATOR = b","
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleApplications:
-    """Holds what a caller may see.
+    """Holds the applications that a caller may see.
 
     ``may_view`` is None for callers who may view all; others see that an application exists, unless the list
     ``is_filtered``.

@@ -63,7 +63,7 @@ FIELDS = ("user", "queue", "name_prefix", "sort", "cursor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+    """Holds one application of a list.  ``started_ms`` is 0 for callers who may not view it."""
 
     view: ApplicationView
     started_ms: int
@@ -104,7 +104,7 @@ async def listed(
     after: Key | None = None,
     is_oldest_first: bool = False,
 ) -> Listed:
-    """Return those that the caller may know of; others have a turn between."""
+    """Return the applications that the caller may know of; other callers have a turn between."""
     services = services_of(request)
     queries, may_view = services.queries, services.rights.viewer(reader(request))
     found = await applications_page(

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from yodel.domain.resource import Resource
+from yodel.domain.resource import Resource, memory_with_unit
 from yodel.rm_api.door.rim import named_user, reader
 from yodel.rm_api.ui.services import services_of
 from yodel.rm_api.v1.models import Amount
@@ -53,10 +53,9 @@ async def page(
     request: Request, template: str, *, title: str, crumbs: Crumbs = (), status: int = 200, **values: object
 ) -> Response:
     """Return a whole page; other callers are answered between its parts."""
-    user = reader(request)
     who = {
-        "user": user,
-        "is_admin": services_of(request).rights.is_admin(user),
+        "user": reader(request),
+        "is_admin": services_of(request).rights.is_admin(reader(request)),
         "is_named": named_user(request) is not None,
     }
     parts = _parts(request, template, {"title": title, "crumbs": crumbs, "is_live": status == 200} | who | values)
@@ -126,6 +125,15 @@ def size(amount: Amount) -> str:
     return Resource(amount.memory_mib, amount.vcores, tuple(amount.others.items())).with_units
 
 
+def plain(amount: int, unit: str) -> str:
+    """Return a measured amount as people say it, never rounded: ``6.1 cores``, ``-2 cores``, ``5735 MiB``."""
+    if unit in ("m", "cores"):
+        cores = f"{amount / (1000 if unit == 'm' else 1):.3f}".rstrip("0").rstrip(".")
+        return f"{cores} core{'s' * (cores != '1')}"
+    mib, rest = divmod(amount, 1 << 20) if unit == "bytes" else (amount, 0)
+    return f"{amount} bytes" if rest else memory_with_unit(mib)
+
+
 def leads_somewhere(url: str) -> bool:
     """Return True for http(s) and for paths of this site, the only addresses that become links."""
     is_own = url.startswith("/") and not url.startswith(("//", "/\\"))
@@ -141,7 +149,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"at": at, "iso": iso, "shell": shlex.join, "quantity": quantity, "size": size}
+    made.filters |= {
+        "at": at,
+        "iso": iso,
+        "shell": shlex.join,
+        "quantity": quantity,
+        "size": size,
+        "plain": plain,
+    }
     made.tests["a_way"] = leads_somewhere
     return made
 

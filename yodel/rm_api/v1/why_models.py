@@ -18,7 +18,7 @@ FORMER_CAUSES = {
     Cause.NEXT_CYCLE: "TURN",
     Cause.SCHEDULING: "STARTING",
 }
-"""Names that the deprecated field `what` has for causes that are called otherwise now."""
+"""Former names of causes, for the deprecated field `what`."""
 
 
 class ResourceUserKind(StrEnum):

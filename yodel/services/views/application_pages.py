@@ -21,10 +21,11 @@ PAGES_A_TURN = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Says which applications a page lists.  ``shows`` decides next to the filter, whose limit does not count here.
+    """Selects the applications of a page.  ``shows`` decides next to the filter, whose limit does not count here.
 
     ``after`` is the key behind which the page begins.  At most ``read_max`` rows are read, rounded up to whole index
-    pages: where that is reached, the next page goes on searching."""
+    pages: where that is reached, the next page goes on searching.
+    """
 
     filter: ApplicationFilter
     shows: Callable[[Application], bool]
@@ -102,7 +103,7 @@ def _having(rows: Rows, wanted: ApplicationFilter) -> list[int]:
 
 
 def _cut(found: list[tuple[Key, Application]], limit: int, unread: Key | None, sign: int, read: int) -> Found:
-    """Return what is certain: ``unread`` is the first key of the pages that were not read."""
+    """Return the certain part of a page: ``unread`` is the first key of the pages that were not read."""
     sure = [(key, row) for key, row in found if unread is None or key < unread]
     shown = sure[:limit]
     next_after: Key | None = None

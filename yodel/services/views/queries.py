@@ -282,12 +282,12 @@ class Queries:
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
 
     async def queue_users(self, queue: Queue, may_view: MayView) -> tuple[list[QueueUserView], int]:
-        """Return who has unfinished applications there and may be shown, with amounts, and how many others there
-        are."""
+        """Return the users with unfinished applications there who may be shown, with amounts, and the number of
+        others."""
         return await queue_users(self._state, self._quotas, queue, may_view)
 
     async def why_queue_waits(self, queue: Queue, may_view: MayView) -> QueueWhyView:
-        """Return what applications of the queue and those below it wait for, by cause."""
+        """Return the causes for which applications of the queue and those below it wait."""
         return await why_queue_waits(self._state, self.why, queue, may_view)
 
     async def attention(self, may_view: MayView) -> AsyncIterator[AttentionEntry]:

@@ -19,9 +19,9 @@ PAGE_MAX = 64
 
 
 Key = tuple[int, int, int]
-"""When an application was submitted in epoch milliseconds, and its id: what lists are sorted by."""
+"""Submission time in epoch milliseconds, and the id: the sort key of lists."""
 Trait = tuple[str, str | YarnApplicationState]
-"""What lists are filtered by: ``user``, ``queue`` or ``state``, and which one."""
+"""Property by which lists are filtered: ``user``, ``queue`` or ``state``, and its value."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class IndexPage:
 
 
 def key_of(row: Application) -> Key:
-    """Return what lists sort the application by."""
+    """Return the application's key in sorted lists."""
     return row.submitted_ms, row.id.cluster_timestamp_ms, row.id.sequence
 
 

@@ -9,22 +9,18 @@ import pytest
 from markupsafe import escape
 
 from tests.support.api_rows import NODE, RUNNING, TASK, WAITING, api_get
-from tests.support.loans import POLICY, measured_report
+from tests.support.loans import lends, measured_report
 from tests.support.playbook import a_submission
-from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.records import NOBODY, a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
-from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
-from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_api.v1 import attention
 from yodel.rm_api.v1.process_facts import Lead, ProcessFacts
 from yodel.services.views.attention import PATIENCE_S, AttentionKind
-from yodel.translator.dialects import dialect
-from yodel.translator.pools import rules_of
 
 PATH = "/api/v1/attention"
 LEAD = Lead(holder="rm-1", remaining_s=4.5, lease_s=6.0, has_standby=True, is_standby_expected=True)
@@ -94,14 +90,7 @@ async def test_a_node_is_listed_with_what_is_wrong_with_it(world: RestWorld) -> 
 
 async def test_a_node_that_lends_is_suppressed_stale_or_in_emergency(world: RestWorld) -> None:
     await world.put(NODE)
-    machine = {"cpu": "16", "memory": "16Gi"}
-    seen = NodeObservation(
-        name="kube-1", uid="u", resource_version="1", ready=True, capacity=machine, allocatable=machine
-    )
-    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    world.rm.use_colocation(ColocationSwitch(policy=POLICY))
-    world.rm.facts.node_seen(seen)
-    world.rm.binder.holdings_listed([])
+    lends(world.rm)
     world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     assert await items(world) == []
     short = MemoryEmergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=())
@@ -137,7 +126,7 @@ async def test_a_queue_under_its_guarantee_is_listed_once_its_request_has_waited
 
 
 async def submitted(world: RestWorld, queue: str, user: str) -> Any:
-    application_id = await world.rm.submission.new_application_id()
+    application_id = await world.rm.submission.give_id(NOBODY)
     await world.rm.submission.submit(application_id, a_submission(queue=queue, user=user))
     return application_id
 
