@@ -7,10 +7,11 @@ on a page and behind it is beyond a bound: reading begins at the cursor, and end
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
 from yodel.services.views.queries import ApplicationFilter
 from yodel.services.views.rows import Key, Rows, key_of
 from yodel.serving.pieces import taking_turns
@@ -73,7 +74,7 @@ async def applications_page(rows: Rows, wanted: Wanted) -> Found:
 def _numbers(rows: Rows, wanted: Wanted) -> Sequence[int]:
     """Return the numbers of index pages that may hold what is wanted, in the order of the list."""
     pages, after, kept = rows.pages, wanted.after, wanted.filter
-    numbers = _having(rows, kept)
+    numbers = index_pages(rows, kept)
     first, last = 0, len(numbers)
     earliest = (kept.started_from_ms, 0, 0)
     if wanted.is_oldest_first and after is not None:
@@ -88,8 +89,15 @@ def _numbers(rows: Rows, wanted: Wanted) -> Sequence[int]:
     return numbers[first:last] if wanted.is_oldest_first else numbers[first:last][::-1]
 
 
-def _having(rows: Rows, wanted: ApplicationFilter) -> list[int]:
-    """Return the numbers of index pages on which something has each of the wanted traits, in their order."""
+def newest_first(rows: Rows, wanted: ApplicationFilter) -> Iterator[ApplicationId]:
+    """Yield the ids among which the wanted applications are, as each page is when its turn comes."""
+    for number in reversed(index_pages(rows, wanted)):
+        page = rows.pages.get(number)
+        yield from list(reversed(page.ids)) if page is not None else ()
+
+
+def index_pages(rows: Rows, wanted: ApplicationFilter) -> list[int]:
+    """Return the numbers of index pages on which something has each of the wanted traits, oldest first."""
     found: set[int] | None = None
     for name, values in (
         ("user", wanted.users),

@@ -73,10 +73,6 @@ class Rows:
     def page_of(self, application_id: ApplicationId) -> int | None:
         return self._state.index.page_of(application_id)
 
-    def live_pages(self) -> set[int]:
-        """Numbers of the pages that live applications are on."""
-        return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
-
     def usage_of(self, application_id: ApplicationId) -> Usage:
         """Return the usage of its live containers."""
         return self._state.usage.by_application.get(application_id, Usage())
