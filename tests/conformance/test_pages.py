@@ -17,7 +17,6 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -190,10 +189,19 @@ def test_every_page_of_real_jobs(jobs: Jobs) -> None:
     pictures = pathlib.Path(os.environ.get("YODEL_PICTURES") or ROOT / ".runs" / "pages")
     shutil.rmtree(pictures, ignore_errors=True)
     pictures.mkdir(parents=True)
-    with ExitStack() as stack:
-        browser = stack.enter_context(Browser())
+    with Browser() as browser:
+        portray(browser, jobs, pictures)
         wrong = [*assert_figures(browser, jobs), *tour(browser, jobs.cluster.ready.rest_url, pictures)]
     assert wrong == []
+
+
+def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
+    """Take the pictures of README and docs/pages.md."""
+    applications = {name: f"/cluster/app/{jobs.ids[name]}" for name in ("ad-hoc-join", "load-orders")}
+    for name, path in {"overview": "/cluster", "applications": "/cluster/apps", **applications}.items():
+        browser.visit(jobs.cluster.ready.rest_url + path)
+        browser.seen_as(1120, is_dark=False)
+        browser.picture(pictures / f"{name}.png")
 
 
 def tour(browser: Browser, base: str, pictures: pathlib.Path) -> Iterator[str]:
