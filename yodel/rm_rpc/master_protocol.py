@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -128,8 +127,11 @@ class MasterProtocol:
     def _allocate(
         self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
-        with _told(context):
+        try:
             result = self._master.allocate(attempt_id, wanted)
+        except (TooMuchAsked, TooMuchBlacklisted) as error:
+            _tell(context, error)
+            raise
         if isinstance(result, AllocateResult):
             return self._response(result, attempt_id, key_id)
         return self._allocate_slow(context, attempt_id, key_id, wanted)
@@ -146,8 +148,11 @@ class MasterProtocol:
     async def _allocate_slow(
         self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto:
-        with _told(context):
+        try:
             result = await self._master.allocate_slow(attempt_id, wanted)
+        except (TooMuchAsked, TooMuchBlacklisted) as error:
+            _tell(context, error)
+            raise
         return self._response(result, attempt_id, key_id)
 
     async def _allocate_large(
@@ -247,15 +252,10 @@ def _identity(context: CallContext) -> tuple[ApplicationAttemptId, int]:
     return amrm_identity(context.token_identifier)
 
 
-@contextmanager
-def _told(context: CallContext) -> Iterator[None]:
-    """A refusal by a limit is counted and logged."""
-    try:
-        yield
-    except (TooMuchAsked, TooMuchBlacklisted) as error:
-        caller = f"{context.user}@{context.remote_host}"
-        REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
-        raise
+def _tell(context: CallContext, error: TooMuchAsked | TooMuchBlacklisted) -> None:
+    """Count and log a refusal by a limit."""
+    caller = f"{context.user}@{context.remote_host}"
+    REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
 
 
 def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation: str) -> RemoteFault:

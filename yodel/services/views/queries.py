@@ -53,8 +53,6 @@ from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
 
-ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationView:
@@ -145,11 +143,6 @@ class ApplicationFilter:
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
         )
 
-    @property
-    def is_of_the_living(self) -> bool:
-        """Return True if the filter accepts no ended application."""
-        return bool(self.states) and self.states.isdisjoint(ENDED)
-
     def _is_live_below(self, app: Application) -> bool:
         return app.submission.queue in self.live_queues and not app.state.is_final
 
@@ -200,23 +193,6 @@ class Queries:
         if application is None:
             raise ApplicationNotFound(application_id)
         return self._view(application, for_user)
-
-    def applications(
-        self, wanted: ApplicationFilter, may_view: Callable[[Application], bool] | None = None
-    ) -> list[ApplicationView]:
-        """Newest first; the limit counts what the filter accepts."""
-        found: list[ApplicationView] = []
-        for application_id in self.newest_first(wanted):
-            application = self._state.applications[application_id]
-            if wanted.limit is not None and len(found) >= wanted.limit:
-                break
-            if wanted.accepts(application) and (may_view is None or may_view(application)):
-                found.append(self._view(application, None))
-        return found
-
-    def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
-        """Return the ids of all candidates for the filter, newest first."""
-        return list(reversed(self._state.index.live if wanted.is_of_the_living else self._state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """Raises ApplicationNotFound, ApplicationAttemptNotFound."""

@@ -65,12 +65,12 @@ class Rows:
         """Applications on pages, by number, oldest first; none is empty."""
         return self._state.index.pages
 
+    def pages_having(self, trait: Trait) -> Collection[int]:
+        """Return the numbers of the pages on which an application has the trait."""
+        return self._state.index.traits.get(trait, ())
+
     def page_of(self, application_id: ApplicationId) -> int | None:
         return self._state.index.page_of(application_id)
-
-    def live_pages(self) -> set[int]:
-        """Numbers of the pages that live applications are on."""
-        return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
 
     # --- what ApplicationMasters have said -------------------------------------------------------------------------
 
