@@ -215,7 +215,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
             process = await asyncio.create_subprocess_exec(
                 "sh",
                 "-c",
-                "echo $$ > $0; echo $$ > $1; while :; do :; done",
+                "echo $$ > $0; echo $$ > $1; while [ -d /proc/$PPID ]; do :; done",
                 *(str(MOUNT / controller / service / "cgroup.procs") for controller in ("cpu", "cpuacct")),
             )
             falls = asyncio.create_task(_quota_falls(MOUNT / "cpu" / name))

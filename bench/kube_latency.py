@@ -41,7 +41,7 @@ WARM_UP = 3
 
 
 class PodWatch:
-    """When each stage of the newest pod was first seen, by this process' clock."""
+    """Records when each stage of the newest pod was first seen, by this process' clock."""
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
         self._client, self._path = client, f"/api/v1/namespaces/{namespace}/pods"

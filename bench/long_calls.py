@@ -1,4 +1,4 @@
-"""How long each call that tells of the cluster keeps the loop, where the cluster is large.
+"""Measures how long each call about the cluster keeps the loop of a large cluster.
 
     python -m bench.long_calls [--nodes 5000] [--queues 1000] [--applications 5000] [--wishes 20]
 

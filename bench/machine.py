@@ -1,4 +1,5 @@
-"""What a figure was measured with: the interpreter, the processors and the load, which every program prints first."""
+"""Prints the conditions of a measurement: the interpreter, the processors and the load, which every program prints
+first."""
 
 from __future__ import annotations
 

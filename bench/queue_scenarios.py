@@ -174,7 +174,7 @@ def main() -> None:
 
 
 async def shares(cluster: Cluster, own: str, other: str) -> None:
-    """Says what the two queues are guaranteed, as an administrator does."""
+    """Set the guarantees of the two queues, as an administrator does."""
     host, port = _rest(cluster)
     body = json.dumps(
         {

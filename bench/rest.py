@@ -171,7 +171,7 @@ def asked(url: str, connections: int, seconds: float) -> dict[str, Any]:
 
 
 def asked_once(server: Server) -> None:
-    """What goes wrong shows in the time it takes."""
+    """Send one request; a failure shows in its time."""
     parts = urlsplit(server.url)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)

@@ -78,7 +78,7 @@ class Target:
 
 @dataclass(slots=True)
 class Count:
-    """Of one reader."""
+    """Counts the requests and bytes of one reader."""
 
     requests: int = 0
     read_bytes: int = 0

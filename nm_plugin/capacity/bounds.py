@@ -1,7 +1,7 @@
 """Holds best-effort pods to bounds while the policy says so, and undoes them after that: weight and memory limit of
 each of Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
 
-Each second all is planned anew, and what does not stand in its file is written: a value that somebody changed is put
+Each second all is planned again, and what does not stand in its file is written: a value that somebody changed is put
 back, for a quota without growing to it by steps again, and counted.  What was written is kept in a file before it is,
 so that an agent that starts again can take it up or undo it.  The end of the agent changes nothing.
 """
@@ -155,7 +155,8 @@ class Bounds:
             await self._clock.sleep(INTERVAL_MS)
 
     async def hold(self, headroom: CpuHeadroom | None) -> None:
-        """A second has passed; ``headroom`` is what was measured of the processors in the last ones, None: nothing."""
+        """Enforce the limits, once a second.  ``headroom`` is the measured use of the processors; None: it is
+        unknown."""
         if self._said is not None and not self._said.is_nothing:
             await self._threads.run(self.look, self._containers(), headroom)
 

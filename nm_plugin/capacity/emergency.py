@@ -46,7 +46,7 @@ TOLD_MAX = 16
 
 class EmergencyWatch:
     """``take`` is called with each reading, from one task.  ``containers`` lists those of the node; ``end`` has one
-    killed with an exit status and a text; ``changed``: the ResourceManager should hear soon."""
+    killed with an exit status and a text; ``changed``: the ResourceManager should be notified soon."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class EmergencyWatch:
         self._course = EmergencyState()
 
     async def take(self, read: Reading | LostReading) -> None:
-        """Judge a reading, and end a container where one is to go."""
+        """Judge a reading, and end a container if one has to be stopped."""
         memory = await self._memory(read)
         now_ms, before = self._clock.now_ms(), self._course
         self._course = judged(before, memory, now_ms)

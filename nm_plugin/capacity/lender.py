@@ -36,7 +36,7 @@ from yodel.domain.ids import ContainerId
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
 PRESSURE_INTERVAL_MS = 5000
-"""The kernel says what was in the last ten seconds, and anew each two."""
+"""The kernel says what was in the last ten seconds, and again each two."""
 
 
 class Source(Protocol):
@@ -68,7 +68,7 @@ class _Told:
 
 
 class Lender:
-    """Run ``run`` in a task; ``changed`` is called when the ResourceManager should hear soon."""
+    """Run ``run`` in a task; ``changed`` is called when the ResourceManager should be notified soon."""
 
     def __init__(
         self,
@@ -157,8 +157,8 @@ class Lender:
         )
 
     def registered(self, *, is_apart: bool) -> None:
-        """A ResourceManager that this node has just registered with knows of no report; it reads them apart, or in
-        one."""
+        """Forget what was reported: a ResourceManager that this node has just registered with has no report.
+        ``is_apart``: it reads two reports instead of one."""
         self._told, self.is_apart = _Told(), is_apart
 
     def _is_due(self, report: Report | None, told: tuple[Report, int] | None, now_ms: int) -> bool:

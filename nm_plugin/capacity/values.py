@@ -49,7 +49,8 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenValues:
-    """Holds what an agent has written or is about to write: the groups of pods, and the last decided quota."""
+    """Holds the values that an agent has written or is about to write: the groups of pods, and the last decided
+    quota."""
 
     pods: frozenset[str] = frozenset()
     quota_milli: int | None = None

@@ -15,7 +15,7 @@ class LostReading(YodelError):
 
 
 class Files:
-    """Each file is opened once; what cannot be read is opened anew the next time."""
+    """Each file is opened once; what cannot be read is opened again the next time."""
 
     def __init__(self) -> None:
         self._open: dict[str, int] = {}

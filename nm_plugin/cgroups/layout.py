@@ -86,7 +86,7 @@ _POD = re.compile(r"/(?:[^/\n]*-)?pod([0-9a-f][0-9a-f_-]{0,62})(?:\.slice)?(?=/|
 def pod_uid_in(groups: str) -> str:
     """Return the uid of the pod that a process is in, by its ``/proc/PID/cgroup``; empty: it is in none.
 
-    The outermost counts: who may make groups in his own pod, which takes privileges, names nobody else's with them.
+    The outermost counts: who may make groups in their own pod, which takes privileges, names nobody else's with them.
     """
     found = _POD.search(groups)
     return found[1].replace("_", "-") if found is not None else ""

@@ -58,7 +58,7 @@ class BestEffort:
         self._roots.clear()
 
     def is_stale(self) -> bool:
-        """The layout's own mount shows another group: it was made anew, and this one is gone."""
+        """The layout's own mount shows another group: it was recreated, and this one is gone."""
         return not all(os.path.samestat(os.stat(path), opened) for path, opened in self._opened.items())
 
     def name(self, pod_uid: str, cgroup_root: str) -> str | None:

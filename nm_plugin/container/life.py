@@ -80,7 +80,7 @@ class Container:
     shuffle: tuple[tuple[str, str], ...] = ()
     """The shuffle settings of its queue, from the container token (``nm_plugin.localization.shuffle_terms``)."""
     shuffle_report: Report | None = None
-    """What became of these settings; only of an ApplicationMaster."""
+    """The outcome of these settings; only of an ApplicationMaster."""
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""
@@ -118,7 +118,7 @@ class Localized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizationFailed:
-    """A resource cannot be had, or what the submitter set cannot go with what the queue says."""
+    """A resource is not available, or what the submitter set cannot go with what the queue says."""
 
     diagnostics: str
     exit_status: int = ContainerExitStatus.INVALID

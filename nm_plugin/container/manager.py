@@ -37,7 +37,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 class ContainerManager:
     """All containers and applications that this node knows.  Methods are for the event loop's thread.
 
-    ``work_for`` makes what performs effects and reports to this ledger; ``report``: the RM should hear soon.
+    ``work_for`` makes what performs effects and reports to this ledger; ``report``: the RM should be notified soon.
     """
 
     def __init__(

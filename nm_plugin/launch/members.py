@@ -1,4 +1,4 @@
-"""Tells whose a process is: the one reader for the memory check, kills, notices, measuring and emergencies.
+"""Finds the container of a process: the one reader for the memory check, kills, notices, measuring and emergencies.
 
 It belongs to the pod whose control group it is in.  The ResourceManager names a container's pod, the kubelet makes the
 group, and no process of a container can leave it: by another session, another parent, or another environment.

@@ -161,7 +161,7 @@ class ResourceCache:
         """The path of a resource, downloaded once for all who ask at the same time.
 
         Raises:
-            LocalizationFailure: it cannot be had.
+            LocalizationFailure: it is not available.
         """
         entry = self._entries.get((scope, self._key(wanted)))
         was_cached = entry is not None
@@ -191,7 +191,7 @@ class ResourceCache:
         return next((root for root in self._settings.local_dirs if path.is_relative_to(root)), None)
 
     def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
-        """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
+        """Download only to good disks; what lies on errored ones is fetched again by the next who wants it."""
         self._dirs = good
         for key, entry in list(self._entries.items()):
             if entry.ready.done() and any(entry.directory.is_relative_to(path) for path in errored):
@@ -317,7 +317,7 @@ class ResourceCache:
         return fetching.result()
 
     def _fail(self, entry: _Entry, text: str) -> None:
-        """The next container tries anew."""
+        """The next container tries again."""
         if self._entries.get((entry.scope, entry.key)) is entry:
             del self._entries[(entry.scope, entry.key)]
         self._log.warning("localization_failed", url=str(entry.key.url), reason=text[:500])

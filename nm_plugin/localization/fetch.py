@@ -36,11 +36,11 @@ HTTP_REDIRECTS_MAX = 5
 
 
 class FetchFailed(YodelError):
-    """The resource cannot be had; the text goes into the container's diagnostics."""
+    """The resource is not available; the text goes into the container's diagnostics."""
 
 
 class NotFetchable(FetchFailed):
-    """It is not what may be had, whoever asks."""
+    """Reports a resource that nobody may fetch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ def options(context: bytes) -> dict[str, str]:
 def report(
     before: bytes, after: bytes, service: str, said: Mapping[bytes, bytes], causes: Mapping[str, Cause]
 ) -> Report:
-    """Return what became of the settings that the ResourceManager added to the command.
+    """Return the outcome of the settings that the ResourceManager added to the command.
 
     ``causes`` explain those that were removed; a remaining one counts as overridden if the submitter set another value.
     """

@@ -36,7 +36,7 @@ class LocalizationTurns:
             self._waiting.pop(user, None)
 
     def release(self, user: str) -> None:
-        """A turn that went on his account has ended."""
+        """A turn that went on the user's account has ended."""
         self._free += 1
         self._held[user] -= 1
         if not self._held[user]:

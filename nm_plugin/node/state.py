@@ -18,7 +18,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """Holds what every heartbeat reports about the node."""
+    """Holds the report of every heartbeat about the node."""
 
     containers: MeasuredUse = field(default_factory=MeasuredUse)
     node: MeasuredUse = field(default_factory=MeasuredUse)

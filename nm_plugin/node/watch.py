@@ -36,7 +36,7 @@ class WatchSettings:
 
 
 class NodeWatch:
-    """Run the loops in tasks; ``report`` is called when the RM should hear soon.
+    """Run the loops in tasks; ``report`` is called when the RM should be notified soon.
 
     ``use_dirs`` is told the local directories that are good, when they changed, and those that can no longer be read.
     ``memory`` are threads that look at processes and do nothing else.

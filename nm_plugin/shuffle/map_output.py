@@ -30,7 +30,7 @@ DATA_FILE, INDEX_FILE = "file.out", "file.out.index"
 
 
 class MapOutputUnreadable(YodelError):
-    """The bytes cannot be had; the text goes to the reducer as the body of a 500."""
+    """The bytes are not available; the text goes to the reducer as the body of a 500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class MapOutputs:
         self._kept: dict[str, int] = {}
 
     def release(self) -> None:
-        """A reader is slow: do without descriptors that can be had again."""
+        """A reader is slow: do without descriptors that can be opened again."""
         while self._kept:
             os.close(self._kept.popitem()[1])
 

@@ -1,4 +1,4 @@
-"""Who talks to the ResourceManager, each as stubborn as its original: whatever is lost is said again.
+"""Plays those who talk to the ResourceManager, each as stubborn as its original: whatever is lost is repeated.
 
 A ``Cluster`` is a ``World`` with node agents, ApplicationMasters and clients that act one step at a time, in whatever
 order a test or a seed chooses.  A step in which the ResourceManager dies ends with a restart; nobody else notices more
@@ -167,7 +167,7 @@ class Cluster(World):
         reports = agent.reports()
         try:
             if not agent.is_registered:
-                await self.register_node(agent.node_id, NODE_SIZE, reports)
+                await self.register_node(agent.node_id, NODE_SIZE, containers=reports)
                 agent.is_registered = not self.loses_answer()
                 return
             before = self.response_ids.get(agent.node_id, 0)

@@ -1,4 +1,4 @@
-"""What a World is made of: Kubernetes, node agents, a clock and users, which do what they are told and remember it."""
+"""Fakes the parts of a World: Kubernetes, node agents, a clock and users, which follow orders and remember them."""
 
 from __future__ import annotations
 

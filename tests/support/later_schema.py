@@ -30,7 +30,7 @@ def expand(connection: Connection) -> None:
 
 
 def contract(connection: Connection) -> None:
-    """What only older releases used goes; the window says so."""
+    """Drop what only older releases used; the window shows it."""
     op = Operations(MigrationContext.configure(connection))
     op.drop_column("applications", "diagnostics")
     connection.execute(text("UPDATE schema_window SET oldest_head = :head"), {"head": EXPANDED})

@@ -49,7 +49,8 @@ def installed(commit: str = COMMIT, repository: Path = REPOSITORY) -> Path:
 
 
 def environment_of(release: Path) -> dict[str, str]:
-    """In which Python imports that release and not this tree, unless its working directory is this tree."""
+    """Return an environment in which Python imports that release and not this tree, unless its working directory is
+    this tree."""
     return {"PYTHONPATH": str(release)}
 
 

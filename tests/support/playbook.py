@@ -9,7 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -53,7 +53,7 @@ def _holds(pod: PodObservation) -> bool:
 
 
 class World:
-    """What outlives a ResourceManager, and the hand that moves it.  Use ``async with``."""
+    """Simulates what outlives a ResourceManager, and moves it.  Use ``async with``."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -216,7 +216,8 @@ class World:
         return True
 
     async def _tick(self) -> None:
-        """As the scheduler's own loop; what is due at once is due a millisecond later, or time would stand still."""
+        """Run a scheduling cycle as the scheduler's own loop does; what is due at once is due a millisecond later, or
+        time would stand still."""
         rm = self.rm
         try:
             more = await self.run(rm.scheduler.tick())
@@ -289,25 +290,20 @@ class World:
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 
-    async def register_node(
-        self,
-        node_id: NodeId = NODE,
-        capability: Resource = NODE_SIZE,
-        containers: Sequence[ContainerReport] = (),
-        shuffle_clients: tuple[str, ...] | None = None,
-    ) -> None:
+    async def register_node(self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, **changes: Any) -> str:
+        """Register as a node's agent; returns why it was refused, empty if it was not."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
             kubernetes_node_name=node_id.host,
             version="test",
-            containers=containers,
             can_measure=True,
-            shuffle_clients=shuffle_clients,
+            **changes,
         )
-        await self.run(self.rm.registration.register(registration))
+        found = await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0
+        return found.refusal
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any
@@ -385,7 +381,7 @@ class Am:
         return result
 
     async def allocate(self, request: AllocateRequest) -> AllocateResult:
-        """As the port does: synchronous if possible, else with the queue."""
+        """Send a heartbeat as the port does: synchronous if possible, else with the queue."""
         result = self.world.rm.master.allocate(self.attempt_id, request)
         if isinstance(result, AllocateResult):
             return result

@@ -47,8 +47,8 @@ def parsed(words: Sequence[str]) -> Edits:
 
 
 def bodies(edits: Edits, *, bare: int = 0) -> list[JsonObject]:
-    """The first ``bare`` queues may have no properties.  Raises InvalidValue: another has none, or a file that is named
-    cannot be read."""
+    """Return the request bodies of edits; the first ``bare`` queues may have no properties.  Raises InvalidValue:
+    another has none, or a file that is named cannot be read."""
     from yodel.client.chosen_jars import with_digests
 
     for path, properties in edits[bare:]:
@@ -82,7 +82,7 @@ async def change(
 
 
 def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
-    """Print what was changed, or would be."""
+    """Print the changes that were made, or would be."""
     if as_json:
         screen.json(found)
         return

@@ -194,7 +194,7 @@ def shuffle_rows(app: JsonObject) -> list[list[str]]:
 
 
 def left_out_rows(app: JsonObject) -> list[list[str]]:
-    """Under LEFT_OUT_HEADS; none where all are, for the same reason."""
+    """Return the rows under LEFT_OUT_HEADS; none if all settings are left out, for the same reason."""
     shuffle = _last_shuffle(app)
     return [[line["key"], line["why"]] for line in shuffle.get("left_out", ())] if shuffle.get("added") else []
 
@@ -291,7 +291,7 @@ def load(value: JsonObject) -> str:
 
 
 def memory(mib: int) -> str:
-    """Rounded where it is much and not whole: what was measured."""
+    """Return memory with its unit; a large amount that is not whole, which was measured, is rounded."""
     return memory_with_unit(mib) if mib % 1024 == 0 or abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
 
 

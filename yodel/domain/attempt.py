@@ -160,7 +160,8 @@ def _exited(attempt: Attempt, event: AmContainerCompleted) -> str:
 
 
 def _added(attempt: Attempt, exit_status: int) -> str:
-    """A line, if its own process ended before it registered, and its queue added settings that it may not know."""
+    """Return a line if its own process ended before it registered, and its queue added settings that it may not
+    know."""
     has_registered = attempt.rpc_port >= 0 or attempt.host != "N/A"
     shuffle = attempt.shuffle
     if shuffle is None or not shuffle.added or has_registered or exit_status < 0:

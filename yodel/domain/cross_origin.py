@@ -33,8 +33,8 @@ class CrossOriginRules:
         object.__setattr__(self, "_patterns", tuple(_pattern(origin) for origin in self.origins))
 
     def headers_for(self, origin: str, method: str | None, headers: str | None) -> tuple[tuple[str, str], ...]:
-        """Return the headers of the answer.  ``method`` and ``headers`` are those of a preflight request, else None.
-        ``method`` and ``headers`` are what a preflight asks for, None when it does not.
+        """Return the headers of the answer.  ``method`` and ``headers`` are those of a
+        preflight request, else None.
 
         Names of headers are compared without case, as browsers send them in lower case; Hadoop does not find them then.
         """

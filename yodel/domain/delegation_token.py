@@ -1,7 +1,7 @@
 """A delegation token: the right to speak to the RM as its owner without any other proof, until it expires.
 
 Follows AbstractDelegationTokenSecretManager: the row holds the identifier as it was signed and until when it is valid;
-the password is made anew from the master key that the identifier names, so no secret lies beside it.
+the password is made again from the master key that the identifier names, so no secret lies beside it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
 """Lists the actions that the core requests.  Services perform them after the rows that caused them are committed.
-Services perform effects after the rows that caused them are committed.
 
 All are idempotent.  ``Reconcile`` says only *which* container's pod may differ from its row: the reconciler looks at
 both and does what is missing, so a lost effect is found again at the next pass.

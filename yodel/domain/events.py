@@ -120,7 +120,7 @@ class AmContainerBound:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleReported:
-    """The AM's node agent says what it did with what was decided of shuffle."""
+    """Reports what the AM's node agent did with the shuffle decision."""
 
     report: Report
 
@@ -322,7 +322,8 @@ class NodeCapabilityOrdered:
 
 @dataclass(frozen=True, slots=True)
 class NodeLendingLimited:
-    """An administrator limited how much capacity the node lends, whatever its agent reports; None: no more."""
+    """Reports that an administrator limited how much capacity the node lends, whatever its agent reports; None: no
+    more."""
 
     limit: LentLimit | None
 

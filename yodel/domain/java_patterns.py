@@ -1,4 +1,4 @@
-r"""Regular expressions of ``java.util.regex``, written for the package ``regex``.
+r"""Translates regular expressions of ``java.util.regex`` for the package ``regex``.
 
 Clients write their patterns for Java.  The ResourceManager calls ``to_regex`` at submission, which only reads a pattern
 and takes time by its length; whoever matches calls ``compiled`` and gives each match a timeout (decision 0100).

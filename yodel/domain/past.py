@@ -119,6 +119,6 @@ def preempted_of(container: Container) -> Preempted:
 
 
 def newly_preempted(container: Container, before: Container | None) -> Preempted:
-    """Return what a row adds to the sums: that it ended as PREEMPTED may be reported after its end."""
+    """Return the addition of a row to the sums: that it ended as PREEMPTED may be reported after its end."""
     is_known = before is not None and before.exit_status == container.exit_status
     return NOTHING_PREEMPTED if is_known else preempted_of(container)

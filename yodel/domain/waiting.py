@@ -59,7 +59,7 @@ class Hindrance(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The same for Hadoop's clients, in the CapacityScheduler's words where it has some."""
+        """Return the obstacle for Hadoop's clients, in the CapacityScheduler's words if it has some."""
         match self.hurdle:
             case Hurdle.QUEUE_LIMIT:
                 return f"Queue {self.path} is at its maximum capacity: {self._used_and_requested}"

@@ -65,10 +65,9 @@ def require_acceptable(request: Request) -> None:
 
 def declared_type(request: Request) -> str:
     """Return ``JSON`` or ``XML`` for the declared type of a body; JSON without a body.  A body without a declaration
-    does not come this far.  A body without a declaration does not come this far.
+    does not come this far.
 
-    Raises:
-        RestError: 415 for a body declared as something else.
+    Raises:\n  RestError: 415 for a body declared as something else.
     """
     header = request.headers.get("content-type")
     declared = JSON if header is None else header.partition(";")[0].strip().lower()

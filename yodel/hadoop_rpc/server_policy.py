@@ -22,7 +22,7 @@ class AuthMethod(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenGrant:
-    """Holds what belongs to a token's identifier: the password to check against, the caller's name, the token's kind.
+    """Holds the password for a token's identifier, the caller's name, and the token's kind.
 
     ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
     """

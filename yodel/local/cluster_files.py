@@ -50,7 +50,7 @@ def make_directories(directory: Path) -> None:
 
 
 def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
-    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written anew at each start."""
+    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written again at each start."""
     directory = options.directory
     credentials = prepare_credentials(directory / "kube")
     write_kubeconfig(
@@ -167,6 +167,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
         "shuffle_port": node.shuffle_port,
         "resource_tracker_host": HOST,
         "resource_tracker_port": ports.tracker,
+        "rm_web_url": f"http://{HOST}:{ports.webapp}",
         "kubernetes_node_name": node.name,
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,

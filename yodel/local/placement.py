@@ -57,7 +57,7 @@ def node_view(node: Json) -> SchedulerNode:
 
 
 def pod_requests(pod: Json) -> Amounts:
-    """Return what the pod takes of its node."""
+    """Return the resources that the pod takes of its node."""
     return requests_of(pod["spec"])
 
 

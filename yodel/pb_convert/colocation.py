@@ -126,7 +126,8 @@ def written_report_pb(report: WrittenReport) -> pb.YodelWrittenReportProto:
 
 
 def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -> pb.YodelCapacityProto:
-    """Both in one, for a ResourceManager of the release before: their fields have the same numbers there."""
+    """Encode both reports in one message, for a ResourceManager of the previous release: the fields have the same
+    numbers there."""
     message = pb.YodelCapacityProto()
     if loan is not None:
         message.MergeFromString(loan_report_pb(loan).SerializeToString())
@@ -239,7 +240,8 @@ def _written_groups(message: WrittenMessage) -> int | None:
     return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
 
 
-def _group(value: str) -> str:
+def _group(value: object) -> str:
+    value = text("capacity.best_effort", value)
     found = best_effort_group(value)
     if value and not found:
         expected = "the kubelet's best-effort group, below a root of letters, digits and ._-"

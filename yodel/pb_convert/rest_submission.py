@@ -81,7 +81,7 @@ def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, 
 
 
 def context_in_turns(body: Json) -> Iterator[tuple[ApplicationId, pb.ApplicationSubmissionContextProto] | None]:
-    """The context a client of the RPC would have sent, in steps of milliseconds.  Raises likewise."""
+    """Return the context that a client of the RPC would have sent, in steps of milliseconds.  Raises likewise."""
     fields = body
     application_id = _application_id(fields.get("application-id"))
     context = pb.ApplicationSubmissionContextProto(

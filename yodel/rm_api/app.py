@@ -76,7 +76,7 @@ class WebSide:
 
 
 def create_app(side: WebSide) -> FastAPI:
-    """The application, ready for any ASGI server; ``state`` has what the routes of each room use."""
+    """Return the application, ready for any ASGI server; ``state`` has the services of each room."""
     origins = side.proxy.origins
 
     @contextlib.asynccontextmanager

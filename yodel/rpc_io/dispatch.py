@@ -89,8 +89,10 @@ class RpcMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcProtocol:
-    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name.  ``closed`` is called with the address of
-    the other end of each connection of the port that is over."""
+    """Describes a protocol by its ``declaringClassProtocolName``, with ``methods`` by name.
+
+    ``closed`` is called with the peer's address when a connection of the port has ended.
+    """
 
     name: str
     version: int = 1
@@ -103,8 +105,8 @@ async def _nobody_looks(_: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Gets callers' accounts into memory before a handler asks for them, see ``yodel.ports.identity``.  The default is
-    for ports whose handlers do not ask."""
+    """Brings callers' accounts into memory before a handler asks for them, see ``yodel.ports.identity``.  By default it
+    does not: handlers of the port do not ask."""
 
     is_known: Callable[[str], bool] = lambda _: True
     look_up: Callable[[str], Awaitable[None]] = _nobody_looks
@@ -141,7 +143,7 @@ class Dispatcher:
         self._log = structlog.get_logger("yodel.rpc")
 
     def closed(self, remote_host: str, remote_port: int) -> None:
-        """A connection is over."""
+        """Pass the end of a connection to the protocols."""
         for protocol in self._protocols.values():
             protocol.closed(remote_host, remote_port)
 

@@ -1,4 +1,4 @@
-"""All services of one ResourceManager, wired: the one place where they come together.
+"""Wires all services of one ResourceManager: the one place where they come together.
 
 What differs between a process, a test and a simulation is in ``Ports``: the disk, the clock, Kubernetes, node agents,
 users and the settings' files.  What the services are told once is in ``ServiceSettings``.  No adapter is made here and
@@ -116,8 +116,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Configures the services.  No field has a default: whoever wires a ResourceManager sets all of them.  None of it
-    has a default: whoever wires a ResourceManager says all of it.
+    """Configures the services.  No field has a default: whoever wires a ResourceManager sets all of them.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
@@ -411,7 +410,7 @@ class Core:
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:
-        """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""
+        """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""
         for container_id in self.state.container_index.planned:
             if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
                 self.reconciles.add(container_id)

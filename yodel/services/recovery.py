@@ -1,6 +1,6 @@
 """After a start: what of the rows has to be looked at again (RMStateStore recovery, work-preserving).
 
-Running containers are left alone.  ApplicationMasters register again and say anew what they want, so containers that
+Running containers are left alone.  ApplicationMasters register again and repeat their requests, so containers that
 were planned or bound but never handed out are given back: asking for them again is how they come to be wanted.
 
 All rows are gone through in batches: the lease is renewed, and probes are answered, between them.  What comes to be

@@ -1,6 +1,6 @@
 """Settings of the RM: command line > environment (``YODEL_…``) > TOML file > defaults.
 
-Every field has a unit in its name where it has one; the YARN property a field stands for is named beside it.  Secrets
+Every field has a unit in its name where it has one; the YARN property a field stands for is named next to it.  Secrets
 are never settings: a shared secret is a *file* named here.
 """
 

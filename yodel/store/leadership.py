@@ -11,7 +11,7 @@ asked, and stops some time before the lease ends, so that it has stopped when an
 what the fence in the store is for (``yodel.store.sql_store``): the lease decides who serves, the fence who writes.
 
 It refuses to lead again once the lead is lost: what was decided meanwhile is unknown here, so the process ends and
-starts anew as a standby.  SQLite has no leadership: its file is one machine's.
+starts again as a standby.  SQLite has no leadership: its file is one machine's.
 """
 
 from __future__ import annotations

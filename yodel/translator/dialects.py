@@ -45,7 +45,7 @@ class Measures:
 
     @property
     def units(self) -> dict[str, str]:
-        """Return what a whole number of each counts, as a node's status notes it."""
+        """Return the unit of a whole number of each resource, as a node's status notes it."""
         cpu = "m" if self.cpu_unit == "milli" else "cores"
         return {self.cpu: cpu, self.memory: "Mi" if self.memory_unit == "mib" else "bytes"}
 

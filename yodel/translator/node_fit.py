@@ -151,7 +151,7 @@ def milli(quantity: object) -> int:
 
 
 def requests_of(spec: Object) -> Amounts:
-    """Return what a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
+    """Return the resources that a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
 
     Containers that run before the others count where they need more than all that run later; those that stay (sidecars)
     count beside what comes after them.  Requests of the pod as a whole take the place of the sum.

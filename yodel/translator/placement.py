@@ -29,7 +29,7 @@ HOSTS_MAX = 100
 AVOID_MAX = 10_000
 """As many as an ApplicationMaster may blacklist (services.masters.beat.BLACKLIST_MAX)."""
 CLOSED_MAX = 500
-"""Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
+"""Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed again."""
 STABLE_WEIGHT = 50
 """Of nodes that are preferred as stable: hosts asked for weigh more, racks less."""
 _DIGEST = "sha256-"

@@ -186,7 +186,7 @@ def publisher_of(name: str, managers: Mapping[str, str], quantity: str, ours: Co
     """Return the publisher of a name on a node; empty: this ResourceManager, or an earlier process of it.
 
     The manager of ``status.capacity`` says it; where there is none, whether our annotation names it.  A kubelet whose
-    machine was started anew sets such names to 0: what it zeroed was ours where the annotation says so.
+    machine was started again sets such names to 0: what it zeroed was ours where the annotation says so.
     """
     manager = managers.get(name)
     if manager is None:

@@ -55,7 +55,7 @@ class Finding:
 
 async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIterator[Finding]:
     """Yield one finding for each requirement of ``yodel serve``, as it is checked.  ``is_running``: a ResourceManager
-    serves here.  ``is_running``: a ResourceManager serves here.
+    serves here.
 
     In a pod its ports are the ResourceManager's own, and containers have the Java of their image.
     """
@@ -269,8 +269,7 @@ def _pods(client: KubeClient, settings: Settings) -> PodDriver:
 
 
 async def _colocation_finding(settings: Settings) -> Finding:
-    """Check what is missing for colocation.  That is not a mistake: it is off unless it is wanted.  That is no mistake:
-    it is off unless somebody wants it.
+    """Check what is missing for colocation.  That is not a mistake: it is off unless it is wanted.
 
     Batch pods that would stay where services go are one, for what it takes to lend is there.
     """

@@ -59,7 +59,7 @@ def _containers(core: Core) -> dict[str, float]:
 def process_facts(
     core: Core, settings: Settings, clock: Clock, kube: KubeSide, lead: Leadership | None
 ) -> ProcessFacts:
-    """Return what ``/api/v1`` shows of this process.  Of several callers one asks for rights at a time."""
+    """Return the facts of this process for ``/api/v1``.  Of several callers one asks for rights at a time."""
     statuses, turn = KubeNodeStatuses(kube.api), asyncio.Lock()
 
     async def missing_rights() -> Sequence[str]:

@@ -33,7 +33,7 @@ class KubeSide:
         """With a ``lead``, nothing is asked that might be answered after it is lost."""
         self._settings, self._clock = settings, clock
         self.late = LateKube()
-        """For what must be known whoever leads: whether our own pod is to go."""
+        """For what must be known whoever leads: whether our own pod will be stopped."""
         self._is_binding = asyncio.Event()
         self._pods, self._nodes, self._holdings = (WatchHealth(clock.monotonic_s) for _ in range(3))
         way: KubeApi = self.late if lead is None else LedKube(self.late, lead.require)

@@ -96,6 +96,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             nodes=core.nodes,
             capacities=core.capacities,
             taking_back=core.taking_back,
+            emergency_count=lambda: core.reports.preempted_count,
             log_aggregation=core.log_aggregation,
             scheduler_conf=core.scheduler_conf,
             tree_changes=process.store.tree_changes,

@@ -26,7 +26,7 @@ ALREADY_MAX = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogContext:
-    """Holds what came with the application's first container on this node."""
+    """Holds the context of the application's first container on this node."""
 
     user: str
     context: bytes = b""
@@ -120,7 +120,7 @@ class Journals:
         self._directory = state_dir / "logs"
 
     def begin(self, application_id: ApplicationId, origin: LogContext) -> None:
-        """The first line; a journal that was there is begun anew."""
+        """The first line; a journal that was there is begun again."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         line = {
             "user": origin.user,

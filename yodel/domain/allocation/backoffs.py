@@ -1,7 +1,7 @@
 """Wishes whose pods Kubernetes found no node for are tried again after a while that grows.  Pure.
 
 A wish is known by what Kubernetes decided on: the application, the size and the placement; so another attempt, or the
-same ask made anew, waits as long.  A node, a label or a queue that changes ends all waits: something else may be had.
+same ask made again, waits as long.  A node, a label or a queue that changes ends all waits: something else is possible.
 """
 
 from __future__ import annotations

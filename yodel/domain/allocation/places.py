@@ -69,7 +69,7 @@ class PlaceIndex:
         self.by_name: dict[str, list[NodePlace]] = {}
         self.by_rack: dict[str, list[NodePlace]] = {}
         self.verdicts: dict[tuple[Placement, Resource, bool], Never | None] = {}
-        """Why a placement of a size is never to be had; None: it may be."""
+        """Return why a placement of a size is never possible; None: it may be."""
         for node in nodes:
             self.by_rack.setdefault(node.rack, []).append(node)
             for name in node.names:
@@ -204,7 +204,7 @@ class Places:
         return [node for node in self.nodes if expression.admits(node.label)]
 
     def allowed(self, placement: Placement) -> list[NodePlace]:
-        """Nodes where the placement may be had, however full they are; constraints are not looked at."""
+        """Nodes where the placement is possible, however full they are; constraints are not looked at."""
         return [node for node in self.labelled(placement) if _is_allowed(node, placement)]
 
     def named(self, placement: Placement) -> list[NodePlace]:
@@ -220,7 +220,7 @@ class Places:
     def satisfying(
         self, placement: Placement, constraint: Constraint, application_id: ApplicationId
     ) -> Sequence[NodePlace]:
-        """Nodes where the placement may be had and the constraint holds, however full they are."""
+        """Nodes where the placement is possible and the constraint holds, however full they are."""
         key = (placement, constraint, application_id)
         if key not in self._satisfying:
             allowed = self.allowed(placement)

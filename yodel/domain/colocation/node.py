@@ -47,7 +47,8 @@ class LastReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """An emergency that counts, who reported it, when its cool-down ends if it is not reported again (monotonic)."""
+    """Holds an emergency that counts, its reporter, and the end of its cool-down if it is not reported again (monotonic
+    seconds)."""
 
     node_id: NodeId
     emergency: MemoryEmergency
@@ -61,14 +62,17 @@ class Offer(Enum):
     """Nothing is to be published there, or it is not known what."""
     NOTHING = auto()
     SOME = auto()
-    """Of one resource there is nothing to lend."""
+    """One of the two resources has nothing to lend."""
     ALL = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that the state of a node depends on.  ``problem``: why the last write failed; ``other``: who else publishes
-    there; ``is_remaining``: something of what was published is left."""
+    """Holds all that the state of a node depends on.
+
+    ``problem``: why the last write failed; ``other``: who else publishes there; ``is_remaining``: something of what was
+    published is left.
+    """
 
     offer: Offer
     other: str = ""
@@ -83,7 +87,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
+    """Holds one line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
 
     state: CapacityState
     applies: Callable[[Situation], bool]

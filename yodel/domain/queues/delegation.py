@@ -19,9 +19,9 @@ from yodel.domain.scheduler_conf import PREFIX
 
 
 def first_not_delegated(names: Iterable[str], paths: Set[str], administers: Callable[[str], bool]) -> str | None:
-    """The first property, by its full name, that takes an administrator of the cluster; None: there is none.
+    """Return the first property, by its full name, that requires an administrator of the cluster; None: there is none.
 
-    ``administers`` says whether the user administers a queue, by its path.  Each queue is asked for once.
+    ``administers`` returns True for the paths of queues that the user administers.  Each queue is looked up once.
     """
     known = dict[str, bool]()
     for name in names:

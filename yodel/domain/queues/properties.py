@@ -1,7 +1,7 @@
-"""The queues that properties describe, and the properties that describe queues.  Pure.
+"""Converts properties to queues, and queues to properties.  Pure.
 
-What may be said, and how, is the table's (``yodel.domain.queues.property_table``); here is what it comes to together: a
-tree whose shares add up.  What has no effect is refused by its name.
+The possible properties and their values are the table's (``yodel.domain.queues.property_table``); here they form a tree
+whose shares add up.  Properties without effect are refused by name.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
 
 
 class _Said(NamedTuple):
-    """By path: the names of the queues below one, and what is said of it by its own names; and the fields that the
-    whole scheduler says for each."""
+    """Holds by path the names of the queues below one and its own properties; and the fields that the whole scheduler
+    sets for each."""
 
     below: Mapping[str, Sequence[str]]
     words: Mapping[str, Mapping[str, str]]

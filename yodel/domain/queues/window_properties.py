@@ -18,7 +18,7 @@ from yodel.errors import Refused
 _MARKER = "window."
 _KINDS = {row.name.rpartition(".")[2]: row for row in OF_WINDOWS}
 _EXAMPLES = {"cron": "0 8 * * 1-5", "duration-s": "36000", "maximum-capacity": "40"}
-"""Of what has to be said."""
+"""Examples of the required properties."""
 
 
 def window_of(name: str) -> tuple[str, str]:

@@ -42,10 +42,11 @@ _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterLaunch:
-    """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted.
+    """Describes an ApplicationMaster that is about to be launched, or that runs elsewhere, with its submitted
+    ``command``.
 
-    ``resources`` are the links of what it is to have localized, and the paths that they come from.
-    ``node_clients`` are the services whose client its node can prepare; None: not known.
+    ``resources`` are the links of what it is to have localized, and the paths that they come from.  ``node_clients``
+    are the services whose client its node can prepare; None: not known.
     """
 
     user: str
@@ -80,7 +81,8 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffleDecision:
-    """``reason`` says why nothing is added; else ``lines`` are.  ``told`` is what the container tokens say.
+    """Holds the decision: ``reason`` is why nothing is added; else ``lines`` are.  ``told`` is for the container
+    tokens.
 
     ``is_refused``: the ApplicationMaster is not launched at all, for that reason.  ``report`` is what its node agent
     did; None: it has not reported, as those of earlier releases never do.
@@ -104,7 +106,7 @@ class ShuffleDecision:
 
     @property
     def added(self) -> tuple[AddedSetting, ...]:
-        """The lines that are there, as far as is known: defaults, which a submission's own value overrides."""
+        """Return the lines in force, as far as is known: defaults, which a submission's own value overrides."""
         left_out = {key for one in self.left_out if one.cause.reason is not Reason.OVERRIDDEN for key in one.keys}
         return tuple(line for line in self.lines if line.key not in left_out)
 
@@ -114,8 +116,8 @@ class ShuffleDecision:
 
     @property
     def left_out_because(self) -> str:
-        """Why it runs without the service or a part of it, or does not run; empty: all is as the queue says, or the
-        submission itself."""
+        """Return why it runs without the service or a part of it, or does not run; empty: all is as the queue or the
+        submission itself requires."""
         if self.status is Status.OWN_SETTINGS:
             return ""
         cause = self.report.cause if self.report is not None else None
@@ -132,7 +134,7 @@ class ShuffleDecision:
         return f"With {self.service}, which {self.queue} requires, but for some settings: {because}."
 
     def reported(self, report: Report) -> ShuffleDecision:
-        """With what its node agent says; nobody can leave out what was not added."""
+        """Return the decision with its node agent's report, without settings that were not added."""
         return replace(self, report=report.of_keys([line.key for line in self.lines]))
 
     @property

@@ -23,7 +23,7 @@ ANSWER_BYTES_MAX = 256 * 1024
 """What one connection is written in one go, whether it reads or not."""
 ANSWERS_MAX = 512
 KEPT_BYTES_MAX = 16 * 1024 * 1024
-"""Of all answers, as if they shared nothing; when full it starts anew."""
+"""Of all answers, as if they shared nothing; when full it starts again."""
 OK = 200
 _ASKED = "yodel.asked"
 _HEAD_END = b"\r\n\r\n"
@@ -58,7 +58,7 @@ class _KeptAnswer:
 
 
 class Replay:
-    """``versions`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
+    """Keeps answers; ``versions`` returns the present versions, ``now_ms`` the time that answers contain."""
 
     def __init__(self, versions: Callable[[], Versions], now_ms: Callable[[], int]) -> None:
         self.versions, self.now_ms = versions, now_ms

@@ -55,7 +55,8 @@ class BrowserRules:
     """Limits what pages make browsers do here."""
 
     host_names: HostNames = field(default_factory=lambda: HostNames(frozenset()))
-    """What browsers may call this RM, beside addresses, ``localhost`` and the host of its web address."""
+    """Host names by which browsers may call this RM, besides addresses, ``localhost`` and the host of its web
+    address."""
     csrf: CsrfRules | None = None
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"

@@ -73,7 +73,8 @@ class TooMany(InvalidValue):
 
 
 def object_in_turns(data: bytes, root: str | None = None) -> Generator[None, None, dict[str, Any]]:
-    """The document as the object its JSON form would be, with a stop after each TURN_BYTES, so that others are served.
+    """Parse the document into the object of its JSON form, with a stop after each TURN_BYTES, so that others are
+    served.
 
     Raises:
         InvalidValue: for what is no XML, has a DOCTYPE, is too deep, or has another root than ``root``.

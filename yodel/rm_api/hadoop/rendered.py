@@ -1,6 +1,6 @@
 """Ended applications as they were rendered, page by page, shared by all who read them.
 
-What has ended changes rarely; when it does, its page is made anew of the bytes that are still right and of what
+What has ended changes rarely; when it does, its page is made again of the bytes that are still right and of what
 changed.  A page is one run of bytes that every reader is sent as it is: a thousand readers of ten thousand applications
 hold references.  What lives is on no page: its answer changes with time.  Everything is bounded: pages beyond the bound
 are made for each reader, and go when they were sent; so do all pages while too many old ones are held by slow readers.

@@ -25,7 +25,7 @@ class ProxyRules:
     proxied: ProxiedOrigin | None = None
     """Where applications' pages are when they are not on the ResourceManager's own origin."""
     proxied_bytes_max: int = 16 * 1024 * 1024
-    """Of a body that is passed on."""
+    """Largest body that is passed on, in bytes."""
     probe_port: int | None = None
     """Where probes are answered beside the web port."""
 

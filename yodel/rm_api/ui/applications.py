@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.shuffle.decision import ShuffleDecision, Status
-from yodel.domain.states import YarnApplicationState
+from yodel.domain.states import ContainerExitStatus, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.door.rim import named_user, reader
@@ -32,10 +33,22 @@ from yodel.services.views.rows import Key
 from yodel.services.views.why import WhyView
 
 LISTED_MAX = 100
-READ_MAX = 2_000
+READ_MAX = 1_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
+STOPPED = ContainerExitStatus.TERMINATED
+NO_FAILURES = (
+    ContainerExitStatus.SUCCESS,
+    ContainerExitStatus.INVALID,
+    ContainerExitStatus.ABORTED,
+    ContainerExitStatus.PREEMPTED,
+    ContainerExitStatus.KILLED_BY_APPMASTER,
+    ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+    ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
+    ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
+)
+"""Exit statuses of containers that did not end by themselves, or ended well."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),
@@ -50,7 +63,7 @@ FIELDS = ("user", "queue", "name_prefix", "sort", "cursor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+    """Holds one application of a list.  ``started_ms`` is 0 for callers who may not view it."""
 
     view: ApplicationView
     started_ms: int
@@ -65,8 +78,14 @@ class Details:
     amounts: tuple[tuple[str, str], ...]
     attempts: tuple[tuple[Attempt, Container | None, str], ...]
     containers: tuple[Container, ...]
+    known: frozenset[ContainerId]
+    """Those of the page: a master that was never started is none."""
     containers_note: str
     next_containers: str | None
+    failed: Container | None
+    """The container that explains a failure: the first that ended badly, as far as it is known."""
+    last_words: str
+    """The last line that is known of the failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +104,7 @@ async def listed(
     after: Key | None = None,
     is_oldest_first: bool = False,
 ) -> Listed:
-    """Return those that the caller may know of; others have a turn between."""
+    """Return the applications that the caller may know of; other callers have a turn between."""
     services = services_of(request)
     queries, may_view = services.queries, services.rights.viewer(reader(request))
     found = await applications_page(
@@ -192,6 +211,7 @@ async def application(request: Request) -> Response:
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
         proxied=has_pages(view),
         details=details,
+        pod_namespace=services.namespace,
         own_settings=Status.OWN_SETTINGS,
         decided=Status.DECIDED,
     )
@@ -208,15 +228,35 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
     except Unavailable as error:
         note = str(error)
     masters = [(attempt, queries.rows.master_of(attempt)) for attempt in queries.attempts(row.id)]
+    failed = await _first_failed(services, row, found) if row.final_status is FinalApplicationStatus.FAILED else None
     return Details(
         why=await queries.why.asked(row, services.rights.viewer(reader(request))),
         shuffle=view.attempt.shuffle if view.attempt is not None else None,
         amounts=tuple(_amounts(view)),
         attempts=tuple((one, master, queries.log_url(master) if master else "") for one, master in masters),
         containers=found,
+        known=frozenset(one.id for one in found),
         containers_note=note,
         next_containers=following,
+        failed=failed,
+        last_words=_last_line(failed.diagnostics if failed is not None else "") or _last_line(row.diagnostics),
     )
+
+
+async def _first_failed(services: PageServices, row: Application, shown: Sequence[Container]) -> Container | None:
+    """Return the one of those in memory and on the page that ended badly first; one that was stopped counts last."""
+    source, limit = services.containers, CONTAINERS_LISTED_MAX
+    in_memory, _ = await container_page(source, row, _has_failed, limit, None, are_ended_wanted=False)
+    failed = [one for one in (*in_memory, *shown) if _has_failed(one)]
+    return min(failed, key=lambda one: (one.exit_status == STOPPED, one.finished_ms, one.id), default=None)
+
+
+def _has_failed(row: Container) -> bool:
+    return not row.is_live and row.exit_status not in NO_FAILURES
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:
@@ -272,7 +312,7 @@ async def container(request: Request) -> Response:
         title=f"Container {found.id}",
         crumbs=[APPLICATIONS, (f"/cluster/app/{owned.id}", str(owned.id))],
         container=found,
-        namespace=services.namespace,
+        pod_namespace=services.namespace,
         log_url=services.queries.log_url(found),
     )
 

@@ -22,7 +22,7 @@ class PageServices:
     capacities: Capacities
     are_lists_filtered: bool
     namespace: str
-    """Of the containers' pods."""
+    """Namespace of the containers' pods."""
 
 
 def services_of(request: Request) -> PageServices:

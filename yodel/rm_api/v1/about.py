@@ -19,6 +19,8 @@ from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import services_of
 from yodel.serving.pieces import taking_turns
 
+AGENT_VERSION = f"yodel-{__version__}"
+"""As node agents of the same release report it."""
 QUEUES_SHOWN_MAX = 200
 VERSIONS_SHOWN_MAX = 20
 PIECE = 200
@@ -125,7 +127,7 @@ async def get_cluster(request: Request) -> ClusterInfo:
         cluster_id=services.queries.cluster_timestamp_ms,
         started_ms=process.started_ms,
         agents=[
-            AgentVersion(version=version, nodes=count, is_skewed=version != __version__)
+            AgentVersion(version=version, nodes=count, is_skewed=version != AGENT_VERSION)
             for version, count in agents.most_common(VERSIONS_SHOWN_MAX)
         ],
         database=process.database,

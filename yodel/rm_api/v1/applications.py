@@ -188,7 +188,7 @@ def _queue_path(services: ApiServices, name: str) -> str:
 
 
 def key_in(cursor: str | None) -> Key | None:
-    """Return what the page comes behind.  Raises InvalidValue: no cursor of this list."""
+    """Return the key behind which the page begins.  Raises InvalidValue: no cursor of this list."""
     found = cursors.decoded("applications", cursor, int, int, int)
     return (int(found[0]), int(found[1]), int(found[2])) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""Holds what the process knows of itself that no service does: the lead, the database, its settings, its rights."""
+"""Holds facts of the process that no service has: the lead, the database, its settings, its rights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yodel.settings.differing import Differing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """The lease of who leads.  ``is_standby_expected``: a standby is to take over at an orderly end."""
+    """Describes the leader's lease.  ``is_standby_expected``: a standby should take over at an orderly end."""
 
     holder: str
     remaining_s: float
@@ -25,7 +25,7 @@ async def _no_rights() -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessFacts:
-    """``started_ms`` is when this process began to serve; ``lead`` is None where nobody else could lead."""
+    """Describes the process: ``started_ms`` is when it began to serve; ``lead`` is None if nobody else could lead."""
 
     started_ms: int = 0
     database: str = ""

@@ -37,6 +37,8 @@ class ApiServices:
     nodes: Agents
     capacities: Capacities
     taking_back: TakingBack
+    emergency_count: Callable[[], int]
+    """Containers that node agents stopped because memory was low, since the start."""
     log_aggregation: LogAggregationReports
     scheduler_conf: SchedulerConfService
     tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]

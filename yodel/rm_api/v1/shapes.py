@@ -145,7 +145,7 @@ def container(
     wait: str,
     notice: NoticeView | None,
 ) -> models.Container:
-    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet, ``notice`` that it is to go."""
+    """``observed`` is its pod as last seen, ``wait`` why it does not run yet, ``notice`` its preemption notice."""
     return models.Container(
         id=str(row.id),
         application_id=str(row.id.application_id),

@@ -122,15 +122,15 @@ class SubmissionService:
         return application_id
 
     async def give_id(self, asker: Asker) -> ApplicationId:
-        """Return the next id, after a block of them was reserved where needed.  Raises Unavailable: the store did not
-        answer."""
+        """Return the next id as ``id_at_hand`` does, reserving a block of ids on disk if none is left.
+
+        Raises Unavailable: the store did not answer."""
         while (application_id := self.id_at_hand(asker)) is None:  # again when others took the whole block meanwhile
             await self._reserve(self._reserved + ID_BLOCK)
         return application_id
 
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
-        """Submit with an id that the caller has received.  An existing application was submitted with it.  An
-        application that is here already was submitted by it.
+        """Submit with an id that the caller has received.  If the application exists, it was submitted with it.
 
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.
@@ -157,7 +157,7 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
-            Refused: the user's live applications hold too much already, or no pod of his could ever be made.
+            Refused: the user's live applications hold too much already, or no pod of the user's could ever be made.
             Unavailable: who the user is could not be looked up.
         """
         await self._accept(application_id, self._checked(submission))

@@ -106,7 +106,7 @@ class AdminService:
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
 
     async def groups_of(self, user: str) -> Sequence[str]:
-        """Return anybody's groups to anybody, as Hadoop does.  Raises Unavailable."""
+        """Return the groups of a user; everybody may ask, as in Hadoop.  Raises Unavailable."""
         await self._groups.look_up(user)
         return self._groups.groups_of(user)
 
@@ -114,7 +114,7 @@ class AdminService:
         self._groups.forget()
 
     async def refresh_queues(self) -> None:
-        """Queues that were changed through the ResourceManager stay; how their pods look is read anew all the same.
+        """Queues that were changed through the ResourceManager stay; how their pods look is read again all the same.
 
         Raises:
             InvalidValue, Refused, Unavailable: nothing is changed.

@@ -41,7 +41,7 @@ class NodeRuntime:
     peer: tuple[str, int] = ("", 0)
     """The other end of the connection by which it was heard last."""
     is_closed: bool = False
-    """That connection is over."""
+    """The connection of its last heartbeat has ended."""
     response_id: int = 0
     shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None
@@ -58,11 +58,11 @@ class NodeRuntime:
         self.load = load or self.load
 
     def closed(self, peer: tuple[str, int]) -> None:
-        """A connection is over; it may have another."""
+        """Note the end of a connection; the agent may have another."""
         self.is_closed = self.is_closed or self.peer == peer
 
     def answered(self, answer: HeartbeatAnswer) -> None:
-        """All that was to be told is in the answer."""
+        """Note that the answer contains all messages."""
         self.response_id, self.last_answer = answer.response_id, answer
         self.outbox.clear()
 

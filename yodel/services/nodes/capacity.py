@@ -31,7 +31,8 @@ from yodel.services.nodes.written_limits import LimitsState, WrittenLimits, Writ
 from yodel.translator.publishing import last_steps
 from yodel.translator.quantities import quantity
 
-UNREMARKABLE = (CapacityState.OFF, CapacityState.LENDING)
+_OFF = CapacityState.OFF
+UNREMARKABLE = (_OFF, CapacityState.LENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class ColocationView:
     refused: Mapping[str, str]
     lent: Mapping[str, int]
     published: Mapping[str, int]
+    requested: Mapping[str, int]
     units: Mapping[str, str]
     """What an amount of each published name counts, where that is known."""
     patches: int
@@ -108,6 +110,12 @@ class Capacities:
         facts = self._facts.of(kubernetes_name)
         return self._capacity(facts, facts.published) if facts is not None and facts.published is not None else None
 
+    def page(self, after: str, count: int) -> list[CapacityView]:
+        """Return nodes that lend something, or may do so, by name, behind one of them."""
+        names = (one.name for one in self._facts.all() if one.name > after and one.judgement.state is not _OFF)
+        found = map(self.of, nsmallest(count, names))
+        return [one for one in found if one is not None]
+
     def view(self, nodes_max: int) -> ColocationView:
         remarkable = (facts.name for facts in self._facts.all() if facts.judgement.state not in UNREMARKABLE)
         shown = (self.of(name) for name in nsmallest(nodes_max, remarkable))
@@ -120,6 +128,7 @@ class Capacities:
             refused={str(node_id): why for node_id, why in self._facts.refused.items()},
             lent={resource: amount for resource, amount in self._lent().items() if amount},
             published={name: amount for name, amount in self._published().items() if amount},
+            requested={name: amount for name, amount in self._requested().items() if amount},
             units=self._units,
             patches=self._publisher.patches,
             put_backs=self._facts.put_backs,
@@ -144,6 +153,13 @@ class Capacities:
             found.update(facts.judgement.amounts)
         return found
 
+    def _requested(self) -> Counter[str]:
+        found = Counter[str]()
+        for facts in self._facts.all():
+            if facts.judgement.publication is not None:
+                found.update(facts.judgement.publication.held)
+        return found
+
     def _others_pods(self) -> dict[str, int]:
         policy = self._facts.terms.colocation.policy
         if policy is None or not policy.quota:
@@ -159,7 +175,7 @@ class Capacities:
         return bool(self._facts.terms.names) or is_left
 
     def state_of(self, kubernetes_name: str) -> tuple[CapacityState, str]:
-        """Return what is done about a node, and why, as ``of`` shows it, without the sum."""
+        """Return a node's state and its reason, as ``of`` shows them, without the sum."""
         facts = self._facts.of(kubernetes_name)
         if facts is None:
             return CapacityState.OFF, ""

@@ -41,7 +41,7 @@ class Change(Enum):
     TOLD = auto()
     """Its agent, an administrator or a policy."""
     COUNTED = auto()
-    """What queues may count on, or anything that was seen."""
+    """Amounts that queues may use, or anything that was seen, changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class NodeFacts:
     addresses: tuple[str, ...] = ()
     """Every name by which somebody may mean it.  ``Topology``."""
     ever: Mapping[PoolName, PoolCapacity] = field(default_factory=dict)
-    """What it published for each pool, and the most that it ever did.  ``Lending``."""
+    """Amounts that it published for each pool, now and at most.  ``Lending``."""
     rival: tuple[NodeId, str] | None = None
     """The agent whose registration was refused last, as the node has another, and why."""
     said: LastReport | None = None
@@ -74,7 +74,7 @@ class NodeFacts:
     fits_since_s: float | None = None
     """Since when what is used there fits the limit that an administrator gave.  ``TakingBack``."""
     cpu_victims_s: Sequence[float] = ()
-    """When notices for cores alone were given.  ``TakingBack``."""
+    """Times of notices for cores alone, in seconds of the monotonic clock.  ``TakingBack``."""
     written: Written | None = None
     was_written: bool = False
     """An agent reported in this life that something was written.  ``WrittenLimits``."""

@@ -84,7 +84,7 @@ class HeartbeatAnswer:
     applications_to_clean_up: Sequence[ApplicationId] = ()
     signals: Sequence[tuple[ContainerId, int]] = ()
     on_notice: Sequence[ContainerId] = ()
-    """Containers that are to go, each time as long as they are."""
+    """Containers that will be stopped, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
     pods: Sequence[tuple[ContainerId, str]] = ()

@@ -169,7 +169,7 @@ def _offered(facts: NodeFacts, published: Published, around: Around, terms: Term
 
 
 def _lending(facts: NodeFacts, published: Published, around: Around, silence: Silence) -> LentCapacity:
-    """Return what counts of a report; of a resource that it lacks, what counted last."""
+    """Return the lent amounts that count; of a resource that the report lacks, the last ones."""
     assert facts.said is not None
     report, last = facts.said.report, facts.judgement.lent
     before = last or LentAmounts(cpu_milli=0, memory_mib=0)

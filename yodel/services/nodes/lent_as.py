@@ -39,7 +39,6 @@ async def require_possible(
     wanted: ColocationSwitch, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
 ) -> Measures:
     """Return the resources that would be published.  ``lacking`` are settings without which nothing can be.
-    ``lacking`` are settings without which nothing can be.
 
     Raises:
         Refused: names the dialect, or each right that is missing.

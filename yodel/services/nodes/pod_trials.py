@@ -90,7 +90,7 @@ def drawing_on(profiles: PodProfiles, measures: Measures) -> list[PodSettings]:
 async def require_giving_way(
     pods: Pods, profiles: Iterable[PodSettings], known: Iterable[PodSettings] = ()
 ) -> tuple[str, ...]:
-    """Return what is unknown, each in words.  ``known``: as of ``tried``.  ``known``: as of ``tried``.
+    """Return what is unknown, each in words.  ``known``: as of ``tried``.
 
     Raises:
         Refused: names what is missing, or the classes that are not below services.

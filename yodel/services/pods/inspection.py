@@ -94,7 +94,7 @@ class Inspection:
             self._note(application_id)
 
     def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
-        """Containers that are to go, and why: told on their pods.  Never waits."""
+        """Containers that will be stopped, and why: told on their pods.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
             if pod is not None:

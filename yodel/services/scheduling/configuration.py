@@ -263,8 +263,7 @@ class SchedulerConfService:
         return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
-        """Return the resulting configuration.  Check the caller's rights before (``require_administrator``).  Who may
-        ask is asked before (``require_administrator``).
+        """Return the resulting configuration.  Check the caller's rights before (``require_administrator``).
 
         Raises:
             Refused: it would be refused.
@@ -421,10 +420,10 @@ class SchedulerConfService:
 
     def read_by(self, user: str) -> IsRead | None:
         """Return a function that decides which properties the user may read; None: all.  If yarn.acl.enable is on, they
-        are for administrators.  Where yarn.acl.enable is on, these are for administrators.
+        are for administrators.
 
         Raises:
-            AccessDenied: none.
+            AccessDenied: the user may read none of them.
         """
         if not self.are_acls_enabled or self.is_admin(user):
             return None

@@ -1,6 +1,6 @@
 """Holds nodes for those who want more than any node has free in one piece, and gives them up again.
 
-Before each decision what is held is looked at anew: what is over goes, what is free there counts.  After it the first
+Before each decision what is held is looked at again: what is over goes, what is free there counts.  After it the first
 of each leaf that waits for nothing but room may be given a node, in the order of their turns.
 """
 
@@ -43,7 +43,7 @@ log = structlog.get_logger("yodel.holds")
 
 
 class NodeReserver:
-    """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made anew."""
+    """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made again."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class NodeReserver:
 
     def review(self, ledger: UsageLedger) -> list[ContainerId]:
         """``ledger`` has what is held without holds; they are taken in it.  Returns containers whose pods found no
-        place on the node that was held for them: they are to be planned anew."""
+        place on the node that was held for them: they are to be planned again."""
         holds, now_s = self._state.holds, self._clock.monotonic_s()
         in_vain: list[ContainerId] = []
         for hold in list(holds.all):

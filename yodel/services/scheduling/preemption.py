@@ -60,7 +60,7 @@ class Seen:
 
 
 class Preemption:
-    """One task.  Its notices are of containers that are to go and have not gone."""
+    """One task.  Its notices are of containers that will be stopped and still run."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Preemption:
         quotas: Quotas,
         noticed: Callable[[Mapping[ContainerId, PreemptionNotice]], None],
     ) -> None:
-        """``noticed`` hears of notices that are new."""
+        """``noticed`` is called with new notices."""
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self._noticed = noticed
         self.claims: list[Claim] = []

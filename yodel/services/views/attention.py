@@ -29,7 +29,7 @@ PIECE = 50
 
 
 class AttentionKind(StrEnum):
-    """Names what an entry is about, in the order in which they are listed."""
+    """Lists the kinds of entries, in the order in which they are shown."""
 
     DATABASE = "DATABASE"
     STANDBY = "STANDBY"

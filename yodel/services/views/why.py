@@ -99,7 +99,7 @@ class WhyView:
     asks: tuple[AskView, ...] = ()
     more_asks: int = 0
     notices: tuple[NoticeView, ...] = ()
-    """Of its own containers, which are to go."""
+    """Notices of its own containers."""
 
 
 class WaitExplainer:
@@ -388,7 +388,7 @@ class WaitExplainer:
                 )
 
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Obstacle]:
-        """Containers of others that are to go for its queue."""
+        """Yield an obstacle for containers of others that will be preempted for its queue."""
         path = app.submission.queue
         notices, last_s = self._noticed.for_queue(path)
         used: dict[ApplicationId, Resource] = {}

@@ -39,7 +39,7 @@ class Dialogue:
     """Nodes it has a token for, with the id of the master key that signed it."""
 
     def registered(self, now_s: float, constraints: Mapping[str, Constraint], sizes: Sizes) -> None:
-        """It begins anew; whoever registers has an empty cache of tokens (clearNodeSetForAttempt)."""
+        """It begins again; whoever registers has an empty cache of tokens (clearNodeSetForAttempt)."""
         self.is_registered, self.response_id, self.last_response = True, 0, None
         self.last_seen_s, self.constraints, self.sizes = now_s, constraints, sizes
         self._tokens_sent.clear()

@@ -107,6 +107,6 @@ class Wishes:
         self.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
 
     def served_where_preferred(self, key: AskKey, now_s: float) -> None:
-        """Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""
+        """Patience begins again (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""
         if key in self.waits_since_s:
             self.waits_since_s = {**self.waits_since_s, key: now_s}

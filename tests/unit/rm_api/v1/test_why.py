@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from markupsafe import escape
@@ -142,7 +144,7 @@ async def test_queue_that_waits_has_its_causes_and_its_page_the_same() -> None:
         await guarded.put(node, an_application(40, state=ApplicationState.RUNNING, current_attempt=1))
         task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
         await guarded.put(an_attempt(40, state=AttemptState.RUNNING), task)
-        waiting = await guarded.rm.submission.new_application_id()
+        waiting = await guarded.rm.submission.give_id(NOBODY)
         await guarded.rm.submission.submit(waiting, a_submission(user="bob", name="<b>$(reboot)"))
         await guarded.rm.scheduler.tick()
         found = await api_get(guarded, "/api/v1/queues/root/why?user.name=admin")
@@ -184,3 +186,10 @@ async def test_queue_that_is_not_there_is_not_found_and_users_are_paged(filled: 
     assert rest["next_cursor"] is None
     await api_get(filled, "/api/v1/queues/root/users?cursor=nonsense", 400)
     assert "No such page" in (await filled.client.get("/cluster/queue/root?users=nonsense")).text
+
+
+def test_page_of_queues_explains_every_cause() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "queues.md").read_text()
+    table = page.split("| Cause | When |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([A-Z_]+)`", table)) == {cause.value for cause in Cause}
+    assert not any(f"`{former}`" in page for former in FORMER.values())

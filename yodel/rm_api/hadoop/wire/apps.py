@@ -31,7 +31,7 @@ KEPT_ANYWAY = frozenset({"appNodeLabelExpression"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppFacts:
-    """Holds what the shape needs besides the view.  ``queue_memory_mib`` is the guarantee of its queue."""
+    """Holds the inputs of the shape besides the view.  ``queue_memory_mib`` is the guarantee of its queue."""
 
     web_address: str
     cluster_id: int
