@@ -69,6 +69,7 @@ def client_protocol(world: World) -> ClientProtocol:
         nodes=rm.nodes,
         delegation_tokens=rm.delegation_tokens,
         log_aggregation=rm.log_aggregation,
+        tokens=rm.tokens,
     )
     return ClientProtocol(services, WEB_ADDRESS)
 
@@ -84,6 +85,7 @@ def tracker_protocol(world: World) -> RpcProtocol:
         "yodel-test",
         master_keys=rm.master_keys,
         log_aggregation=rm.log_aggregation,
+        tokens=rm.tokens,
     ).protocol()
 
 

@@ -10,10 +10,18 @@ import math
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
+from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_rpc import faults
-from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.framing import MIB, fault_frame
-from yodel.hadoop_rpc.server_connection import CallReceived, Opened, PeerRefused, ServerConnection
+from yodel.hadoop_rpc.server_connection import (
+    CallReceived,
+    Opened,
+    PeerRefused,
+    ServerConnection,
+    TicketReceived,
+    illegal_principal,
+)
 from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.dispatch import CallContext
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
@@ -38,6 +46,7 @@ class Connection(asyncio.Protocol):
         "_finishing",
         "_frame_since_s",
         "_frames",
+        "_is_judged",
         "_is_waiting",
         "_last_s",
         "_lingering",
@@ -64,6 +73,8 @@ class Connection(asyncio.Protocol):
         self._calls = 0
         self._reading = self._writable = True
         self._finishing = self._is_waiting = False
+        self._is_judged = False
+        """The machine waits for the verdict on a ticket."""
         self._lingering: Lingering | None = None
         self._opened_s = self._last_s = self._loop.time()
         self._frame_since_s: float | None = None
@@ -204,6 +215,9 @@ class Connection(asyncio.Protocol):
                     self._context = CallContext.of(event.identity, *self._remote)
                     self._server.figures.authorized += 1
                     self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
+                elif isinstance(event, TicketReceived):
+                    self._is_judged = True
+                    self._server.run(self._judge(event.token), "rpc-ticket")
                 elif isinstance(event, PeerRefused):
                     self._refused(event)
                 if not machine.buffered_bytes:
@@ -273,6 +287,7 @@ class Connection(asyncio.Protocol):
             self._writable
             and not self._finishing
             and not self._is_waiting
+            and not self._is_judged
             and self._calls < self._server.limits.calls_in_flight_per_connection_max
         )
 
@@ -286,6 +301,28 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
+
+    async def _judge(self, token: bytes) -> None:
+        """Have a ticket judged, and tell the machine the verdict."""
+        acceptor, fault = self._server.security.acceptor, None
+        assert acceptor is not None
+        try:
+            self._machine.ticket_accepted(await acceptor.accept(token))
+        except AccessDenied as error:
+            fault = unauthorized(faults.SASL, f"GSS initiate failed [Caused by {error}]")
+        except InvalidValue as error:
+            fault = illegal_principal(error)
+        except Unavailable as error:
+            fault = _come_again(str(error))
+        self._is_judged = False
+        if self._lingering is not None or self._transport.is_closing():
+            return
+        if fault is not None:
+            self._refused(PeerRefused(fault))
+            self.refuse(fault)
+            return
+        self._last_s = self._loop.time()
+        self._work()
 
     def _refuse_slow_frame(self, took_s: float) -> None:
         limit, timeout_s = RPC_FRAME_TIME, self._server.limits.frame_timeout_s

@@ -42,6 +42,7 @@ from yodel.translator.dialects import gang_kinds
 from yodel.wiring import from_settings
 from yodel.wiring.faces import rpc_servers, web_rules
 from yodel.wiring.gauges import gauges, process_facts
+from yodel.wiring.kerberos import Kerberos
 from yodel.wiring.kube import KubeSide
 from yodel.wiring.reloading import Reloading
 from yodel.wiring.web_rules import connection_limits
@@ -76,9 +77,11 @@ class Rm:
         stored: Snapshot,
         reload: Callable[[], Settings],
         lead: Leadership | None,
+        kerberos: Kerberos | None,
     ) -> None:
         """Raises InvalidValue: a setting cannot be."""
         self._settings, self._clock, self._store, self._lead = settings, clock, store, lead
+        self._kerberos = kerberos
         self._not_ready = "applications are being recovered"
         self._rpc_servers: Sequence[RpcServer] = ()
         self._turns = LoopTurns()
@@ -171,7 +174,7 @@ class Rm:
         web, webapp_port = await self._serve_rest()
         self.core.state.served_at(f"{settings.host}:{webapp_port}")
         require = self._lead.require if self._lead is not None else lambda: None
-        servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require)
+        servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require, self._kerberos)
         host = settings.bind_host
         addresses = Addresses(
             client_port=(await servers.client.start(host, settings.client_port))[1],

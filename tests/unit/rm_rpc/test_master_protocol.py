@@ -61,6 +61,19 @@ def allocate(response_id: int, count: int | None = None, **fields: Any) -> msg.A
     return request
 
 
+@pytest.mark.parametrize("is_secured", [True, False])
+async def test_master_gets_the_key_of_its_clients_tokens_only_with_security(world: World, is_secured: bool) -> None:
+    am = await launched(world)
+    rm = world.rm
+    protocol = MasterProtocol(rm.master, rm.queries, rm.tokens, is_secured=is_secured).protocol()
+    request = msg.RegisterApplicationMasterRequestProto(host="h", rpc_port=1)
+    caller = context(attempt_id=am.attempt_id, world=world)
+    registered = await call(protocol, "registerApplicationMaster", caller, request)
+    expected = rm.tokens.client_key(am.attempt_id).secret if is_secured else b""
+    assert registered.client_to_am_token_master_key == expected
+    assert registered.HasField("client_to_am_token_master_key") is is_secured
+
+
 async def test_dialogue_of_an_am_in_protobuf(world: World, protocol: RpcProtocol) -> None:
     am = await launched(world)
     caller = context(attempt_id=am.attempt_id, world=world)
