@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -71,6 +71,10 @@ colocation-short: setup ## a service next to batch work on one node of a running
 remote-shuffle: setup ## a Spark join and sort through real servers, a node killed in the middle, no map run again: CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port SIZE=200 (MB)
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
+
+pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (five minutes); pictures in .runs/pages
+	scripts/spark-venv 4.x
+	$(PYTEST) -s tests/conformance/test_pages.py
 
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done

@@ -203,6 +203,9 @@ class Settings(BaseSettings):
     """How long a failed upload is tried again."""
     log_server_url: str = ""
     """Server to which pages of ended containers redirect (yarn.log.server.url)."""
+    rm_web_url: str = Field(default="", pattern=r"^(https?://[A-Za-z0-9._:/\[\]-]{1,512})?$")
+    """Address of the ResourceManager's pages as browsers reach them, such as `http://rm:8088`, to which pages of logs
+    link back; empty: no link."""
     acl_enabled: bool = False
     """Check ACLs on the web port (yarn.acl.enable)."""
     admin_acl: str = "*"

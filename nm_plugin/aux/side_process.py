@@ -173,9 +173,9 @@ class SideProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._program.stop_s):
-                    await process.wait()
-                    return
+                # Python 3.11.2 raises no TimeoutError from asyncio.timeout in a task that was cancelled before.
+                await asyncio.wait_for(process.wait(), self._program.stop_s)
+                return
 
 
 def _open_log(path: Path) -> int:

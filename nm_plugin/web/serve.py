@@ -153,8 +153,9 @@ def build_app(
     access = Access(facts.settings, manager, directories, users, threads, logs)
     servlets = _servlets(facts, manager)
     site = _Site(facts, manager, access, users, threads)
-    recall = RecallRoutes(access, recalls, facts.node_id) if recalls is not None else None
-    shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url, recall)
+    recall = RecallRoutes(access, recalls, facts.node_id, facts.settings.rm_web_url) if recalls is not None else None
+    settings = facts.settings
+    shown = LogRoutes(access, threads, logs, facts.node_id, settings.log_server_url, settings.rm_web_url, recall)
     aggregated = (
         []
         if recall is None

@@ -162,12 +162,24 @@ def _tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str], star
             print(log.read_text(errors="replace")[-3000:], f"error: status {status} of the tool", file=sys.stderr)
             return 2
         found = json.loads((copy / "found.json").read_text())
+        failing = found["failing"]
+        fail_anyway = bool(failing) and _fail(copy, failing)
     report(found["verdicts"])
     print(f"{found['tests']} tests, in {found['measured_s']:.0f} s without any mutant")
-    for words in ("fail without any mutant", "were not begun in time"):
-        if names := found[words]:
-            print(f"{len(names)} tests or files {words} and were not used:", *names, sep="\n  ")
-    return 1 if found["fail without any mutant"] else 0
+    why = "fail without any mutant" if fail_anyway else "fail where mutants are beside the code, and not without them"
+    for names, words in ((failing, why), (found["late"], "were not begun in time")):
+        if names:
+            print(f"{len(names)} tests or files {words}; they were not used:", *names, sep="\n  ")
+    return 1 if fail_anyway else 0
+
+
+def _fail(copy: Path, tests: Sequence[str]) -> bool:
+    """Whether they do with the code as it is: some read it, and find mutants in it."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        return run(command, copy, copy / "pytest.log", sources=copy, timeout_s=RESERVE_S) != 0
+    except subprocess.TimeoutExpired:
+        return True
 
 
 def report(verdicts: Sequence[tuple[str, int, str, str]]) -> None:

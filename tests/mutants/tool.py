@@ -13,10 +13,11 @@ import json
 import multiprocessing
 import random
 import re
+import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -35,13 +36,14 @@ from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
 from mutmut.utils.file_utils import change_cwd
 from mutmut.utils.format_utils import mangled_name_from_mutant_name, orig_function_and_class_names_from_key
-from mutmut.workers.isolation import get_mutant_runner
+from mutmut.workers.isolation import ForkRunner
 
 WORKERS = 2
 MEASURED_PART = 0.4
 """Of the time, at most, for the tests without any mutant."""
 TESTS_S = 20.0
 """Of tests a mutant, as they take without it."""
+FIRST = 20
 WORDS = {None: "left out", 0: "survived", 33: "not reached"}
 """By exit status of the tests; any other has killed."""
 
@@ -61,6 +63,10 @@ def without_a_part(node: cst.BooleanOperation) -> Iterator[cst.CSTNode]:
 
 
 ADDED = ((cst.If, never), (cst.While, never), (cst.Expr, left_out), (cst.BooleanOperation, without_a_part))
+
+
+class TimeIsOver(Exception):
+    """For mutants."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +135,13 @@ def main(seed: int, time_s: float) -> None:
         for function, tests in recorder.reached.items():
             reached[function] |= tests - recorder.failed
     state().duration_by_test.update({test: took for recorder in seen for test, took in recorder.took_s.items()})
-    _try(files, reached, seed, started_s + time_s)
+    notes = _try(files, reached, seed, started_s + time_s)
     found = {
-        "verdicts": sorted(verdict for data in files for verdict in _verdicts(data)),
+        "verdicts": sorted(verdict for data in files for verdict in _verdicts(data, notes)),
         "tests": sum(len(recorder.took_s) for recorder in seen),
         "measured_s": measured_s,
-        "fail without any mutant": sorted(test for recorder in seen for test in recorder.failed),
-        "were not begun in time": sorted(test for recorder in seen for test in recorder.late),
+        "failing": sorted(test for recorder in seen for test in recorder.failed),
+        "late": sorted(test for recorder in seen for test in recorder.late),
     }
     Path("found.json").write_text(json.dumps(found))
 
@@ -159,26 +165,47 @@ def _measure(tests: Sequence[str], until_s: float) -> Recorder:
     return recorder
 
 
-def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[str]], seed: int, until_s: float) -> None:
+def _try(
+    files: Collection[SourceFileMutationData], reached: Mapping[str, set[str]], seed: int, until_s: float
+) -> dict[str, str]:
+    """Return, by mutant, a note where not all tests that reach its function try it.
+
+    One mutant of each file is tried, then a second one of each, until the time is over.
+    """
     of_name = {name: data for data in files for name in data.exit_code_by_key}
-    runner = get_mutant_runner(WORKERS)
+    notes: dict[str, str] = {}
+    runner = ForkRunner(WORKERS, Runner())
 
     def take() -> None:
         result = runner.wait_for_result()
         of_name[result.mutant_name].exit_code_by_key[result.mutant_name] = result.exit_code
 
-    for name in in_turns([list(data.exit_code_by_key) for data in files], seed):
-        if time.monotonic() > until_s:
-            return
-        if not runner.has_capacity():
+    if (left_s := until_s - time.monotonic()) <= 0:
+        return notes
+    try:
+        signal.signal(signal.SIGALRM, _end)
+        signal.setitimer(signal.ITIMER_REAL, left_s)
+        for name in in_turns([list(data.exit_code_by_key) for data in files], seed):
+            if not runner.has_capacity():
+                take()
+            function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
+            of_function = reached.get(function, set())
+            tests, took_s = quickest(of_function, state().duration_by_test, own_tests(name))
+            if len(tests) < len(of_function):
+                notes[name] = f"\n(tried by {len(tests)} of the {len(of_function)} tests that reach it)"
+            runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
+            if not tests:
+                take()
+        while runner.pending_count():
             take()
-        function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
-        tests, took_s = quickest(reached.get(function, set()), state().duration_by_test)
-        runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
-        if not tests:
-            take()
-    while runner.pending_count():
-        take()
+    except TimeIsOver:
+        return notes
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return notes
+
+
+def _end(*_: object) -> None:
+    raise TimeIsOver
 
 
 def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
@@ -187,23 +214,40 @@ def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
     return [name for turn in zip_longest(*drawn) for name in turn if name is not None]
 
 
-def quickest(tests: Collection[str], took_s: Mapping[str, float]) -> tuple[list[str], float]:
-    """As many as take TESTS_S, one at least."""
+def own_tests(mutant: str) -> str:
+    """Of its module, by their file's name."""
+    return f"/test_{mutant.rpartition('.')[0].rpartition('.')[2]}.py::"
+
+
+def quickest(tests: Collection[str], took_s: Mapping[str, float], own: str) -> tuple[list[str], float]:
+    """A module's own, then as many as take TESTS_S in all; one at least."""
     chosen, sum_s = list[str](), 0.0
-    for test in sorted(tests, key=lambda test: (took_s[test], test)):
-        if chosen and sum_s + took_s[test] > TESTS_S:
+    for test in sorted(tests, key=lambda test: (own not in test, took_s[test], test)):
+        if chosen and own not in test and sum_s + took_s[test] > TESTS_S:
             break
         chosen.append(test)
         sum_s += took_s[test]
     return chosen, sum_s
 
 
-def _verdicts(data: SourceFileMutationData) -> Iterator[tuple[str, int, str, str]]:
+class Runner(PytestRunner):
+    """Collects a thousand tests only where the first few have not found a mutant."""
+
+    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
+        own = own_tests(mutant_name or "")
+        ordered = sorted(tests, key=lambda test: own not in test)
+        for part in (ordered[:FIRST], ordered[FIRST:]):
+            if part and (status := super().run_tests(mutant_name=mutant_name, tests=part)):
+                return status
+        return 0
+
+
+def _verdicts(data: SourceFileMutationData, notes: Mapping[str, str]) -> Iterator[tuple[str, int, str, str]]:
     """Path, line, verdict and change; the line and change of those that no test has killed."""
     for name, exit_code in data.exit_code_by_key.items():
         verdict = WORDS.get(exit_code, "killed")
         line, change = _change(str(data.path), name) if verdict in ("survived", "not reached") else (0, "")
-        yield str(data.path), line, verdict, change
+        yield str(data.path), line, verdict, change + notes.get(name, "")
 
 
 def _change(path: str, name: str) -> tuple[int, str]:

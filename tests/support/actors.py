@@ -167,7 +167,7 @@ class Cluster(World):
         reports = agent.reports()
         try:
             if not agent.is_registered:
-                await self.register_node(agent.node_id, NODE_SIZE, reports)
+                await self.register_node(agent.node_id, NODE_SIZE, containers=reports)
                 agent.is_registered = not self.loses_answer()
                 return
             before = self.response_ids.get(agent.node_id, 0)

@@ -291,7 +291,7 @@ class World:
         return application_id
 
     async def register_node(self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, **changes: Any) -> str:
-        """Why it was refused; empty: it was not."""
+        """Register as a node's agent; returns why it was refused, empty if it was not."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,

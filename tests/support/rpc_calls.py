@@ -39,10 +39,6 @@ def context(
         token_identifier=token.identifier if token is not None else None,
         remote_host="10.0.0.9",
         remote_port=1,
-        client_id=b"c" * 16,
-        call_id=1,
-        retry_count=0,
-        protocol="",
     )
 
 
@@ -89,7 +85,6 @@ def tracker_protocol(world: World) -> RpcProtocol:
         "yodel-test",
         master_keys=rm.master_keys,
         log_aggregation=rm.log_aggregation,
-        tokens=rm.tokens,
     ).protocol()
 
 

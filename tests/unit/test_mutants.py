@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -42,16 +44,44 @@ def a_project(folder: Path, *, before: str = "x > 0", after: str = "x > 5") -> P
     return folder
 
 
-@pytest.mark.parametrize(("after", "status", "word"), [("x > 5", 0, "killed"), ("x > 1", 1, "SURVIVED")])
-def test_a_survivor_is_named_and_fails_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], after: str, status: int, word: str
-) -> None:
-    root = a_project(tmp_path, after=after)
-    assert run.main(root, root / "mutants", [], workers=1, is_trusted=True) == status
-    said = capsys.readouterr().out
-    assert f"{word:<8} sample/one" in said
-    assert ("yodel.sample:A.f\n  - x > 0\n  + x > 1" in said) == (status == 1)
+def test_a_run_in_which_all_faults_are_found_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = a_project(tmp_path)
+    assert run.main(root, root / "mutants", [], workers=1) == 0
+    assert "killed   sample/one" in capsys.readouterr().out
     assert (root / "yodel" / "sample.py").read_text().endswith("return x > 0\n")
+
+
+def test_survivors_and_tests_that_fail_without_any_fault_are_named_and_fail_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = a_project(tmp_path, after="x > 1")
+    (root / "tests" / "test_failing.py").write_text("def test_f():\n    assert False\n")
+    (root / "tests" / "test_broken.py").write_text("import gone\n")
+    entry = (root / "mutants" / "sample.toml").read_text()
+    entry = entry.replace("test_sample.py::test_f", 'test_failing.py", "tests/test_broken.py')
+    (root / "mutants" / "other.toml").write_text(entry)
+    assert run.main(root, root / "mutants", [], workers=1) == 1
+    said = capsys.readouterr().out
+    assert "SURVIVED sample/one" in said
+    assert "yodel.sample:A.f\n  - x > 0\n  + x > 1" in said
+    for test in ("tests/test_failing.py::test_f", "tests/test_broken.py"):
+        assert f"fails without any fault, so that faults were not tried by it: {test}\n" in said
+    assert "SURVIVED other/one" not in said
+    assert "2 faults: 0 killed, 2 not" in said
+
+
+@pytest.mark.parametrize(
+    ("test", "named", "is_part"),
+    [
+        ("tests/a/test_b.py::test_c[d]", "tests/a/test_b.py::test_c", True),
+        ("tests/a/test_b.py::test_c", "tests/a/test_b.py", True),
+        ("tests/a/test_b.py::test_c", "tests/a", True),
+        ("tests/a/test_b.py", "tests/a/test_b.py::test_c", True),
+        ("tests/a/test_b.py::test_c", "tests/a/test_b.py::test_", False),
+    ],
+)
+def test_a_failing_test_is_part_of_what_an_entry_names(test: str, named: str, is_part: bool) -> None:
+    assert run._is_part(test, named) is is_part
 
 
 @pytest.mark.parametrize(
@@ -122,9 +152,13 @@ def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
     source = root / "yodel" / "sample.py"
     source.write_text(source.read_text().replace("x > 1", "x > 0") + "\n\ndef h(x):\n    return LIMIT\n")
     before = source.read_text()
+    (root / "tests" / "unit" / "test_text.py").write_text(
+        'from yodel import sample\n\n\ndef test_t():\n    assert "mutmut" not in open(sample.__file__).read()\n'
+    )
     assert changed.main(root, "HEAD") == 0
     said = capsys.readouterr().out
-    assert "6 lines of 1 files, by 1 test files" in said
+    assert "6 lines of 1 files, by 2 test files" in said
+    assert "1 tests or files fail where mutants are beside the code, and not without them; they were not used:" in said
     assert "yodel/sample.py:6: survived\n-        x > 2\n+        x >= 2" in said
     assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 2, "left out": 0}
     assert "yodel/sample.py: not reached: lines 11\n" in said
@@ -150,7 +184,7 @@ def test_tests_that_fail_without_any_mutant_are_named_and_the_others_are_used(
     said = capsys.readouterr().out
     assert counts_in(said) == {"killed": 1, "survived": 1, "not reached": 0, "left out": 0}
     failing = "\n  tests/unit/test_broken.py\n  tests/unit/test_sample.py::test_g\n"
-    assert f"2 tests or files fail without any mutant and were not used:{failing}" in said
+    assert f"2 tests or files fail without any mutant; they were not used:{failing}" in said
 
 
 def test_what_is_not_tried_in_time_is_counted(
@@ -160,7 +194,7 @@ def test_what_is_not_tried_in_time_is_counted(
     assert changed.main(a_repository(tmp_path, "return x > 2\n"), "HEAD") == 0
     said = capsys.readouterr().out
     assert counts_in(said) == {"killed": 0, "survived": 0, "not reached": 0, "left out": 2}
-    assert "1 tests or files were not begun in time and were not used:\n  tests/unit/test_sample.py\n" in said
+    assert "1 tests or files were not begun in time; they were not used:\n  tests/unit/test_sample.py\n" in said
 
 
 @pytest.fixture
@@ -180,11 +214,44 @@ def test_every_file_has_its_turn_in_an_order_that_is_the_same_each_time(tool: Mo
     assert len({tuple(tool.in_turns(files, seed)) for seed in range(20)}) > 1
 
 
-def test_the_quickest_tests_are_used_and_one_at_least(tool: ModuleType) -> None:
-    took_s = {"slow": tool.TESTS_S + 1, "quick": 1.0, "middling": tool.TESTS_S - 1}
-    assert tool.quickest(took_s, took_s) == (["quick", "middling"], tool.TESTS_S)
-    assert tool.quickest(["slow"], took_s) == (["slow"], tool.TESTS_S + 1)
-    assert tool.quickest([], took_s) == ([], 0.0)
+def test_a_mutant_without_an_end_is_left_out_and_tests_that_did_not_try_it_are_noted(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = SimpleNamespace(has_capacity=lambda: True, submit=lambda *_: None, pending_count=lambda: 1)
+    runner.wait_for_result = signal.pause
+    monkeypatch.setattr(tool, "ForkRunner", lambda *_: runner)
+    tests = dict.fromkeys(("test_b.py::test_c", "test_b.py::test_d"), tool.TESTS_S)
+    monkeypatch.setattr(tool, "state", lambda: SimpleNamespace(duration_by_test=tests))
+    name = "yodel.a.x_f__mutmut_1"
+    data = SimpleNamespace(exit_code_by_key={name: None})
+    notes = tool._try([data], {"yodel.a.x_f": set(tests)}, 1, time.monotonic() + 0.1)
+    assert data.exit_code_by_key == {name: None}
+    assert notes == {name: "\n(tried by 1 of the 2 tests that reach it)"}
+
+
+def test_a_modules_own_tests_and_the_quickest_are_used_and_one_at_least(tool: ModuleType) -> None:
+    own, slow, quick = tool.own_tests("yodel.a.b.x_f__mutmut_1"), "a/test_c.py::test_slow", "a/test_c.py::test_quick"
+    took_s = {slow: tool.TESTS_S + 1, quick: 1.0, "a/test_b.py::test_d": tool.TESTS_S - 1}
+    assert tool.quickest(took_s, took_s, own) == (["a/test_b.py::test_d", quick], tool.TESTS_S)
+    assert tool.quickest([slow], took_s, own) == ([slow], tool.TESTS_S + 1)
+    assert tool.quickest([slow, quick], took_s, "/test_c.py::") == ([quick, slow], tool.TESTS_S + 2)
+    assert tool.quickest([], took_s, own) == ([], 0.0)
+
+
+def test_the_first_tests_are_run_before_the_others_are_collected(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def run_tests(_: object, *, mutant_name: str, tests: list[str]) -> int:
+        runs.append(tests)
+        return int("found" in tests)
+
+    monkeypatch.setattr(tool.PytestRunner, "run_tests", run_tests)
+    many = [f"test_c.py::test_{number}" for number in range(tool.FIRST)]
+    for tests, status in (([*many, "found", "a/test_b.py::test_d"], 1), (["found", *many], 1), (many, 0)):
+        assert tool.Runner().run_tests(mutant_name="yodel.a.b.x_f__mutmut_1", tests=tests) == status
+    assert runs == [["a/test_b.py::test_d", *many[:-1]], [many[-1], "found"], ["found", *many[:-1]], many]
 
 
 def test_a_statement_that_has_changed_in_part_counts_as_a_whole_and_a_block_does_not(tmp_path: Path) -> None:

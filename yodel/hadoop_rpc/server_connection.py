@@ -52,6 +52,8 @@ from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
+KEPT_HEADER_BYTES_MAX = 256
+"""Of a call's header that is kept with its connection; Hadoop's have some 80."""
 HTTP_REPLY = (
     b"HTTP/1.1 404 Not Found\r\n"
     b"Content-type: text/plain\r\n\r\n"
@@ -122,6 +124,8 @@ class ServerConnection:
         "_buffer",
         "_frame_bytes_max",
         "_identity",
+        "_last_header",
+        "_last_method",
         "_nonce",
         "_out",
         "_policy",
@@ -142,6 +146,9 @@ class ServerConnection:
         self._frame_bytes_max = policy.frame_bytes_before_open_max
         self._identity: CallerIdentity | None = None
         self._sasl = False
+        self._last_header: bytes | None = None
+        """Of the last call, if it is short: the next one mostly has the same protocol and method."""
+        self._last_method = ("", 0, "")
         self._session: gssapi.Session | None = None
         self._principal = ""
         self._out: list[bytes] = []
@@ -306,20 +313,20 @@ class ServerConnection:
         if ServerStep.CALL not in self._steps:
             raise invalid_header("Connection context not established")
         raw, position = take_header(frame, position)
-        request = parse(RequestHeaderProto, raw)
+        if raw != self._last_header:
+            request = parse(RequestHeaderProto, raw)
+            self._last_method = (
+                text(request.declaringClassProtocolName),
+                request.clientProtocolVersion,
+                text(request.methodName),
+            )
+            self._last_header = raw if len(raw) <= KEPT_HEADER_BYTES_MAX else None
+        protocol, version, method = self._last_method
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
         if len(client_id) > CLIENT_ID_BYTES_MAX:
             raise invalid_header("Client id too long")
-        return CallReceived(
-            header.callId,
-            client_id,
-            header.retryCount,
-            text(request.declaringClassProtocolName),
-            request.clientProtocolVersion,
-            text(request.methodName),
-            body,
-        )
+        return CallReceived(header.callId, client_id, header.retryCount, protocol, version, method, body)
 
     def _on_context(self, frame: bytes, position: int) -> Opened:
         if ServerStep.CONTEXT_ACCEPTED not in self._steps:

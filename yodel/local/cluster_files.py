@@ -175,6 +175,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
         "shuffle_port": node.shuffle_port,
         "resource_tracker_host": HOST,
         "resource_tracker_port": ports.tracker,
+        "rm_web_url": f"http://{HOST}:{ports.webapp}",
         "kubernetes_node_name": node.name,
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,

@@ -240,8 +240,7 @@ class PodWorker:
             await processes.kill_left_over(frozenset({self.uid}), shims=shims, spare=frozenset(s.pid for s in alive))
             for shim in alive:
                 try:
-                    async with asyncio.timeout(SHIM_END_TIMEOUT_S):
-                        await shim.wait()
+                    await asyncio.wait_for(shim.wait(), SHIM_END_TIMEOUT_S)  # also in a task that was cancelled
                 except TimeoutError:
                     shim.kill()
         await processes.kill_left_over(frozenset({self.uid}), shims=shims)

@@ -126,8 +126,7 @@ class Supervised:
             return
         _signal(process, signal.SIGTERM)
         try:
-            async with asyncio.timeout(self.child.stop_timeout_s):
-                await process.wait()
+            await asyncio.wait_for(process.wait(), self.child.stop_timeout_s)  # also in a task that was cancelled
         except TimeoutError:
             log.warning("process does not stop, killing it", role=self.child.role)
             await self._kill(process)

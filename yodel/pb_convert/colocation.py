@@ -240,7 +240,8 @@ def _written_groups(message: WrittenMessage) -> int | None:
     return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
 
 
-def _group(value: str) -> str:
+def _group(value: object) -> str:
+    value = text("capacity.best_effort", value)
     found = best_effort_group(value)
     if value and not found:
         expected = "the kubelet's best-effort group, below a root of letters, digits and ._-"

@@ -210,8 +210,7 @@ class RpcServer:
         await self.dispatcher.close()
         if self._are_any_left:  # the last answers are on their way out
             try:
-                async with asyncio.timeout(self.limits.stop_timeout_s):
-                    await self._empty.wait()
+                await asyncio.wait_for(self._empty.wait(), self.limits.stop_timeout_s)  # also in a cancelled task
             except TimeoutError:
                 for connection in self._everybody():
                     connection.abort()

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, inspect, select, text
 
 from yodel.errors import Unavailable
 from yodel.store import tables
-from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
+from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 from yodel.store.errors import SchemaNotAtHead
 
 HEAD_REVISION = "0012"
@@ -55,12 +55,11 @@ async def look(url: str) -> Schema:
     Raises:
         Unavailable: the database does not answer.
     """
-    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
+    database = Database(url)
     try:
-        async with answering("report its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(schema_of)
+        return await database.run("report its version", STATEMENT_TIMEOUT_S, schema_of)
     finally:
-        await engine.dispose()
+        await database.close()
 
 
 async def migrate_if_behind(url: str) -> list[str]:

@@ -17,6 +17,7 @@ async def about(request: Request) -> Response:
         request,
         "about.html",
         title="About",
+        is_live=False,  # each look asks the API server about rights
         cluster=await get_cluster(request),
         me=await get_me(request),
         settings=await _settings(request),

@@ -25,6 +25,8 @@ from yodel.services.views.queries import ApplicationFilter, NodeView
 
 NEWEST_MAX = 10
 """Applications on the overview."""
+TOP_QUEUES_MAX = 20
+"""Queues below root on the overview, by name."""
 NODES_LISTED_MAX = 500
 NODES = ("/cluster/nodes", "Nodes")
 
@@ -41,7 +43,8 @@ async def overview(request: Request) -> Response:
         attention=await get_attention(request),
         metrics=await queries.metrics(),
         pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
-        queues=[queue_line(view, 0) for view in root.children] if root is not None else [],
+        queues=[queue_line(view, 0) for view in root.children[:TOP_QUEUES_MAX]] if root is not None else [],
+        more_queues=max(0, len(root.children) - TOP_QUEUES_MAX) if root is not None else 0,
         nodes=sorted(queries.nodes_by_state().items()),
         applications=(await listed(request, ApplicationFilter(), NEWEST_MAX)).lines,
     )

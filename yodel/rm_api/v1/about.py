@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -19,6 +20,8 @@ from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import services_of
 from yodel.serving.pieces import taking_turns
 
+AGENT_VERSION = f"yodel-{__version__}"
+"""As node agents of the same release report it."""
 QUEUES_SHOWN_MAX = 200
 VERSIONS_SHOWN_MAX = 20
 PIECE = 200
@@ -125,7 +128,7 @@ async def get_cluster(request: Request) -> ClusterInfo:
         cluster_id=services.queries.cluster_timestamp_ms,
         started_ms=process.started_ms,
         agents=[
-            AgentVersion(version=version, nodes=count, is_skewed=version != __version__)
+            AgentVersion(version=version, nodes=count, is_skewed=version != AGENT_VERSION)
             for version, count in agents.most_common(VERSIONS_SHOWN_MAX)
         ],
         database=process.database,
@@ -156,9 +159,4 @@ async def get_settings(request: Request) -> Settings:
     services, user = services_of(request), reader(request)
     if not services.rights.is_admin(user):
         raise AccessDenied(f"User {user} is not an administrator, and cannot read settings")
-    return Settings(
-        items=[
-            Setting(name=one.name, value=one.value, default=one.default, source=one.source)
-            for one in services.process.settings
-        ]
-    )
+    return Settings(items=[Setting(**asdict(one)) for one in services.process.settings])

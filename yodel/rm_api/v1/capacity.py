@@ -221,12 +221,9 @@ def _resource(found: PublishedResource) -> models.ResourceCapacity:
         name=found.name,
         unit=found.unit,
         resource=found.resource or None,
-        measured=[models.CapacityFigure(name=one.name, amount=one.amount) for one in loan.measured] if loan else [],
-        terms=[models.CapacityTerm(name=one.name, amount=one.amount, why=one.why) for one in terms],
-        steps=[
-            models.CapacityStep(name=one.name, before=one.before, after=one.after, unit=unit, why=one.why)
-            for one, unit in steps
-        ],
+        measured=[models.CapacityFigure(**asdict(one)) for one in loan.measured] if loan else [],
+        terms=[models.CapacityTerm(**asdict(one)) for one in terms],
+        steps=[models.CapacityStep(**asdict(one), unit=unit) for one, unit in steps],
         wanted=found.wanted,
         published=found.published,
         requested=found.held,
@@ -264,7 +261,10 @@ def _colocation(found: ColocationView, taken: Taken) -> models.Colocation:
         put_backs=found.put_backs,
         **asdict(taken),
         limits=models.Limits(
-            node_counts={state.value: count for state, count in found.limits_counts.items()},
+            nodes_by_limits_state={state.value: count for state, count in found.limits_counts.items()},
+            node_counts={
+                models.FORMER_LIMITS.get(state, state.value): count for state, count in found.limits_counts.items()
+            },
             node_list=[_limits(node) for node in found.limits],
             others_pods=sum(found.others_pods.values()),
             others_nodes=len(found.others_pods),
@@ -287,7 +287,8 @@ def _waiting(node: CapacityView) -> models.WaitingNode:
 def _limits(node: WrittenNodeLimits) -> models.NodeLimits:
     return models.NodeLimits(
         kubernetes_node=node.kubernetes_node,
-        state=node.state,
+        limits_state=node.state,
+        state=models.FORMER_LIMITS.get(node.state, node.state),
         why=node.why,
         groups=node.groups,
         confirmed_ms=node.confirmed_ms,

@@ -110,11 +110,19 @@ class WaitingNode(Model):
     held: dict[str, int] = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
 
 
+FORMER_LIMITS = {LimitsState.ENFORCED: "HELD"}
+"""Names that deprecated fields have for states that are called otherwise now."""
+
+
 class NodeLimits(Model):
     """A node whose batch pods have limits, had them, or may have them."""
 
     kubernetes_node: str
-    state: LimitsState
+    limits_state: LimitsState
+    state: str = Field(
+        description="Deprecated: use `limits_state`; ENFORCED is HELD here.",
+        json_schema_extra={**DEPRECATED, "enum": [FORMER_LIMITS.get(one, one.value) for one in LimitsState]},
+    )
     why: str
     groups: int | None = Field(
         description="Number of cgroups with values of its agent, in its last report; null: unknown."
@@ -128,7 +136,10 @@ class NodeLimits(Model):
 class Limits(Model):
     """Limits of batch pods that agents have written and not removed."""
 
-    node_counts: dict[str, int] = Field(description="Number of nodes by state.")
+    nodes_by_limits_state: dict[str, int] = Field(description="Number of nodes by `limits_state`.")
+    node_counts: dict[str, int] = Field(
+        description="Deprecated: use `nodes_by_limits_state`; ENFORCED is HELD here.", json_schema_extra=DEPRECATED
+    )
     node_list: list[NodeLimits] = Field(description="Unconfirmed nodes first; at most 200.")
     others_pods: int = Field(description="Best-effort pods that are not Yodel's and share the quota of batch pods.")
     others_nodes: int = Field(description="Number of nodes with such pods; 0 without a quota.")

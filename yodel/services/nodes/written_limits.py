@@ -32,7 +32,7 @@ log = structlog.get_logger("yodel.colocation")
 class LimitsState(StrEnum):
     """Lists the known states of a node's limits."""
 
-    HELD = "HELD"
+    ENFORCED = "ENFORCED"
     UNDOING = "UNDOING"
     UNDONE = "UNDONE"
     SILENT = "SILENT"
@@ -49,7 +49,7 @@ class LimitsState(StrEnum):
 
 
 _WHY: Mapping[LimitsState, str] = {
-    LimitsState.HELD: "enforced by the node agent",
+    LimitsState.ENFORCED: "enforced by the node agent",
     LimitsState.UNDOING: "cleanup not confirmed by the node agent yet",
     LimitsState.UNDONE: "cleaned up",
     LimitsState.SILENT: "no report from the node agent: cgroup limits may remain",
@@ -159,7 +159,7 @@ class WrittenLimits:
             return LimitsState.UNDONE
         if speaker is None or self._clock.monotonic_s() - speaker.last_seen_s >= STALE_S:
             return LimitsState.SILENT
-        return LimitsState.HELD if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
+        return LimitsState.ENFORCED if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
 
 
 def _bounds(colocation: ColocationSwitch) -> bool:

@@ -15,7 +15,7 @@ from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Pressure, WrittenReport
 from yodel.domain.queues.queue import Queue
 from yodel.domain.states import ApplicationState, NodeState
-from yodel.rm_api.ui import cluster
+from yodel.rm_api.ui import applications, cluster
 
 TREE = (
     Queue(path="root", is_leaf=False),
@@ -86,7 +86,7 @@ async def test_queue_has_its_limits_and_those_above_and_below() -> None:
     assert 'href="/cluster/queue/root.etl.night"' in inner
 
 
-async def test_applications_are_filtered_by_user_and_queue() -> None:
+async def test_applications_are_filtered_by_user_and_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     async with rest_world(queues=TREE) as world:
         night = an_application(
             3, state=ApplicationState.RUNNING, submission=a_submission(user="carol", queue="root.etl.night")
@@ -101,6 +101,8 @@ async def test_applications_are_filtered_by_user_and_queue() -> None:
         assert await ids("?queue=root.default") == [str(FAILED.id), str(RUNNING.id)]
         assert await ids("/RUNNING?queue=root.default&user=") == [str(RUNNING.id)]
         assert "Unknown queue: nothing" in await shown(world, "/cluster/apps?queue=nothing", 400)
+        monkeypatch.setattr(applications, "LISTED_MAX", 1)
+        assert await ids("?queue=root.default&limit=9") == [str(FAILED.id)]
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,11 @@ async def test_stranger_sees_that_an_application_exists_and_no_more(guarded: Res
     assert [word for word in hidden if word not in owners] == []
 
 
-async def test_stranger_sees_no_times_in_the_list(guarded: RestWorld) -> None:
-    assert "1970-01-01" not in (await shown(guarded, "/cluster" + STRANGER))[1]
-    assert "1970-01-01" in (await shown(guarded, "/cluster" + OWNER))[1]
+@pytest.mark.parametrize("path", ["/cluster", "/cluster/apps"])
+async def test_stranger_sees_no_times_in_the_list(guarded: RestWorld, path: str) -> None:
+    strangers, owners = [(await shown(guarded, path + who))[1] for who in (STRANGER, OWNER)]
+    assert (str(ROW.id) in strangers, "1970-01-01" in strangers) == (True, False)
+    assert (str(ROW.id) in owners, "1970-01-01" in owners) == (True, True)
 
 
 async def test_stranger_is_refused_a_container(guarded: RestWorld) -> None:
@@ -124,6 +126,8 @@ async def test_stranger_is_refused_a_container(guarded: RestWorld) -> None:
 async def test_pages_of_what_is_not_there(world: RestWorld) -> None:
     assert (await world.client.get("/cluster/app/application_1_0001")).status_code == 404
     assert (await world.client.get("/cluster/app/nonsense")).status_code == 400
+    assert (await world.client.get("/cluster/node/node-9:1")).status_code == 404
+    assert (await world.client.get("/cluster/node/nonsense")).status_code == 400
 
 
 async def test_state_narrows_the_list(world: RestWorld) -> None:

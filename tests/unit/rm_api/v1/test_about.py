@@ -67,19 +67,20 @@ async def test_who_gives_no_name_is_told_whom_he_is_taken_for(
 async def test_cluster_has_versions_with_skew_leader_and_database() -> None:
     facts = ProcessFacts(started_ms=1_000, database="PostgreSQL", lead=lambda: LEAD)
     async with rest_world(facts=facts) as world:
-        versions = (__version__, __version__, "0.9", "")
+        versions = (f"yodel-{__version__}", f"yodel-{__version__}", "yodel-0.0.9", "")
         await world.put(*(a_node(f"n-{i}", state=NodeState.RUNNING, version=one) for i, one in enumerate(versions)))
         await world.put(a_node("gone", state=NodeState.LOST, version="0.1"))
         found = await api_get(world, "/api/v1/cluster")
         page = (await world.client.get("/cluster/about")).text
     assert (found["version"], found["started_ms"], found["database"]) == (__version__, 1_000, "PostgreSQL")
     assert found["agents"] == [
-        {"version": __version__, "nodes": 2, "is_skewed": False},
-        {"version": "0.9", "nodes": 1, "is_skewed": True},
+        {"version": f"yodel-{__version__}", "nodes": 2, "is_skewed": False},
+        {"version": "yodel-0.0.9", "nodes": 1, "is_skewed": True},
         {"version": "", "nodes": 1, "is_skewed": True},
     ]
     assert found["leader"] == {"holder": "rm-1/abc", "remaining_s": 4.2, "lease_s": 6.0, "has_standby": False}
     assert (found["is_database_answering"], found["missing_rights"]) == (True, None)
+    assert "hx-trigger" not in page, "each look asks the API server"
     for text in ("Not all node agents have this version.", "rm-1/abc", "PostgreSQL", "<dd>none</dd>", "not reported"):
         assert text in page, text
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.api_rows import GONE, NODE, TASK, api_get
-from tests.support.loans import lends, measured_report
+from tests.support.loans import POLICY, lends, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
-from yodel.domain.colocation.switch import OFF
+from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.notices import NoticeReason
@@ -67,6 +67,16 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
     lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
+
+
+async def test_limits_of_a_node_have_their_state_under_both_names(lending: RestWorld) -> None:
+    lending.rm.use_colocation(ColocationSwitch(policy=replace(POLICY, limits=True), is_bounding=True))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.written_limits.hear(NODE.id, "kube-1", WrittenReport(policy_version=POLICY.version, groups=1))
+    found = (await api_get(lending, "/api/v1/colocation"))["limits"]
+    (node,) = found["node_list"]
+    assert (found["nodes_by_limits_state"], node["limits_state"]) == ({"ENFORCED": 1}, "ENFORCED")
+    assert (found["node_counts"], node["state"]) == ({"HELD": 1}, "HELD")
 
 
 async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
