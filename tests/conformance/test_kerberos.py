@@ -32,6 +32,7 @@ from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
 from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_policy import KerberosOffer
+from yodel.host import tickets
 from yodel.host.tickets import WAITING_MAX, KeytabAcceptor, library
 from yodel.rpc_io.server import ServerSecurity
 from yodel.settings.rm import Settings
@@ -266,6 +267,28 @@ async def test_replayed_ticket_is_refused(acceptor: KeytabAcceptor) -> None:
 async def test_ticket_for_another_service_of_the_keytab_is_refused(acceptor: KeytabAcceptor) -> None:
     with pytest.raises(AccessDenied, match="GSSException"):
         await acceptor.accept(first_token(f"HTTP/localhost@{REALM}"))
+
+
+async def test_name_that_would_be_read_as_two_is_refused(
+    acceptor: KeytabAcceptor, secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    principal = r"hdfs\/x"
+    for name, value in secured.kdc.login(principal, secured.kdc.keytab(principal)).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(AccessDenied, match="characters that are quoted"):
+        await acceptor.accept(first_token())
+
+
+async def test_ticket_that_is_not_judged_in_time_is_put_off(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tickets, "TIMEOUT_S", 0.05)
+    for name, value in secured.alice.items():
+        monkeypatch.setenv(name, value)
+    may_end = threading.Event()
+    keytab = secured.kdc.directory / "rm_localhost.keytab"
+    slow = KeytabAcceptor(f"rm/localhost@{REALM}", keytab, lambda _: str(may_end.wait(60)))
+    with pytest.raises(Unavailable, match="not judged in 0 s"):
+        await slow.accept(first_token())
+    may_end.set()
 
 
 @pytest.mark.parametrize("change", ["cut", "empty", "flipped", "nonsense"])

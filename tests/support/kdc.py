@@ -98,7 +98,7 @@ class Kdc:
 
     def keytab(self, *principals: str, realm: str = REALM) -> Path:
         """Make principals, with keys in a file of their own; return it."""
-        path = self.directory / f"{principals[0].replace('/', '_')}.keytab"
+        path = self.directory / f"{_file_name(principals[0])}.keytab"
         for principal in principals:
             self._run("sbin/kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}@{realm}")
             self._run("sbin/kadmin.local", "-r", REALM, "-q", f"ktadd -k {path} {principal}@{realm}")
@@ -106,7 +106,7 @@ class Kdc:
 
     def login(self, principal: str, keytab: Path, *, life_s: int = TICKET_S) -> dict[str, str]:
         """Get a ticket as ``kinit`` does; return what to set in the environment of those who use it."""
-        ticket_cache = self.directory / f"cache-{principal.replace('/', '_')}-{life_s}"
+        ticket_cache = self.directory / f"cache-{_file_name(principal)}-{life_s}"
         self._run("bin/kinit", "-l", f"{life_s}s", "-c", f"FILE:{ticket_cache}", "-k", "-t", str(keytab), principal)
         return self.environment | {"KRB5CCNAME": f"FILE:{ticket_cache}"}
 
@@ -119,6 +119,10 @@ class Kdc:
         command = [str(self._root / "usr" / program), *arguments]
         done = subprocess.run(command, env=self._environment, timeout=CALL_TIMEOUT_S, capture_output=True, text=True)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stderr or done.stdout}"
+
+
+def _file_name(principal: str) -> str:
+    return principal.replace("/", "_").replace("\\", "")
 
 
 @contextlib.contextmanager

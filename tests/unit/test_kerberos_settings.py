@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.settings.rm import Settings
+from yodel.settings.rm import Settings, load
 from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
 from yodel.wiring.kerberos import kerberos_of
@@ -59,3 +61,14 @@ def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_protection_that_is_not_offered_is_refused_by_name(protection: str) -> None:
     with pytest.raises(ValueError, match="rpc_protection"):
         SecuritySettings.model_validate({"rpc_protection": protection})
+
+
+def test_settings_of_the_page_are_what_kerberos_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With them only the library is asked for, which is not there."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "kerberos.md"
+    (shown,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    file = tmp_path / "rm.toml"
+    file.write_text(textwrap.dedent(shown))
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    with pytest.raises(InvalidValue, match="Python package gssapi"):
+        kerberos_of(load(file))
