@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from yodel.services.core import Core, Ports
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, MasterRegistration
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer
-from yodel.services.nodes.registration import NodeRegistration
+from yodel.services.nodes.registration import NodeRegistration, Registered
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.node_fit import requests_of
@@ -45,6 +45,11 @@ WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
 """Steps ``settle`` may take: more is a loop that never comes to rest."""
 ResultT = TypeVar("ResultT")
+
+
+def address_of(host: str) -> str:
+    """What the name of a host resolves to."""
+    return f"address-of-{host}"
 
 
 def _holds(pod: PodObservation) -> bool:
@@ -134,6 +139,7 @@ class World:
             agents=self.agents,
             endpoints=self.endpoints,
             users=NoUsers(),
+            addresses_of=lambda host: (address_of(host),),
             read_settings=lambda: self.options.admin_settings(),
             text_of=text_of,
             reload_proxy_users=lambda: None,
@@ -155,10 +161,8 @@ class World:
         self.pods.events.clear()
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
         self.statuses.events.clear()
-        if self.statuses.nodes:
-            self.rm.facts.nodes_listed(list(self.statuses.nodes.values()))
-        else:
-            self.rm.facts.nodes_listed(self.kube_nodes)
+        if nodes := [*self.statuses.nodes.values()] or self.kube_nodes:  # a world without nodes has no watch of them
+            self.rm.facts.nodes_listed(nodes)
         self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
@@ -294,25 +298,36 @@ class World:
         capability: Resource = NODE_SIZE,
         containers: Sequence[ContainerReport] = (),
         shuffle_clients: tuple[str, ...] | None = None,
-    ) -> None:
+        *,
+        is_node_manager: bool = False,
+        **changes: Any,
+    ) -> Registered:
+        """A node agent, or a NodeManager at the address that its name resolves to (``World.ports``)."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
-            kubernetes_node_name=node_id.host,
+            kubernetes_node_name="" if is_node_manager else node_id.host,
             version="test",
             containers=containers,
-            can_measure=True,
+            can_measure=not is_node_manager,
             shuffle_clients=shuffle_clients,
+            is_node_manager=is_node_manager,
+            peer=(address_of(node_id.host), 40_000) if is_node_manager else ("", 0),
         )
-        await self.run(self.rm.registration.register(registration))
+        registration = replace(registration, **changes)
+        registered = await self.run(self.rm.registration.register(registration))
         self.response_ids[node_id] = 0
+        return registered
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any
     ) -> HeartbeatAnswer:
         """One heartbeat with the last response id that its node agent has heard, or with a given one."""
         last_id = self.response_ids.get(node_id, 0) if response_id is None else response_id
+        row = self.rm.state.nodes.get(node_id)
+        if row is not None and row.is_node_manager:
+            changes = {"peer": (address_of(node_id.host), 40_000), **changes}
         beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
         answer = self.rm.heartbeats.take(beat) or await self.run(self.rm.heartbeats.slow(beat))
         self.response_ids[node_id] = answer.response_id

@@ -83,6 +83,7 @@ def test_every_field_reaches_the_profile() -> None:
         scheduler_name="volcano",
         priority_class_am="yodel-am",
         priority_class_task="yodel-task",
+        needs_pod="image",
         image="i",
         images_allowed=("r/*",),
         image_pull_secrets=("s",),

@@ -54,6 +54,13 @@ class PodMaker:
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
+    def why_pod(self, container: Container) -> str:
+        """Why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
+        profile = self.profiles.of(container.queue)
+        if profile.needs_pod:
+            return f"its queue sets {profile.needs_pod}"
+        return "it asks for an image" if self._image_asked(container.id.application_id) else ""
+
     def require_runnable(self, user: str, queue: str, context: bytes) -> None:
         """May block: whether pods of an application could be made, before it is accepted.
 
