@@ -270,7 +270,7 @@ def node_managers_finding(settings: Settings) -> Finding:
     if settings.node_managers == "refused":
         return Finding(name=name, verdict=Verdict.OK, text='refused (node_managers = "refused")')
     if path is None:
-        text = 'node_managers is "network", but nodes_include_path is not set. Set it: only hosts in that file may register'
+        text = 'node_managers is "network": set nodes_include_path too, for only hosts in that file may register'
         return Finding(name=name, verdict=Verdict.FAILED, text=text)
     return Finding(name=name, verdict=Verdict.WARNING, text=f"hosts in {path} may register. {NETWORK_IS_TRUSTED}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 
 from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.container import Container
@@ -118,10 +118,10 @@ class _Look:
         return False
 
     def _planned_before(self) -> int:
-        """Return how many of its size would hold what others take that have no node yet."""
-        state = self._state
-        others = (state.containers[one] for one in state.container_index.planned if one not in self._given)
-        own = (one for one in others if one.id != self._container.id and state.pools.pools.of(one.queue) == self._pool)
+        """Return how many of its size would hold what those take that were planned before it and have no node yet."""
+        state, before = self._state, (one for one in self._state.container_index.planned if one not in self._given)
+        others = (state.containers[one] for one in takewhile(lambda one: one != self._container.id, before))
+        own = (one for one in others if state.pools.pools.of(one.queue) == self._pool)
         wanted, count = total_of(one.reserved for one in own), 0
         while not wanted.fits_in(self._size * count) and count <= state.container_index.planned_count:
             count += 1
