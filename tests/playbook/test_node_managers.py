@@ -18,8 +18,10 @@ from yodel.domain.ids import NodeId
 from yodel.domain.queues.pools import NATIVE, YARN
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, NodeState
 from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.nodes.node_managers import NodeManagerRules
 
 HOST = "hadoop-1"
@@ -302,6 +304,17 @@ async def test_rooms_given_in_one_turn_are_given_once(world: World) -> None:
 # --- one pool of both ------------------------------------------------------------------------------------------------
 
 
+CELEBORN = (ShuffleProperty(name="service", text="celeborn", path="root.default"),)
+
+
+def image_context(image: str) -> bytes:
+    """A launch context that asks for an image."""
+    context = pb.ApplicationSubmissionContextProto()
+    for key, value in (("YARN_CONTAINER_RUNTIME_TYPE", "docker"), ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", image)):
+        context.am_container_spec.environment.add(key=key, value=value)
+    return context.SerializeToString()
+
+
 async def shared_world(**changes: Any) -> World:
     world = World(shared(**changes))
     await world.start()
@@ -362,11 +375,41 @@ async def test_pod_that_finds_no_node_becomes_a_container_of_a_node_manager() ->
     await world.stop()
 
 
-async def test_what_needs_a_pod_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_needs_a_pod_is_none_of_a_node_manager_and_why_says_so() -> None:
     world = await shared_world(are_first=True)
-    monkeypatch.setattr(world.rm.node_managers, "_why_pod", lambda container: "its queue sets image")
+    profiles = world.rm.maker.profiles
+    world.rm.maker.use(replace(profiles, default=replace(profiles.default, needs_pod="image")))
     am = await world.running_am()
     assert am.container.node_id == NODE
+    await am.beat(ask(1))
+    await world.settle()
+    (task,) = world.live_tasks()
+    world.pods.change(task.pod, unschedulable_message="0/1 nodes are available: 1 Insufficient cpu.")
+    await world.settle()
+    assert world.rm.state.reasons.waits[task.id].endswith(
+        "1 Insufficient cpu.; NodeManagers cannot run it: its queue sets image"
+    )
+    await world.stop()
+
+
+@pytest.mark.parametrize(
+    ("context", "shuffle", "why"),
+    [
+        (image_context("team/spark"), (), "it requests an image"),
+        (b"", CELEBORN, "node agents prepare its queue's shuffle service, celeborn"),
+        (b"", (), ""),
+    ],
+    ids=["image", "shuffle", "none"],
+)
+async def test_whether_a_pod_is_needed(context: bytes, shuffle: tuple[ShuffleProperty, ...], why: str) -> None:
+    world = await shared_world()
+    am = await world.running_am()
+    state, application_id = world.rm.state, am.application_id
+    row = state.applications[application_id]
+    state.applications[application_id] = replace(row, submission=replace(row.submission, context=context))
+    state.queues["root.default"] = replace(state.queues["root.default"], shuffle=shuffle)
+    world.rm.maker._images_asked.clear()
+    assert world.rm.maker.why_pod(am.container) == why
     await world.stop()
 
 

@@ -1,13 +1,12 @@
 """A stock NodeManager of Hadoop 3.5.0 beside ``yodel local``, registered at its ResourceTracker port.
 
 It shares the machine's files with Yodel's node (``file:///``), listens on 127.0.0.1 and keeps its data in a folder of
-its own, also over restarts.  ``settings_of`` are the settings with which a ResourceManager lets it in.
+its own: after a restart it goes on with its containers.  ``settings_of`` lets it in.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import tempfile
 import xml.etree.ElementTree as xml
@@ -21,7 +20,6 @@ from tests.support.hadoop_jars import jars
 from tests.support.ports import free_ports
 
 HOST = "localhost"  # what 127.0.0.1 is called here
-QUEUE = "nodemanagers"
 HEAP_MIB = 256
 
 
@@ -43,18 +41,15 @@ class NodeManager(Daemon):
         return next((str(node["state"]) for node in nodes if node["id"] == self.node_id), "")
 
 
-def settings_of(directory: Path, *, pool: str = "yarn") -> dict[str, str]:
-    """Environment variables of ``yodel local``.  With its own pool there is a queue of NodeManagers, ``QUEUE``."""
-    hosts = directory / "node-manager-hosts"
-    hosts.write_text("\n".join((HOST, "127.0.0.1", "127.0.0.2", "node-1", "node-2")) + "\n")
-    queues = {"YODEL_QUEUES": json.dumps(["default", QUEUE])} if pool == "yarn" else {}
-    own = {f"root.{QUEUE}": {"dialect": "yarn"}}
+def settings_of(directory: Path) -> dict[str, str]:
+    """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
+    hosts = directory / "hosts"
+    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
     return {
         "YODEL_NODE_MANAGERS": "network",
+        "YODEL_NODE_MANAGERS_POOL": "native",
+        "YODEL_NODE_MANAGERS_FIRST": "true",
         "YODEL_NODES_INCLUDE_PATH": str(hosts),
-        "YODEL_NODE_MANAGERS_POOL": pool,
-        **queues,
-        **({"YODEL_QUEUE_SETTINGS": json.dumps(own)} if pool == "yarn" else {}),
     }
 
 
@@ -80,7 +75,12 @@ def running_node_manager(
     files = server_files(servers)
     del files["hdfs-site.xml"], files["capacity-scheduler.xml"]
     files["core-site.xml"]["fs.defaultFS"] = "file:///"
-    files["yarn-site.xml"] |= {**_of_yodel(cluster), **(more or {})}
+    recovery = {
+        "yarn.nodemanager.recovery.enabled": "true",
+        "yarn.nodemanager.recovery.supervised": "true",
+        "yarn.nodemanager.recovery.dir": f"{directory}/recovery",
+    }
+    files["yarn-site.xml"] |= {**_of_yodel(cluster), **recovery, **(more or {})}
     write_files(servers.conf_dir, files, log_level="INFO")
     node_manager = NodeManager(cluster, servers)
     try:

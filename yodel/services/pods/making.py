@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
+from yodel.domain.shuffle.words import wanted_of
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import Users
 from yodel.ports.pods import Manifest
@@ -59,7 +60,11 @@ class PodMaker:
         profile = self.profiles.of(container.queue)
         if profile.needs_pod:
             return f"its queue sets {profile.needs_pod}"
-        return "it asks for an image" if self._image_asked(container.id.application_id) else ""
+        if self._image_asked(container.id.application_id):
+            return "it requests an image"
+        queue = self._state.queues.get(container.queue)
+        wanted = wanted_of(queue.shuffle) if queue is not None else None
+        return f"node agents prepare its queue's shuffle service, {wanted.service.name}" if wanted is not None else ""
 
     def require_runnable(self, user: str, queue: str, context: bytes) -> None:
         """May block: whether pods of an application could be made, before it is accepted.

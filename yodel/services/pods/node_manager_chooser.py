@@ -63,6 +63,12 @@ class NodeManagerChooser:
                 return WithoutPod(found)
         return WithoutPod(None) if pool == YARN else None
 
+    def why_not(self, container: Container) -> str:
+        """Why no NodeManager of its pool may run a container; empty: one may, or there is none."""
+        is_shared = self._state.pools.has_node_managers(container.queue) and self._state.node_index.has_node_managers
+        why = self._why_pod(container) if is_shared else ""
+        return f"; NodeManagers cannot run it: {why}" if why else ""
+
     def given(self, container: Container, node_id: NodeId) -> None:
         """It is being written that the container runs there."""
         self._given[container.id] = (node_id, container.reserved)

@@ -245,7 +245,8 @@ class Reconciler:
                 without_pod = self._node_managers.choose(container, is_pod_in_vain=True)
                 if without_pod is not None:
                     return await self._place_without_pod(container, without_pod)
-                self._engine.state.reasons.explain_wait(container.id, placed.reason)
+                reason = f"{placed.reason}{self._node_managers.why_not(container)}"
+                self._engine.state.reasons.explain_wait(container.id, reason)
                 return placed.again_s
             await self._pods.create(placed)
             self._binder.created(container)
@@ -362,6 +363,8 @@ class Reconciler:
         line = pod_events.meaning_of(pod, now_ms)
         waits = line.becomes in (pod_events.ContainerOutcome.WAITS, pod_events.ContainerOutcome.STARTS)
         text = line.diagnostics(pod) if waits else ""
+        if text and pod.node_name is None:
+            text += self._node_managers.why_not(container)
         if text and container.id not in self._engine.state.reasons.waits:
             log.info("container is waiting", container_id=str(container.id), reason=text)
         self._engine.state.reasons.explain_wait(container.id, text)
