@@ -55,11 +55,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     cluster: Cluster, node_manager: NodeManager, shared_dir: pathlib.Path
 ) -> None:
     """The reducer fetches from both shuffles, and both kinds of nodes aggregate their logs."""
-    nodes = {
-        node["id"]: node
-        for node in json.load(urllib.request.urlopen(f"{cluster.ready.rest_url}/api/v1/nodes"))["items"]
-    }
-    shown = nodes[node_manager.node_id]
+    (shown,) = [node for node in items(cluster, "nodes") if node["id"] == node_manager.node_id]
     assert (shown["kind"], shown["kubernetes_node"], shown["version"]) == ("NodeManager", None, "3.5.0")
     words = Counter({f"word{number}": number + 1 for number in range(40)})
     texts = [shared_dir / f"text-{number}.txt" for number in range(3)]

@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     # --- pods
     dialect: str = "native"
     """How resources are written into pods: `native`, `koordinator`, `katalyst`, `volcano`, or the name of a table in
-    `[dialects]`."""
+    `[dialects]`. `yarn`: containers have no pods and run on NodeManagers."""
     image: str = f"yodel/hadoop-runtime:{__version__}"
     """Container image of the pods."""
     milli_per_vcore: int = Field(default=1000, ge=1)
