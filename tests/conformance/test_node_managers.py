@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
+import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.conformance import mapreduce_by_rest
-from tests.conformance.cluster import Cluster, wait_for
+from tests.conformance.cluster import CALL_TIMEOUT_S, Cluster, wait_for
 from tests.conformance.disturbed import HeldJob
 from tests.conformance.rest_words import new_id, post
 from tests.conformance.spark_submit import Spark
@@ -44,6 +46,12 @@ def containers_of(cluster: Cluster, application_id: str) -> list[dict[str, Any]]
     return items(cluster, f"applications/{application_id}/containers")
 
 
+def said(cluster: Cluster, *words: str) -> str:
+    """What a command of ``yodel`` prints."""
+    command = [str(pathlib.Path(sys.prefix) / "bin" / "yodel"), *words, "--server", cluster.ready.rest_url]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=CALL_TIMEOUT_S).stdout
+
+
 def kinds_of(cluster: Cluster, application_id: str, node_manager: NodeManager) -> Counter[bool]:
     """How many containers it has had, by whether the NodeManager ran them, which is whether they have no pod."""
     found = [one for one in containers_of(cluster, application_id) if one["node_id"]]
@@ -57,6 +65,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     """The reducer fetches from both shuffles, and both kinds of nodes aggregate their logs."""
     (shown,) = [node for node in items(cluster, "nodes") if node["id"] == node_manager.node_id]
     assert (shown["kind"], shown["kubernetes_node"], shown["version"]) == ("NodeManager", None, "3.5.0")
+    assert f"{node_manager.node_id}  RUNNING" in said(cluster, "node", "list"), "as docs/coming-from-yarn.md shows it"
     words = Counter({f"word{number}": number + 1 for number in range(40)})
     texts = [shared_dir / f"text-{number}.txt" for number in range(3)]
     for text in texts:

@@ -22,7 +22,9 @@ from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, NodeState
 from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.kube import inspection as kube_inspection
 from yodel.services.nodes.node_managers import NodeManagerRules
+from yodel.services.pods import inspection
 
 HOST = "hadoop-1"
 NM, OTHER = NodeId(HOST, 8041), NodeId("hadoop-2", 8041)
@@ -254,6 +256,22 @@ async def test_containers_of_its_queue_run_without_pods(world: World) -> None:
     ended = world.container(tasks[0].id)
     assert (ended.state, ended.exit_status, ended.diagnostics) == (ContainerState.COMPLETED, 1, "it failed")
     assert not any("pod" in step for step in world.steps)
+
+
+async def test_object_of_its_application_names_its_nodes(world: World) -> None:
+    am = await master_on(world)
+    (task,) = await tasks_of(am, 1)
+    summary = inspection._summary(world.rm.state, world.application(am.application_id))
+    assert summary.without_pods == ((str(am.container.id), str(NM)), (str(task.id), str(NM)))
+    assert kube_inspection._application(summary, "c")["status"]["withoutPods"][1] == {
+        "container": str(task.id),
+        "node": str(NM),
+    }
+    await tasks_of(am, 14)
+    await register(world, OTHER)
+    await tasks_of(am, 10)
+    summary = inspection._summary(world.rm.state, world.application(am.application_id))
+    assert len(summary.without_pods) == inspection.WITHOUT_PODS_MAX
 
 
 async def test_containers_of_other_queues_are_pods(world: World) -> None:
