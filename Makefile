@@ -115,5 +115,5 @@ lock: setup ## rewrite requirements.lock from pyproject.toml: exact versions wit
 	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \
 	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
 
-clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel)
+clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel); the next setup chooses an interpreter again
 	rm -rf .venv .runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

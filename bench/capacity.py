@@ -28,6 +28,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench.machine import print_machine
 from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender, Source
@@ -214,7 +215,7 @@ async def reactions(name: str, turns: int, state_dir: Path) -> tuple[list[float]
             process = await asyncio.create_subprocess_exec(
                 "sh",
                 "-c",
-                "echo $$ > $0; echo $$ > $1; while :; do :; done",
+                "echo $$ > $0; echo $$ > $1; while [ -d /proc/$PPID ]; do :; done",
                 *(str(MOUNT / controller / service / "cgroup.procs") for controller in ("cpu", "cpuacct")),
             )
             falls = asyncio.create_task(_quota_falls(MOUNT / "cpu" / name))
@@ -297,4 +298,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

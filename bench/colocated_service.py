@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from bench.machine import print_machine
 from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import Figures, ServiceNode
@@ -41,7 +42,7 @@ ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator",
 
 
 def void_run(run: Figures, alone: Figures, *, seconds: int, rate: int, busy: float) -> list[str]:
-    """Say why a run proves nothing; nothing where it does."""
+    """Return why a run proves nothing; empty: it does."""
     found = []
     if busy > BUSY:
         found.append(f"the machine was busy before it: processes waited in {busy:.0%} of the time")
@@ -147,7 +148,7 @@ def _round(node: ServiceNode, number: int, seconds: int) -> tuple[dict[str, Figu
 
 
 def _waiting() -> float:
-    """In which part of the last ten seconds some process of the machine waited for a processor."""
+    """Return the percent of the last ten seconds in which some process of the machine waited for a processor."""
     text = Path("/proc/pressure/cpu").read_text()
     match = re.search(r"some avg10=([\d.]+)", text)
     assert match is not None, text
@@ -155,4 +156,5 @@ def _waiting() -> float:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -1,4 +1,5 @@
-"""What lent capacity costs the ResourceManager: patches a second and processor time, with agents whose loans swing.
+"""Measures what lent capacity costs the ResourceManager: patches per second and processor time, with agents whose
+amounts swing.
 
     python -m bench.colocation [--agents 1000] [--minutes 10] [--swing 30] [--profile]
 
@@ -24,9 +25,10 @@ from dataclasses import replace
 
 import structlog
 
+from bench.machine import print_machine
 from tests.support.playbook import World
 from tests.support.rm_options import Options
-from tests.support.rpc_calls import call, context
+from tests.support.rpc_calls import call, context, tracker_protocol
 from yodel.domain.colocation.measured import InstantUse, UsageWindow
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.properties import PREFIX, colocation_of
@@ -39,7 +41,6 @@ from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.kube.decode import decode_node
 from yodel.pb_convert import ids
 from yodel.pb_convert.colocation import loan_report_pb
-from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.serving.node_token import NODE_TOKEN_KIND
 from yodel.translator.names import PUBLISHED, PUBLISHER
@@ -69,7 +70,7 @@ class Agent:
         self._number = number
 
     def beat(self, second: int, *, reports: bool) -> bytes:
-        """As it goes over the wire."""
+        """Return the heartbeat's bytes."""
         request = msg.NodeHeartbeatRequestProto()
         request.node_status.node_id.CopyFrom(ids.node_id_pb(self.node_id))
         request.node_status.response_id = self.response_id
@@ -82,7 +83,7 @@ class Agent:
         return request.SerializeToString()
 
     def _report(self, second: int) -> LoanReport | None:
-        """What is new, and every ten seconds what is not."""
+        """Return a report if it has changed, and every ten seconds."""
         part = MEAN * (1 + self._swing * math.sin(2 * math.pi * (second / PERIOD_S + self._phase)))
         loans = (self._loan(CPU_MILLI, CORES * 1000, part), self._loan(MEMORY_MIB, GIB * 1024, part))
         amounts = {loan.resource: loan.amount for loan in loans}
@@ -161,15 +162,7 @@ async def prepared(world: World, count: int, swing: float) -> Bench:
     assert colocation.policy is not None
     rm.use_colocation(colocation)
     agents = [Agent(number, count, swing, colocation.policy) for number in range(count)]
-    protocol = TrackerProtocol(
-        rm.registration,
-        rm.heartbeats,
-        rm.tokens,
-        1000,
-        "bench",
-        master_keys=rm.master_keys,
-        log_aggregation=rm.log_aggregation,
-    ).protocol()
+    protocol = tracker_protocol(world)
     machine = {"cpu": str(CORES), "memory": f"{GIB}Gi"}
     for agent in agents:
         world.statuses.put(agent.name, capacity=machine, allocatable=machine)
@@ -228,4 +221,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -19,6 +19,7 @@ from typing import cast
 import uvloop
 
 from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, local_cluster, submit_unmanaged
+from bench.machine import print_machine
 from bench.rpc_load import fresh_nonce
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady
@@ -105,4 +106,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

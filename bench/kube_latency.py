@@ -26,6 +26,7 @@ import uvloop
 
 from bench.cluster import CLIENT_PROTOCOL, MASTER_PROTOCOL, amrm_token, submit_unmanaged
 from bench.latency import BEAT_S, Master
+from bench.machine import print_machine
 from tests.rigs.kubernetes.rig import read_state
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_rpc.writable import WireToken
@@ -40,7 +41,7 @@ WARM_UP = 3
 
 
 class PodWatch:
-    """When each stage of the newest pod was first seen, by this process' clock."""
+    """Records when each stage of the newest pod was first seen, by this process' clock."""
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
         self._client, self._path = client, f"/api/v1/namespaces/{namespace}/pods"
@@ -200,4 +201,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

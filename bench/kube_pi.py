@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.machine import print_machine
 from bench.pi import spark_home
 from tests.conformance.cluster import TOOLS
 from tests.e2e.kube_cluster import USER, KubeCluster, upload_spark
@@ -212,4 +213,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -17,6 +17,7 @@ import time
 import uvloop
 
 from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, local_cluster, submit_unmanaged
+from bench.machine import print_machine
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.writable import WireToken
@@ -124,4 +125,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

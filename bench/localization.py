@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.machine import print_machine
 from tests.conformance.clients.target import Target
 from tests.support.hadoop import running_hadoop
 from tests.support.hadoop_conf import addresses
@@ -141,4 +142,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

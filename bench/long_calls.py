@@ -1,4 +1,4 @@
-"""How long each call that tells of the cluster keeps the loop, where the cluster is large.
+"""Measures how long each call about the cluster keeps the loop of a large cluster.
 
     python -m bench.long_calls [--nodes 5000] [--queues 1000] [--applications 5000] [--wishes 20]
 
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from starlette.routing import Route
 
+from bench.machine import print_machine
 from bench.queue_calls import Cluster
 from bench.rounds import ROWS_A_COMMIT, WISHES_MAX, Sizes, asks, putting, running, tree
 from bench.turns import Turns
@@ -82,4 +83,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
+from bench.machine import print_machine
 from tests.conformance.clients.mapreduce import example
 from tests.conformance.clients.target import Target
 from tests.support.hadoop import running_hadoop
@@ -71,4 +72,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

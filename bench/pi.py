@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from bench.cluster import local_cluster
+from bench.machine import print_machine
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT_S = 300
@@ -61,4 +62,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -1,4 +1,4 @@
-"""How fast Yodel places pods on many nodes, beside what the same API server and scheduler do for a plain loop.
+"""Measures how fast Yodel places pods on many nodes, compared with a plain loop on the same API server and scheduler.
 
     python -m bench.placement --nodes 100 [--pods 1000] [--rounds 3] [--modes created,native,extended,bind]
     python -m bench.placement --nodes 100 --relist 10000
@@ -26,6 +26,7 @@ from pathlib import Path
 import psutil
 import uvloop
 
+from bench.machine import print_machine
 from bench.placement_cluster import DAEMONS, FakeCluster, cpu_s, each, fake_cluster, pods_path, post
 from bench.placement_figures import Cpu, Round, Rounds, cpu_row, table_row
 from bench.placement_relist import measure_relist
@@ -63,7 +64,7 @@ async def raw_round(fake: FakeCluster, mode: Mode, pods: int, concurrency: int, 
 
 
 async def best_concurrency(fake: FakeCluster, mode: Mode, pods: int) -> int:
-    """Of the plain loop, by what matters in the mode."""
+    """Return the best concurrency of the plain loop, by the rate that matters in the mode."""
     what = "bound" if mode.is_bound else "created"
     rates = {n: (await raw_round(fake, mode, pods, n)).rate(what) for n in CONCURRENCIES}
     say(f"{mode.name}: plain loop by concurrency: " + ", ".join(f"{n}: {rate:.0f}/s" for n, rate in rates.items()))
@@ -140,4 +141,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -75,14 +75,14 @@ class FakeCluster:
         )
 
     async def until_created(self, namespace: str, pods: int) -> float:
-        """When so many pods are there, by the monotonic clock; asked rarely until it is nearly so."""
+        """Return when so many pods exist, by the monotonic clock; polls rarely until it is nearly so."""
         async with asyncio.timeout(TIMEOUT_S):
             while (found := await self.count(namespace)) < pods:  # noqa: ASYNC110 - the API server is asked
                 await asyncio.sleep(LOOK_S if found < 0.85 * pods else LOOK_SOON_S)
         return time.perf_counter()
 
     async def until_bound(self, namespace: str) -> float:
-        """When no pod is without a node."""
+        """Return when all pods have nodes."""
         async with asyncio.timeout(TIMEOUT_S):
             while await self.any_unbound(namespace):  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_S)
@@ -169,7 +169,7 @@ def _start(home: Home, daemons: Daemons) -> None:
 
 
 async def _furnish(client: KubeClient, namespaces: Iterable[str]) -> None:
-    """What a pod needs to be taken, and the CustomResourceDefinition that the chart brings."""
+    """Create what a pod needs to be accepted, and the CustomResourceDefinition of the chart."""
     for namespace in namespaces:
         await post(client, "/api/v1/namespaces", {"metadata": {"name": namespace}})
         await post(client, f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})

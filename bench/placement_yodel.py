@@ -47,7 +47,7 @@ PORTS = ("client", "scheduler", "tracker", "admin", "webapp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """How pods find their nodes.  ``nobody`` serves the scheduler name of those that are only to be created."""
+    """Describes how pods find their nodes.  ``nobody`` serves the scheduler name of pods that are only created."""
 
     name: str
     dialect: str = "native"
@@ -190,7 +190,7 @@ class Master:
         await self._beat(request)
 
     async def until_granted(self, count: int) -> float:
-        """When the answer with the last container came."""
+        """Return when the answer with the last container came."""
         async with asyncio.timeout(GRANTS_TIMEOUT_S):
             while self.granted < count:
                 await asyncio.sleep(BEAT_S)
@@ -226,7 +226,7 @@ async def start_master(rm: Rm) -> Master:
 
 
 async def yodel_round(fake: FakeCluster, rm: Rm, mode: Mode, pods: int) -> Round:
-    """From the ask on: created, bound, granted."""
+    """Measure a round from the ask on: created, bound, allocated."""
     master = await start_master(rm)
     before, begin_s = fake.cpu() | rm.cpu(), time.perf_counter()
     await master.ask(pods)

@@ -1,4 +1,4 @@
-"""What calls about queues cost while the scheduler works: looks at them, and changes of one.
+"""Measures calls about queues while the scheduler works: reading them, and changing one.
 
     python -m bench.queue_calls [--nodes 5000] [--queues 1000] [--applications 5000] [--wishes 20] [--changes 100]
 
@@ -17,6 +17,7 @@ import statistics
 import time
 from dataclasses import replace
 
+from bench.machine import print_machine
 from bench.rounds import (
     CHANGES,
     IN_FLIGHT_MAX,
@@ -136,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

@@ -23,6 +23,7 @@ import uvloop
 
 from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, local_cluster, submit_unmanaged
 from bench.latency import CONTAINER_PROTOCOL
+from bench.machine import print_machine
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.writable import WireToken
@@ -173,7 +174,7 @@ def main() -> None:
 
 
 async def shares(cluster: Cluster, own: str, other: str) -> None:
-    """Says what the two queues are guaranteed, as an administrator does."""
+    """Set the guarantees of the two queues, as an administrator does."""
     host, port = _rest(cluster)
     body = json.dumps(
         {
@@ -201,4 +202,5 @@ def _rest(cluster: Cluster) -> tuple[str, int]:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

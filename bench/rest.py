@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from bench.machine import print_machine
 from tests.conformance.cluster import running
 from tests.support.hadoop import running_hadoop
 
@@ -170,7 +171,7 @@ def asked(url: str, connections: int, seconds: float) -> dict[str, Any]:
 
 
 def asked_once(server: Server) -> None:
-    """What goes wrong shows in the time it takes."""
+    """Send one request; a failure shows in its time."""
     parts = urlsplit(server.url)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
@@ -242,4 +243,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

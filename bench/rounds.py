@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bench.machine import print_machine
 from bench.turns import Turns
 from tests.support.playbook import World
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt, an_attempt_id
@@ -214,4 +215,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

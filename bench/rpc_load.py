@@ -23,6 +23,7 @@ from typing import cast
 
 import uvloop
 
+from bench.machine import print_machine
 from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady, Failed
@@ -169,4 +170,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

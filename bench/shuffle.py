@@ -26,6 +26,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.machine import print_machine
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import OsUser, SingleUser
 from nm_plugin.shuffle.fetch import job_id
@@ -77,7 +78,7 @@ class Target:
 
 @dataclass(slots=True)
 class Count:
-    """Of one reader."""
+    """Counts the requests and bytes of one reader."""
 
     requests: int = 0
     read_bytes: int = 0
@@ -88,6 +89,7 @@ def main() -> None:
     if arguments.serve:
         asyncio.run(serve(Path(arguments.serve)))
         return
+    print_machine()
     with tempfile.TemporaryDirectory(prefix="yodel-bench-") as made:
         local_dir = Path(arguments.local_dir or made)
         write_maps(local_dir)

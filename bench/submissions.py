@@ -14,6 +14,7 @@ import time
 import uvloop
 
 from bench.cluster import Cluster, client, local_cluster, submit_unmanaged
+from bench.machine import print_machine
 
 SUBMITTERS = 8
 
@@ -48,4 +49,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

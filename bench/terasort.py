@@ -9,6 +9,7 @@ import argparse
 import time
 from collections.abc import Callable
 
+from bench.machine import print_machine
 from bench.mapreduce import both_clusters, row
 from tests.conformance.clients.mapreduce import ROW_BYTES, example
 from tests.conformance.clients.target import Target, settings
@@ -56,4 +57,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    print_machine()
     main()

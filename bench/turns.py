@@ -1,4 +1,4 @@
-"""How long a loop is kept from everybody else, in processor time."""
+"""Measures how long a loop is kept from everybody else, in processor time."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Adapters:
-    """Holds what touches the machine: made once, and each part is given what it needs of it."""
+    """Holds the adapters to the machine, each made once; every part is given those that it needs."""
 
     accounts: Accounts
     directories: Directories
@@ -437,7 +437,7 @@ async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer, 
 
 
 class _Late:
-    """What the manager asks for and is only known once the ports are open."""
+    """Serves the manager's requests for values that are known only once the ports are open."""
 
     def __init__(self) -> None:
         self.command_node: command.NodeEnvironment | None = None

@@ -1,4 +1,4 @@
-"""What each part of the agent takes of its settings, as values; ``app`` makes the parts of them."""
+"""Derives each part's values from the agent's settings; ``app`` makes the parts of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Settings of the node agent: TOML file < environment (``YODEL_NM_…``) < command line.
 
 Every field has a unit in its name where it has one.  Defaults follow ``yarn-default.xml``; the property a field stands
-for is named beside it.  Secrets are never settings: a shared secret is a *file* named here.
+for is named next to it.  Secrets are never settings: a shared secret is a *file* named here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ UID_MAX = 2**32 - 2
 
 
 class SparkShuffle(BaseModel):
-    """Spark's shuffle service, a process next to the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
+    """Configures Spark's shuffle service, a process next to the agent, ``[aux_services.NAME]``: see
+    ``aux.spark_shuffle``."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, extra="forbid")
 
@@ -92,7 +93,7 @@ class SparkShuffle(BaseModel):
 
 
 class Settings(BaseSettings):
-    """What one node agent needs to know."""
+    """Configures one node agent."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 
@@ -133,8 +134,8 @@ class Settings(BaseSettings):
     cgroup_root: str = "/"
     """The kubelet's option `--cgroup-root` on this node."""
     cgroup_writable: str = ""
-    """Where the kubelet's best-effort cgroup is mounted writable, to limit batch pods: laid out as `cgroup_mount`, but
-    only that cgroup is needed. Empty: batch pods are not limited."""
+    """Path where the kubelet's best-effort cgroup is mounted writable, to limit batch pods: laid out as `cgroup_mount`,
+    but only that cgroup is needed. Empty: batch pods are not limited."""
     colocation_most_milli: int | None = Field(default=None, ge=0)
     """Most CPU that this node lends, in thousandths of a core, for several nodes on one machine. Unset: what the policy
     allows."""
@@ -202,6 +203,9 @@ class Settings(BaseSettings):
     """How long a failed upload is tried again."""
     log_server_url: str = ""
     """Server to which pages of ended containers redirect (yarn.log.server.url)."""
+    rm_web_url: str = Field(default="", pattern=r"^(https?://[A-Za-z0-9._:/\[\]-]{1,512})?$")
+    """Address of the ResourceManager's pages as browsers reach them, such as `http://rm:8088`, to which pages of logs
+    link back; empty: no link."""
     acl_enabled: bool = False
     """Check ACLs on the web port (yarn.acl.enable)."""
     admin_acl: str = "*"

@@ -150,7 +150,7 @@ class Demo:
         return subprocess.run(command, check=True, timeout=CALL_TIMEOUT_S, capture_output=True, text=True).stdout
 
     def show(self) -> None:
-        """What YARN's users and Kubernetes' users see of the same work."""
+        """Show the same work as YARN's users and Kubernetes' users see it."""
         applications = Table(*COLUMNS, title="Applications (REST)")
         for app in self.rest("/apps")["apps"]["app"]:
             words = [app[key] for key in ("id", "name", "user", "queue", "state", "finalStatus")]
@@ -162,7 +162,7 @@ class Demo:
 
 
 def show_colocation(console: Console, directory: pathlib.Path) -> None:
-    """What the machine lends, and what is left of it while every core is busy."""
+    """Show the lent capacity of the machine, and what is left of it while every core is busy."""
     local = directory / "lending"
     with local_cluster(directory, local, "--colocation", "koordinator", is_kept=False):
         server = json.loads((local / "ready.json").read_text())["rest_url"]
@@ -273,7 +273,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def where_to_look(ready: dict[str, Any], local: pathlib.Path) -> str:
-    """Of a cluster that was kept."""
+    """Return the addresses and commands of a cluster that was kept."""
     kubectl = f"{_shown(VENV / 'tools' / 'kubectl')} --kubeconfig {ready['kubeconfig']}"
     return "\n".join(
         (
@@ -291,7 +291,7 @@ def where_to_look(ready: dict[str, Any], local: pathlib.Path) -> str:
 
 
 def _shown(path: pathlib.Path) -> pathlib.Path:
-    """As it is typed from the checkout."""
+    """Return the path as it is typed from the checkout."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 

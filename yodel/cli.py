@@ -81,7 +81,7 @@ app.add_typer(queue_windows.queues)
 
 
 def _plural(name: str, group: typer.Typer, list_all: Callable[..., None]) -> None:
-    """What somebody types who knows kubectl: the group under another name, which lists when nothing more is said."""
+    """Add a group under its plural name, as users of kubectl type it; without a further word it lists."""
 
     def listing(context: typer.Context, server: invoking.Server = None, as_json: invoking.AsJson = False) -> None:
         if context.invoked_subcommand is None:
@@ -475,7 +475,8 @@ def _misconfigured(text: str) -> NoReturn:
 
 
 async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
-    """What ``yodel serve`` needs; and where one runs already, the nodes where limits may be left."""
+    """Yield the findings about what ``yodel serve`` needs, and if one runs already, about nodes that may have limits
+    left."""
     from yodel.client.server import find_server
     from yodel.wiring import checks
 
@@ -491,7 +492,7 @@ async def _serve_checks(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _print_findings(findings: AsyncIterator[Finding]) -> bool:
-    """As they come; whether one of them stands in the way."""
+    """Print findings as they come; return True if one of them is a failure."""
     failed = False
     async for finding in findings:
         print(f"{MARKS[finding.verdict.value]}  {finding.name}: {finding.text}", flush=True)

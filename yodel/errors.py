@@ -41,7 +41,7 @@ from collections.abc import Iterable
 
 
 def system_reason(error: BaseException) -> str:
-    """Return why the operating system refused something, in its words; empty where the error is none of its.
+    """Return the operating system's reason for an error; empty for other errors.
 
     What a file is called is left out: not everybody who is answered may know it.
     """
@@ -151,7 +151,7 @@ class AccessDenied(Refused):
 
 
 class InvalidQueues(Refused):
-    """What a configuration says of queues is malformed, does nothing here, or does not add up."""
+    """Reports that the configuration of queues is malformed, has no effect here, or does not add up."""
 
 
 class QueuesInUse(Refused):

@@ -1,1 +1,1 @@
-"""Auxiliary services: those that are asked, and programs that run beside the agent."""
+"""Auxiliary services: those that are asked, and programs that run next to the agent."""

@@ -27,7 +27,7 @@ class AuxService(Protocol):
 
     @property
     def metadata(self) -> bytes:
-        """Return what startContainers answers and NM_AUX_SERVICE_<name> holds; known once started."""
+        """Return the metadata for startContainers and NM_AUX_SERVICE_<name>; known once the service has started."""
 
     async def start(self, tasks: TaskOwner) -> None:
         """Recover, open ports, leave what goes on as tasks.  Raises OSError: it cannot serve, nor can the agent."""
@@ -64,7 +64,7 @@ class AuxServices:
             await service.stop()
 
     def health(self) -> dict[str, str]:
-        """What is wrong, by name; empty when all is well."""
+        """Return the problem of each unhealthy service by name; empty: all are healthy."""
         return {name: text for name, service in self._services.items() if (text := service.health())}
 
     def check(self, names: Mapping[str, bytes]) -> None:

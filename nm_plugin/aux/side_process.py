@@ -1,4 +1,4 @@
-"""A program that the agent keeps running beside itself: an auxiliary service which is not written in Python.
+"""A program that the agent keeps running next to itself: an auxiliary service which is not written in Python.
 
 It is started again whenever it ends (with a growing pause), and ended and started again when its port stops answering.
 Its output goes to one file of bounded size.  It ends with the agent; what an agent that was killed left behind is ended
@@ -37,7 +37,7 @@ LEFT_OVER_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessUser:
-    """Whose rights it gets; only root can give others than its own."""
+    """Holds the user whose rights the process gets; only root can give rights other than its own."""
 
     uid: int
     gid: int
@@ -46,7 +46,7 @@ class ProcessUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideProgram:
-    """Holds what to run, where its output goes and where it answers."""
+    """Describes a program to run: command, log file, and the address on which it answers."""
 
     name: str
     command: tuple[str, ...]
@@ -173,9 +173,9 @@ class SideProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._program.stop_s):
-                    await process.wait()
-                    return
+                # Python 3.11.2 raises no TimeoutError from asyncio.timeout in a task that was cancelled before.
+                await asyncio.wait_for(process.wait(), self._program.stop_s)
+                return
 
 
 def _open_log(path: Path) -> int:
@@ -190,7 +190,7 @@ def _bound_log(path: Path) -> None:
 
 
 def _start_ticks(pid: int) -> int:
-    """When it was started, in clock ticks since boot (``/proc/<pid>/stat`` field 22); 0 when it is gone."""
+    """Return the start of a process in clock ticks since boot (``/proc/<pid>/stat`` field 22); 0: it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])

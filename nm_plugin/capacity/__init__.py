@@ -1,1 +1,2 @@
-"""What this node can lend to best-effort work: measured once a second, computed by the policy, told with heartbeats."""
+"""Computes what this node can lend to best-effort work: measured once a second, computed by the policy, and reported
+with heartbeats."""

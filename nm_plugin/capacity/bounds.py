@@ -1,7 +1,7 @@
 """Holds best-effort pods to bounds while the policy says so, and undoes them after that: weight and memory limit of
 each of Yodel's own (``limits``), and the processor time of them all, whoever's they are (``quota``).
 
-Each second all is planned anew, and what does not stand in its file is written: a value that somebody changed is put
+Each second all is planned again, and what does not stand in its file is written: a value that somebody changed is put
 back, for a quota without growing to it by steps again, and counted.  What was written is kept in a file before it is,
 so that an agent that starts again can take it up or undo it.  The end of the agent changes nothing.
 """
@@ -49,7 +49,7 @@ class StaleMount(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPodOrders:
-    """Holds what the ResourceManager said last of best-effort pods."""
+    """Holds the last orders of the ResourceManager for best-effort pods."""
 
     limits: bool
     quota: bool
@@ -61,7 +61,7 @@ class BatchPodOrders:
 
 @dataclass(slots=True, kw_only=True)
 class _BoundPod:
-    """What is known of a pod whose group was found by the uid that the ResourceManager named."""
+    """Holds the state of a pod whose group was found by the uid that the ResourceManager named."""
 
     name: str
     is_master: bool
@@ -116,11 +116,11 @@ class Bounds:
         self._log = structlog.get_logger(__name__)
 
     def obey(self, *, limits: bool = False, quota: bool = False) -> None:
-        """Take what an answer of the ResourceManager said."""
+        """Take over the orders of an answer of the ResourceManager."""
         self._said = BatchPodOrders(limits=limits, quota=quota)
 
     def shown(self) -> tuple[Bound, ...]:
-        """Return what is bounded now; of the best-effort group first."""
+        """Return the limits in force, those of the best-effort group first."""
         return self._shown
 
     def quota_milli(self) -> int | None:
@@ -131,7 +131,7 @@ class Bounds:
         return self._problem
 
     def written_groups(self) -> int | None:
-        """Return how many groups have what was written; None before the word that holds now was acted upon."""
+        """Return the number of groups with written values; None until the current orders were carried out."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] == self._said else None
 
@@ -143,7 +143,7 @@ class Bounds:
         return self._counts
 
     async def at_limit(self, container_id: ContainerId) -> AtLimit:
-        """Return what the kernel has done to a container of which the script has just ended."""
+        """Return what the kernel did at the memory limit of a container whose script has just ended."""
         return await self._threads.run(self._at_limit, container_id) if container_id in self._pods else NOTHING
 
     async def run(self) -> None:
@@ -155,7 +155,8 @@ class Bounds:
             await self._clock.sleep(INTERVAL_MS)
 
     async def hold(self, headroom: CpuHeadroom | None) -> None:
-        """A second has passed; ``headroom`` is what was measured of the processors in the last ones, None: nothing."""
+        """Enforce the limits, once a second.  ``headroom`` is the measured use of the processors; None: it is
+        unknown."""
         if self._said is not None and not self._said.is_nothing:
             await self._threads.run(self.look, self._containers(), headroom)
 
@@ -348,7 +349,8 @@ class Bounds:
         )
 
     def _undo_pods(self, groups: BestEffort, record: Record) -> None:
-        """What cannot be undone now is tried again, and stays in the file until then.  Raises OSError: of the last."""
+        """Undo what was written to the pods.  A failure stays in the file and is retried; the last one is raised as
+        OSError."""
         left: set[str] = set()
         failed: OSError | None = None
         for name in record.written.pods:

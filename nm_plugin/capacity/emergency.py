@@ -46,7 +46,7 @@ TOLD_MAX = 16
 
 class EmergencyWatch:
     """``take`` is called with each reading, from one task.  ``containers`` lists those of the node; ``end`` has one
-    killed with an exit status and a text; ``changed``: the ResourceManager should hear soon."""
+    killed with an exit status and a text; ``changed``: the ResourceManager should be notified soon."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class EmergencyWatch:
         self._log = structlog.get_logger(__name__)
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
-        """Who goes first, as the ResourceManager says it now; nobody: as it said before."""
+        """Take over the order in which containers would be ended; an empty one changes nothing."""
         if container_ids:
             self._ranks = tuple(container_ids)
 
     def told(self) -> MemoryEmergency | None:
-        """Return what the next heartbeat says."""
+        """Return the emergency to report with the next heartbeat; None: there is none."""
         return self._course.told(self._clock.now_ms())
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class EmergencyWatch:
         self._course = EmergencyState()
 
     async def take(self, read: Reading | LostReading) -> None:
-        """Judge a reading, and end a container where one is to go."""
+        """Judge a reading, and end a container if one has to be stopped."""
         memory = await self._memory(read)
         now_ms, before = self._clock.now_ms(), self._course
         self._course = judged(before, memory, now_ms)
@@ -109,8 +109,7 @@ class EmergencyWatch:
         self._course = with_ended(self._course, chosen.container_id, now_ms, TOLD_MAX)
 
     def _candidates(self, alive: Sequence[Container]) -> list[EmergencyCandidate]:
-        """Return those that run on lent capacity.  Who was ranked does: a container that hides its pod is none the
-        safer."""
+        """Return the containers that run on lent capacity.  Ranked ones do, so hiding a pod protects no container."""
         listed = [one for one in alive if one.state is not LifeState.KILLING]
         nameless = [owner for one in listed if not one.pod_uid and (owner := one.owner) is not None]
         processes = ProcessListing(self._table, nameless) if nameless else None

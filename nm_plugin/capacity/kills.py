@@ -17,7 +17,7 @@ LOOKS = 3
 
 
 class Kills:
-    """Of one pod, since its group was proved; ``count`` is all that were ended."""
+    """Counts the OOM kills of one pod since its group was proved; ``count`` is their total."""
 
     def __init__(self, groups: BestEffort, pod: str) -> None:
         """Raises OSError, LostReading."""

@@ -1,4 +1,4 @@
-"""The loop of measuring, and what of it goes with which heartbeat.
+"""Runs the measuring loop, and decides which reports go with which heartbeat.
 
 Loan, quota and emergency follow each reading, and none waits for another: the loan is computed at once, the others are
 at work in tasks and threads of their own.
@@ -36,11 +36,11 @@ from yodel.domain.ids import ContainerId
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
 PRESSURE_INTERVAL_MS = 5000
-"""The kernel says what was in the last ten seconds, and anew each two."""
+"""The kernel says what was in the last ten seconds, and again each two."""
 
 
 class Source(Protocol):
-    """Describes where the counters come from: cgroups, or processes."""
+    """Reads the counters, from cgroups or from processes."""
 
     source: str
 
@@ -53,7 +53,7 @@ Report = LoanReport | WrittenReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """Holds what a heartbeat should say; None: nothing."""
+    """Holds the reports of the next heartbeat; None: nothing has changed."""
 
     loan: LoanReport | None = None
     written: WrittenReport | None = None
@@ -61,14 +61,14 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """Holds what the ResourceManager knows, each with when it was told."""
+    """Holds the reports that the ResourceManager has received, each with its time in ms."""
 
     loan: tuple[LoanReport, int] | None = None
     written: tuple[WrittenReport, int] | None = None
 
 
 class Lender:
-    """Run ``run`` in a task; ``changed`` is called when the ResourceManager should hear soon."""
+    """Run ``run`` in a task; ``changed`` is called when the ResourceManager should be notified soon."""
 
     def __init__(
         self,
@@ -126,21 +126,21 @@ class Lender:
             self._bounds.obey(limits=policy is not None and policy.limits, quota=policy is not None and policy.quota)
 
     def hear_allocatable(self, amounts: Mapping[str, int]) -> None:
-        """What the kubelet leaves to pods, as the ResourceManager says it now; nothing: as it said before."""
+        """Take over the allocatable amounts that the kubelet leaves to pods; empty ones change nothing."""
         if amounts:
             self._allocatable = amounts
 
     def rank(self, container_ids: Sequence[ContainerId]) -> None:
-        """Who would go first in an emergency, where an answer said so."""
+        """Take over the order for an emergency, if emergencies are handled here."""
         if self._emergency is not None:
             self._emergency.rank(container_ids)
 
     def emergency(self) -> MemoryEmergency | None:
-        """Return what each heartbeat says of an emergency."""
+        """Return the emergency that each heartbeat reports; None: there is none."""
         return self._emergency.told() if self._emergency is not None else None
 
     def due(self) -> Due:
-        """Return what the next heartbeat should say; nothing where the ResourceManager knows it."""
+        """Return the reports for the next heartbeat; empty if the ResourceManager has them."""
         found, now_ms = self._reports(), self._clock.now_ms()
         loan = found.loan if self._is_due(found.loan, self._told.loan, now_ms) else None
         written = found.written if self._is_due(found.written, self._told.written, now_ms) else None
@@ -157,8 +157,8 @@ class Lender:
         )
 
     def registered(self, *, is_apart: bool) -> None:
-        """A ResourceManager that this node has just registered with knows of no report; it reads them apart, or in
-        one."""
+        """Forget what was reported: a ResourceManager that this node has just registered with has no report.
+        ``is_apart``: it reads two reports instead of one."""
         self._told, self.is_apart = _Told(), is_apart
 
     def _is_due(self, report: Report | None, told: tuple[Report, int] | None, now_ms: int) -> bool:
@@ -181,7 +181,7 @@ class Lender:
         return [follower for follower in (self._readings, self._headrooms) if follower is not None]
 
     async def _measure(self) -> None:
-        """As long as there is a policy."""
+        """Measure as long as there is a policy."""
         next_ms = pressure_ms = self._clock.now_ms()
         state = Measurements(started_ms=next_ms)
         while (policy := self._policy) is not None:
@@ -230,7 +230,7 @@ class Lender:
             self._changed()
 
     def _read(self) -> Reading | LostReading:
-        """In a thread of its own: a pass over all processes takes a while."""
+        """Read the counters.  Runs in its own thread, because a pass over all processes takes a while."""
         try:
             at_ms = self._clock.now_ms()
             return Reading(at_ms=at_ms, counters=self._source.read(), allocatable=self._allocatable)
@@ -241,7 +241,8 @@ class Lender:
 
 
 def _says(report: Report) -> tuple[object, ...]:
-    """Whether there is a problem counts and not its words: a counter in them would change each second."""
+    """Return the parts of a report whose change is worth a message; of problems only whether there is one, because
+    their texts may contain counters."""
     if isinstance(report, LoanReport):
         return report.policy_version, report.source, bool(report.problems), _amounts(report)
     bounds = tuple(one if one.container else _quota_says(one) for one in report.bounds)

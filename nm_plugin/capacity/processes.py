@@ -138,7 +138,7 @@ def _used_ticks(
     ended_before: Mapping[int, int],
     processes: Mapping[int, Process],
 ) -> int:
-    """Return what containers used between two passes, those included that have begun or ended in between."""
+    """Return the ticks used by containers between two passes, including those that began or ended in between."""
     used, left = 0, dict(before)
     for pid, tree in now.items():
         same = pid in before and before[pid].start_ticks == tree.start_ticks

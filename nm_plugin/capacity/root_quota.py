@@ -15,7 +15,7 @@ from yodel.domain.colocation.suppression import CpuHeadroom, quota_of
 
 
 class RootQuota:
-    """Of the group that the agent holds; all methods raise OSError where it is gone."""
+    """Holds the quota of the best-effort group; all methods raise OSError if the group is gone."""
 
     def __init__(self) -> None:
         self._value: Value | None = None
@@ -31,7 +31,7 @@ class RootQuota:
         return None if read is None or read == NONE else read * 1000 // self._period_us
 
     def hold(self, groups: BestEffort, record: Record, headroom: CpuHeadroom | None, masters: int) -> None:
-        """Decide by ``headroom`` and write; without one what was decided last stays.  Raises LostReading."""
+        """Decide by ``headroom`` and write; without it the last decision stays.  Raises LostReading."""
         milli = last = record.written.quota_milli
         if headroom is not None:
             milli = quota_of(headroom, masters=masters, last=last)
@@ -56,7 +56,7 @@ class RootQuota:
                 record.quota_milli(None)
 
     def forget(self) -> None:
-        """What was written belongs to a group that is gone, or is undone."""
+        """Forget the written value: the group is gone, or the quota was removed."""
         self._value = None
 
     def _tell(self, headroom: CpuHeadroom, milli: int, last: int | None) -> None:

@@ -1,4 +1,4 @@
-"""From counters to what was used: one sample for each two readings, kept as long as the policy's window.  Pure."""
+"""Converts counters into use: one sample for each two readings, kept for the policy's window.  Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Reading:
     allocatable: Mapping[str, int] = field(default_factory=dict)
 
     def kubelet_reserved(self, resource: str) -> int | None:
-        """Return what the kubelet keeps of the node from pods; None: nobody knows.
+        """Return the amount that the kubelet reserves from pods; None: unknown.
 
-        The limit of all pods together says it where they have one, and otherwise what is allocatable.
+        It is derived from the limit of all pods together if there is one, and otherwise from the allocatable amount.
         """
         counters = self.counters
         size, limit = {
@@ -51,7 +51,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Holds what was used up to ``at_ms``, of a node of that size, of which the kubelet keeps so much from pods."""
+    """Holds the use up to ``at_ms`` of a node of this size, and the amounts that the kubelet reserves from pods."""
 
     at_ms: int
     cpu_milli_size: int
@@ -63,10 +63,10 @@ class Sample:
 
 
 def sample_of(before: Reading, now: Reading) -> Sample:
-    """Return what was used between two readings.
+    """Return the use between two readings.
 
-    Raises:
-        LostReading: a counter went back, as it does when its group was made anew, or ran faster than the machine can.
+    Raises:\n  LostReading: a counter went back, as it does when its group was recreated, or ran faster than the machine
+    can.
     """
     elapsed_ms = now.at_ms - before.at_ms
     if elapsed_ms <= 0:
@@ -90,7 +90,7 @@ def sample_of(before: Reading, now: Reading) -> Sample:
 
 
 def kept(samples: tuple[Sample, ...], since_ms: int) -> tuple[Sample, ...]:
-    """Return those that are younger."""
+    """Return the samples after ``since_ms``."""
     return tuple(sample for sample in samples if sample.at_ms > since_ms)
 
 

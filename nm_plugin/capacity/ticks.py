@@ -21,7 +21,7 @@ from yodel.domain.colocation.suppression import CpuHeadroom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMaximum:
-    """Holds what the agent may lend at most, whatever the policy says; None: no bound of its own."""
+    """Holds the agent's own maximum to lend, independent of the policy; None: no maximum."""
 
     cpu_milli: int | None = None
     memory_mib: int | None = None
@@ -58,7 +58,7 @@ def tick(
 
 
 def headroom_of(state: Measurements, now_ms: int, policy: Policy, most: AgentMaximum) -> CpuHeadroom | None:
-    """Return what a quota of processor time is decided by; None when all of the last seconds were lost."""
+    """Return the headroom that determines the quota of processor time; None if all recent readings were lost."""
     recent_s = min(policy.shaping.window_s, RECENT_S)
     recent = kept(state.samples, now_ms - recent_s * 1000)
     if not recent:

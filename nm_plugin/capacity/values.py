@@ -14,7 +14,7 @@ FILE_NAME = "limits.json"
 
 
 class Value:
-    """What is to stand in a file, what was written to it last, and what was read from it after that: ``bound``.
+    """Holds the decided value of a file, the last one written, and the one read after that (``bound``).
 
     That is the same object as long as nothing of it changes.
     """
@@ -49,7 +49,8 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenValues:
-    """Holds what an agent has written or is about to write: the groups of pods, and the quota that it decided last."""
+    """Holds the values that an agent has written or is about to write: the groups of pods, and the last decided
+    quota."""
 
     pods: frozenset[str] = frozenset()
     quota_milli: int | None = None
@@ -60,7 +61,7 @@ class WrittenValues:
 
     @property
     def groups(self) -> int:
-        """Return how many groups they are."""
+        """Return the number of groups."""
         return len(self.pods) + (self.quota_milli is not None)
 
 

@@ -39,7 +39,7 @@ class ResourceCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Holds what the machine has and uses, of ``/proc/meminfo`` and the processors that are online."""
+    """Holds the machine's size and use, from ``/proc/meminfo`` and the online processors."""
 
     cpu_milli: int
     memory_mib: int
@@ -112,7 +112,7 @@ class ControlGroups:
         return max(0, self._needed(group, version.memory) - self._needed(group, version.inactive_file)) >> 20
 
     def _cpu_limits_milli(self, group: PurePosixPath) -> list[int]:
-        """Of the group's cpuset and of its quota; none where it has neither."""
+        """Return the limits of the group's cpuset and quota, in thousandths of a core; empty if it has neither."""
         version, limits = self.layout.version, []
         cpus = self._word(group, version.cpus)
         if cpus is not None:
@@ -174,7 +174,7 @@ def read_machine(proc: Path, files: Files) -> Machine:
 
 
 def _processors(path: str, cpus: str) -> int:
-    """Return how many a list such as ``0-3,8`` names."""
+    """Return the number of processors in a list such as ``0-3,8``."""
     count = 0
     for part in cpus.split(","):
         first, dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""Which version of cgroups is mounted, and which driver's spelling the kubelet uses: found by looking."""
+"""Detects the mounted version of cgroups and the driver whose names the kubelet uses."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ class LostReading(YodelError):
 
 
 class Files:
-    """Each file is opened once; what cannot be read is opened anew the next time."""
+    """Each file is opened once; what cannot be read is opened again the next time."""
 
     def __init__(self) -> None:
         self._open: dict[str, int] = {}
 
     def content(self, path: str) -> str:
-        """Return what is in the file now.
+        """Return the current content of the file.
 
         Raises:
             FileNotFoundError: there is no such file.

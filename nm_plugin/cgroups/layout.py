@@ -1,4 +1,4 @@
-"""Where the kubelet keeps its groups and which files count what, as tables: cgroup v1 and v2.  Pure."""
+"""Tabulates where the kubelet keeps its groups and which files count what, in cgroup v1 and v2.  Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BURSTABLE: Final = ("kubepods", "burstable")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """Where a number stands: ``key`` is the word before it, where a file has a number on each line.
+    """Locates a number: ``key`` is the word before it, if the file has a number on each line.
 
     ``word`` counts the words of a file that has several on one line.  ``controller`` is the hierarchy of cgroup v1.
     """
@@ -86,7 +86,7 @@ _POD = re.compile(r"/(?:[^/\n]*-)?pod([0-9a-f][0-9a-f_-]{0,62})(?:\.slice)?(?=/|
 def pod_uid_in(groups: str) -> str:
     """Return the uid of the pod that a process is in, by its ``/proc/PID/cgroup``; empty: it is in none.
 
-    The outermost counts: who may make groups in his own pod, which takes privileges, names nobody else's with them.
+    The outermost counts: who may make groups in their own pod, which takes privileges, names nobody else's with them.
     """
     found = _POD.search(groups)
     return found[1].replace("_", "-") if found is not None else ""

@@ -1,6 +1,6 @@
-"""How long all that ran on the node waited for memory: the kernel's ``memory.pressure``, where there is one.
+"""Reads how long all processes of the node waited for memory, from the kernel's ``memory.pressure`` if it exists.
 
-Of the kubelet's root, in the hierarchy of version 2, or in the one that is mounted as ``unified`` beside version 1.
+It is the kubelet's root group in the hierarchy of version 2, or in the one mounted as ``unified`` next to version 1.
 Blocks.
 """
 

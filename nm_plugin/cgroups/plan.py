@@ -1,9 +1,8 @@
-"""What is to stand in which file of a batch pod's group, its weight and its memory limit, and in that of them all, its
-quota of processor time.  Pure.
+"""Plans the files of a batch pod's group (weight and memory limit) and the quota of the best-effort group.  Pure.
 
-A vcore weighs what a best-effort pod weighs by itself, so batch pods share by what they asked for, and a pod of
-somebody else is worth one vcore.  The memory limit is above what the container was granted: the agent's own check,
-which explains itself to the user, comes first.
+A vcore weighs as much as a best-effort pod does by default, so batch pods share by their requests, and a pod of
+somebody else is worth one vcore.  The memory limit is above the container's allocation: the agent's own check, which
+explains itself to the user, comes first.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ class Knob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """Holds what one version of cgroups has.
+    """Names the files of one version of cgroups.
 
-    ``quota`` is of the best-effort group, in microseconds of its ``period``, and all else of a pod's.  ``oom_kills``
-    counts in the group of the process that was killed, and ``at_limit`` how often the limit of a group was met.
+    ``quota`` is of the best-effort group, in microseconds of its ``period``; all others are of a pod's.  ``oom_kills``
+    counts in the group of the killed process, and ``at_limit`` how often the limit of a group was met.
     """
 
     weight: Knob
@@ -54,7 +53,7 @@ class Knobs:
 
     @property
     def of_pods(self) -> tuple[Knob, ...]:
-        """In the order in which they are written."""
+        """Return a pod's files in the order in which they are written."""
         return tuple(knob for knob in (self.weight, self.high, self.limit) if knob is not None)
 
 
@@ -118,7 +117,7 @@ def planned(
 
 
 def kubelets(knobs: Knobs) -> dict[str, int]:
-    """Return what undoes everything: what the kubelet gave the pod."""
+    """Return the kubelet's own values, which undo every change."""
     return {knob.file: knob.kubelets for knob in knobs.of_pods}
 
 

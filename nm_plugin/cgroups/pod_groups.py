@@ -24,11 +24,11 @@ class PodGroups:
         self._layout: Layout | None = None
 
     def is_of_another_class(self, pod_uid: str) -> bool:
-        """Return whether its group is there, and not among those of best-effort pods."""
+        """Return True if the pod's group exists outside the best-effort class."""
         return self._group(pod_uid, CLASSES[1:]) is not None
 
     def held_bytes(self, pod_uid: str) -> int | None:
-        """Return what the processes of a pod hold; None where that is not to be seen."""
+        """Return the bytes that the kernel charges to a pod's processes; None if that cannot be read."""
         group = self._group(pod_uid, CLASSES)
         if group is None:
             return None

@@ -1,9 +1,8 @@
-"""How long online pods wait for a processor: the kernel's ``cpu.pressure`` of the kubelet's burstable group and of each
-guaranteed pod beside it, of which the largest counts.
+"""Reads how long online pods wait for a processor, from the kernel's ``cpu.pressure``.
 
-On nodes with cgroup v1 it is in the hierarchy that is mounted as ``unified`` beside the controllers, which container
-runtimes join although it has none.  Where there is no such file nothing is known, and that is no problem.  A pod that
-its own quota holds up waits too.  Blocks.
+It is the largest value of the kubelet's burstable group and of each guaranteed pod.  On nodes with cgroup v1 it is in
+the hierarchy mounted as ``unified`` next to the controllers, which container runtimes join although it has none.  If
+there is no such file, nothing is known, and that is no problem.  A pod that its own quota throttles waits too.  Blocks.
 """
 
 from __future__ import annotations

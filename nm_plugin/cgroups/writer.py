@@ -58,11 +58,11 @@ class BestEffort:
         self._roots.clear()
 
     def is_stale(self) -> bool:
-        """The layout's own mount shows another group: it was made anew, and this one is gone."""
+        """The layout's own mount shows another group: it was recreated, and this one is gone."""
         return not all(os.path.samestat(os.stat(path), opened) for path, opened in self._opened.items())
 
     def name(self, pod_uid: str, cgroup_root: str) -> str | None:
-        """Return what the group of a pod is called; None where this is no uid."""
+        """Return the name of a pod's group; None if this is not a uid."""
         if not POD_UID.fullmatch(pod_uid):
             return None
         return DRIVERS[self._driver]((*levels(cgroup_root), *BEST_EFFORT, f"pod{pod_uid}")).name
@@ -87,11 +87,11 @@ class BestEffort:
         self._write((pod,), knob, value)
 
     def read(self, pod: str, knob: Knob) -> int | None:
-        """Return what stands there now; None: no number."""
+        """Return the current value; None: it is not a number."""
         return as_value(self.knobs, self._now(knob.controller, pod, knob.file))
 
     def write_quota(self, value_us: int) -> None:
-        """Of the best-effort group itself, in microseconds of ``period_us``."""
+        """Write the quota of the best-effort group, in microseconds of ``period_us``."""
         self._write((), self.knobs.quota, value_us)
 
     def read_quota(self) -> int | None:
@@ -119,7 +119,7 @@ class BestEffort:
         return total
 
     def pods(self) -> frozenset[str]:
-        """Return what the groups in this one are called."""
+        """Return the names of the groups in the best-effort group."""
         with os.scandir(next(iter(self._roots.values()))) as entries:
             return frozenset(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
@@ -135,7 +135,7 @@ class BestEffort:
             os.close(folder)
 
     def _groups(self, controller: str, pod: str) -> Iterator[tuple[str, ...]]:
-        """Yield those of its containers, and the pod's own."""
+        """Yield the groups of the pod's containers, then the pod's own."""
         folder = self._folder(controller, pod)
         try:
             with os.scandir(folder) as entries:
@@ -147,7 +147,7 @@ class BestEffort:
             yield pod, name
 
     def _now(self, controller: str, pod: str, name: str) -> str:
-        """Return what stands in a file of a pod's own group, or of the ROOT."""
+        """Return the content of a file of a pod's group, or of the ROOT."""
         files = self._files.setdefault(pod, {})
         try:
             descriptor = files.get(name)

@@ -37,7 +37,8 @@ class Applications:
             self._known[application.application_id] = application
 
     async def take(self, container: Container, acls: Mapping[str, str]) -> Application:
-        """Of a new container.  The first one's ACLs are its application's.  Raises OSError: it cannot be recorded."""
+        """Add a new container to its application; the first container's ACLs become the application's.  Raises OSError
+        if it cannot be recorded."""
         application_id = container.container_id.application_id
         application = self._known.get(application_id)
         if application is None:

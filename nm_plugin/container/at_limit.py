@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLimit:
-    """``ended``: a process was ended just now, so a container that ended by SIGKILL ended by that.  ``told``: processes
-    were ended, just now or before, and the container went on.  Empty where there were none, as far as is known.
+    """Explains that the kernel ended processes of a container at its memory limit.
+
+    ``ended``: one was ended just now, so a container that ended by SIGKILL ended because of it.  ``told``: some were
+    ended, just now or before, and the container went on.  Empty: there were none, as far as is known.
     """
 
     ended: str = ""

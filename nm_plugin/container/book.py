@@ -171,7 +171,7 @@ class ContainerBook:
             self._tell(before, after)
 
     def _tell(self, before: Container, after: Container) -> None:
-        """From now on others read of it, unless more has been decided: then of that."""
+        """Show ``after`` to readers from now on, or the newer state if one has been decided."""
         container_id = after.container_id
         if self._decided.get(container_id) is after:
             self._containers[container_id] = self._decided.pop(container_id)

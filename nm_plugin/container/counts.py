@@ -1,4 +1,4 @@
-"""How containers went since the agent's start (NodeManagerMetrics): these only grow."""
+"""Counts how containers ended since the agent's start (NodeManagerMetrics); the counts only grow."""
 
 from __future__ import annotations
 

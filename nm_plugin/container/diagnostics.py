@@ -1,4 +1,4 @@
-"""What users read when a container did not end well, in the NodeManager's words.  Pure.
+"""Writes the diagnostics of containers that did not end well, in the NodeManager's words.  Pure.
 
 Follows ``ContainerImpl.addDiagnostics`` (each piece begins with ``[timestamp]``), ``ContainerExecutor`` ("Exception
 from container-launch") and ``ContainerLaunch.handleContainerExitWithFailure`` (tails of prelaunch.err and stderr).
@@ -40,7 +40,7 @@ def killed(now_ms: int, text: str) -> str:
 def failed_exit(
     now_ms: int, container_id: ContainerId, exit_status: int, tails: ErrorTails, *, is_retried: bool = False
 ) -> tuple[str, str]:
-    """For an exit status that is not 0 and that nobody asked for: what it adds, and what it adds when it is the end.
+    """Return the diagnostics of an unrequested exit status other than 0, and the text to add if it is final.
 
     The end says the same again (ContainerImpl.RetryFailureTransition, then ExitedWithFailureTransition).
     """
@@ -55,7 +55,7 @@ def failed_exit(
 
 
 def killed_exit(now_ms: int, exit_status: int) -> str:
-    """For a process that ended because it was told to."""
+    """Return the diagnostics of a process that was stopped on request."""
     return stamped(now_ms, f"Container killed on request. Exit code is {exit_status}") + stamped(
         now_ms, f"Container exited with a non-zero exit code {exit_status}. "
     )

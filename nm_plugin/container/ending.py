@@ -1,4 +1,4 @@
-"""How a script is ended, and how nothing is left: of a container, and of an application."""
+"""Ends scripts, and removes what containers and applications leave behind."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class Ending:
         return end
 
     async def kill_survivors(self, container: Container) -> None:
-        """What a script left behind in a pod that is to take another.  The shell of a pod with process ids of its own
-        has done that itself, and is not killed with them."""
+        """Kill what a script left behind in a pod that will be used again.  The shell of a pod with process ids of its
+        own has done that itself, and is not killed with them."""
         owner = container.owner
         if owner is not None and not (await self._looks.of(owner, self._seen(owner.container_id))).is_proved:
             await self.kill_all(container)
@@ -131,7 +131,7 @@ class Ending:
         await self._pods.forget(container_id)
 
     async def remove_launch_files(self, container: Container) -> tuple[OsUser, Path]:
-        """Return whose work directory is left to be deleted."""
+        """Remove the launch files; return the user and the work directory that is still to be deleted."""
         user, work_dir = await self._accounts.lookup(container.user), Path(container.local_dir)
         await self._accounts.run_as(user, remove_launch_files, work_dir)
         return user, work_dir

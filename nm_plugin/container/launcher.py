@@ -94,7 +94,7 @@ class Launcher:
             return ContainerExitStatus.FORCE_KILLED
 
     async def tails(self, container: Container) -> diagnostics.ErrorTails:
-        """Return what it wrote last.  Raises YodelError, OSError."""
+        """Return the last bytes of the container's prelaunch.err and stderr.  Raises YodelError, OSError."""
         user, log_dir = await self._accounts.lookup(container.user), Path(container.log_dir)
 
         def read() -> diagnostics.ErrorTails:

@@ -78,9 +78,9 @@ class Container:
     log_aggregation: bytes = b""  # LogAggregationContextProto; kept by the logs' journal, not with the container
     is_master: bool = False
     shuffle: tuple[tuple[str, str], ...] = ()
-    """What its queue says of shuffle, as the container token told it (``nm_plugin.localization.shuffle_terms``)."""
+    """The shuffle settings of its queue, from the container token (``nm_plugin.localization.shuffle_terms``)."""
     shuffle_report: Report | None = None
-    """Of an ApplicationMaster: what came of that."""
+    """The outcome of these settings; only of an ApplicationMaster."""
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""
@@ -91,7 +91,7 @@ class Container:
 
     @property
     def owner(self) -> Owner | None:
-        """As its processes are looked for; None: it can have none yet."""
+        """Return the container's identity for finding its processes; None: it cannot have any yet."""
         if self.user_uid is None or not self.local_dir:
             return None
         return Owner(
@@ -118,7 +118,7 @@ class Localized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizationFailed:
-    """A resource cannot be had, or what the submitter set cannot go with what the queue says."""
+    """A resource is not available, or what the submitter set cannot go with what the queue says."""
 
     diagnostics: str
     exit_status: int = ContainerExitStatus.INVALID
@@ -189,7 +189,7 @@ Event: TypeAlias = (
 
 
 class ContainerEffect(Enum):
-    """Names what the manager has to do after a transition."""
+    """Lists the actions that the manager performs after a transition."""
 
     LOCALIZE = "LOCALIZE"
     LAUNCH = "LAUNCH"

@@ -1,4 +1,4 @@
-"""From localized resources to the links of a work directory and the launch's counters."""
+"""Derives the links of a work directory, and the launch's counters, from localized resources."""
 
 from __future__ import annotations
 

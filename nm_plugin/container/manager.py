@@ -37,7 +37,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 class ContainerManager:
     """All containers and applications that this node knows.  Methods are for the event loop's thread.
 
-    ``work_for`` makes what performs effects and reports to this ledger; ``report``: the RM should hear soon.
+    ``work_for`` makes what performs effects and reports to this ledger; ``report``: the RM should be notified soon.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ContainerManager:
     # What others ask for.
 
     def localization_of(self, container_id: ContainerId) -> list[tuple[str, Localization, str]]:
-        """Of a known container: its resources' links, states and reasons of failure."""
+        """Return link, state and reason of failure of each resource of a known container."""
         container = self._book.get(container_id)
         assert container is not None, "asked for what is known"
         return self._does.localization_of(container)
@@ -121,7 +121,7 @@ class ContainerManager:
         await self.apply(container_id, life.RestartRequested(diagnostics=text))
 
     async def upgrade(self, container_id: ContainerId, context: bytes, auto_commit: bool) -> None:
-        """As ``restart``, with another launch context; its resources are there before the script is ended."""
+        """Restart with another launch context; its resources are localized before the script is ended."""
         text = diagnostics.stamped(self._now_ms(), "Container will be Re-initialized.")
         request = life.RestartRequested(context=context, keeps_previous=not auto_commit, diagnostics=text)
         await self.apply(container_id, request)
@@ -163,7 +163,7 @@ class ContainerManager:
         await self.change(container_id, resource=resource, version=version)
 
     async def name_pod(self, container_id: ContainerId, pod_uid: str) -> None:
-        """Which pod is a container's: its token may not have said, or its kubelet has refused the first one."""
+        """Record the pod of a container: its token may not name it, or the kubelet has rejected the first one."""
         container = self._book.get(container_id)
         if container is not None and container.pod_uid != pod_uid:
             await self.change(container_id, pod_uid=pod_uid)

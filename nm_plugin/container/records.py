@@ -1,4 +1,4 @@
-"""What the agent must still know after it was restarted: one small JSON file per container and per application.
+"""Keeps what the agent must know after a restart: one small JSON file per container and per application.
 
 A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It
 is not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.

@@ -36,7 +36,7 @@ class Resources:
     async def bring(
         self, container_id: ContainerId, resources: tuple[LocalResource, ...], user: OsUser, credentials: bytes
     ) -> tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]:
-        """Links to all of them.  Raises YodelError, OSError: one cannot be had."""
+        """Links to all of them.  Raises YodelError, OSError: one is not available."""
         localized = await self.download(container_id, resources, user, credentials)
         links = await self._accounts.run_as(user, links_of, resources, localized)
         return links, counters_of(localized)
@@ -119,7 +119,8 @@ class Resources:
 
 
 def _link(work_dir: Path, resources: tuple[LocalResource, ...], localized: list[LocalizedResource]) -> None:
-    """As the launch script would have, replacing what has the name, but never a directory, nor for a wildcard.
+    """Link resources as the launch script would.  An existing file is replaced, but no directory, and nothing for a
+    wildcard.
 
     Raises InvalidValue, OSError.
     """

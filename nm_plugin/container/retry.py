@@ -1,4 +1,4 @@
-"""When a container that failed is started again in its place.  Pure.
+"""Decides when a container that failed is started again on its node.  Pure.
 
 Follows ``SlidingWindowRetryPolicy`` and ``ContainerImpl.shouldRetry``: the ApplicationMaster may say in the launch
 context which failures are worth another try, how often and how long after.  With a validity interval only restarts
@@ -59,7 +59,7 @@ def not_retried(exit_status: int) -> bool:
 
 
 def retry_of(context: pb.ContainerLaunchContextProto) -> Retry | None:
-    """Return what the launch context asks for; None for NEVER_RETRY, its default."""
+    """Return the retry policy of the launch context; None for NEVER_RETRY, its default."""
     wanted = context.container_retry_context
     if wanted.retry_policy == pb.NEVER_RETRY:
         return None

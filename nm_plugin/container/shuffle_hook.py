@@ -1,8 +1,9 @@
-"""What has to be so before an ApplicationMaster starts whose queue says how shuffle is done.
+"""Prepares remote shuffle before the start of an ApplicationMaster whose queue configures it.
 
-What its submitter set is read here, since nobody else sees it, and what cannot go with the queue's words ends the
-attempt.  A directory for the blocks that no executor takes is made as the user, who alone may read what is in it; if it
-cannot be had, the queue's ``when-away`` decides between the end of the attempt and a start without it.
+The submitter's settings are read here, because nobody else sees them.  A setting that cannot be combined with the
+queue's ends the attempt.  A directory for the blocks that no executor takes is made with the rights of the user, who
+alone may read it; if that fails, the queue's ``when-away`` decides between the end of the attempt and a start without
+it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 
 class NotStarted(YodelError):
-    """The ApplicationMaster, or an executor, does not start; ``report`` says why to the ResourceManager."""
+    """Reports that an ApplicationMaster or executor is not started; ``report`` tells the ResourceManager why."""
 
     def __init__(self, text: str, report: Report | None = None) -> None:
         super().__init__(text)
@@ -35,16 +36,17 @@ class NotStarted(YodelError):
 
 
 class UnfitForQueue(NotStarted):
-    """What the submitter set cannot go with what the queue says: the ApplicationMaster is not started."""
+    """Reports that the submitter's settings conflict with the queue's: the ApplicationMaster is not started."""
 
 
 class ShuffleAway(NotStarted):
-    """What the queue's shuffle needs is not there, and the queue says that nothing starts without."""
+    """Reports that the queue's shuffle service is not available, and the queue starts nothing without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The launch context to start with; ``report`` says of an ApplicationMaster what came of the queue's settings."""
+    """Holds the launch context to start with; ``report``, only of an ApplicationMaster, is what became of the queue's
+    settings."""
 
     context: bytes
     report: Report | None = None
@@ -66,11 +68,10 @@ class ShuffleHook:
         self._resources, self._aux_services = resources, aux_services
 
     async def prepared(self, container: Container, context: bytes) -> Prepared:
-        """To be called when the resources are there.
+        """Return the launch context to start with.  Call it after the resources are localized.
 
-        Raises:
-            UnfitForQueue, ShuffleAway: it is not to start.
-            YodelError, OSError: what the submitter set cannot be read.
+        Raises:\n  UnfitForQueue, ShuffleAway: it must not start.\n  YodelError, OSError: the submitter's settings
+        cannot be read.
         """
         terms = dict(container.shuffle)
         client = client_terms.terms_of(terms)
@@ -135,7 +136,7 @@ class ShuffleHook:
         return Prepared(context=whole)
 
     async def _own(self, container: Container, context: bytes, terms: TokenTerms) -> Prepared:
-        """An ApplicationMaster to which the queue added nothing, and is never refused for that."""
+        """Prepare an ApplicationMaster to which the queue added nothing; it is never refused."""
         if not await self._names(container, context, terms):
             return Prepared(context=context, report=Report(ShuffleOutcome.LEFT_OUT))
         whole = client_terms.with_jar(context, terms)
@@ -177,11 +178,9 @@ class ShuffleHook:
         return Prepared(context=whole, report=shuffle_terms.report(context, whole, terms.service.name, said, unmet))
 
     async def left_over(self, container: Container) -> str:
-        """Return where blocks are of an application whose ApplicationMaster ended without having removed them; empty:
-        nowhere.
+        """Return the path of blocks that an ended ApplicationMaster did not remove; empty: there are none.
 
-        Raises:
-            YodelError, OSError: what the submitter set cannot be read.
+        Raises:\n  YodelError, OSError: the submitter's settings cannot be read.
         """
         terms = dict(container.shuffle)
         if not container.is_master or container.exit_status == 0 or shuffle_terms.FALLBACK not in terms:

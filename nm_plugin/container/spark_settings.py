@@ -1,4 +1,4 @@
-"""What the submitter of a container's application set, read from what was localized for it, with his rights only."""
+"""Reads the submitter's Spark settings from localized files, with the user's rights only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JARS_MAX = 20_000
 
 
 class SparkSettings:
-    """Of containers whose resources are there."""
+    """Reads settings of containers whose resources are localized."""
 
     def __init__(self, accounts: Accounts, cache: ResourceCache) -> None:
         self._accounts, self._cache = accounts, cache
@@ -33,7 +33,7 @@ class SparkSettings:
         return await self._accounts.run_as(user, spark_conf.read_properties, *place)
 
     async def release(self, container: Container, launch_context: bytes) -> SparkRelease | None:
-        """Return which Spark it has, by the names of its jars; None: they do not say.  Raises YodelError, OSError."""
+        """Return the Spark release by the names of its jars; None: they do not show it.  Raises YodelError, OSError."""
         context = pb.ContainerLaunchContextProto.FromString(launch_context)
         found = by_names(name for entry in context.localResources for name in (entry.key, entry.value.resource.file))
         place = self._place(container, launch_context, LIBRARIES)
@@ -45,7 +45,7 @@ class SparkSettings:
         return by_names(await self._accounts.run_as(user, names_below, *place, JARS_MAX))
 
     def _place(self, container: Container, launch_context: bytes, link: str) -> tuple[Path, Path] | None:
-        """Of what was localized by that link: the agent's own directory above, and the path."""
+        """Return the agent's own directory above the resource localized as ``link``, and its path."""
         context = pb.ContainerLaunchContextProto.FromString(launch_context)
         for resource in wanted([entry for entry in context.localResources if entry.key == link]):
             scope = scope_of(resource.visibility, container.user, str(container.container_id.application_id))

@@ -34,7 +34,7 @@ def exit_status(container: Container) -> int:
 
 
 def container_status(container: Container, attributes: dict[str, str] | None = None) -> pb.ContainerStatusProto:
-    """For heartbeats and getContainerStatuses."""
+    """Return the status for heartbeats and getContainerStatuses."""
     message = pb.ContainerStatusProto(
         container_id=ids.container_id_pb(container.container_id),
         state=public_state(container),
@@ -50,7 +50,7 @@ def container_status(container: Container, attributes: dict[str, str] | None = N
 
 
 def registration_status(container: Container) -> server_pb.NMContainerStatusProto:
-    """For registerNodeManager, from which a restarted RM rebuilds what runs where."""
+    """Return the status for registerNodeManager, from which a restarted RM recovers the containers of each node."""
     message = server_pb.NMContainerStatusProto(
         container_id=ids.container_id_pb(container.container_id),
         container_state=public_state(container),

@@ -1,8 +1,4 @@
-"""The effects of a container's transitions: localizing, handing over, waiting for the end, killing, cleaning.
-
-Each is one coroutine that the manager runs as a task; what it finds out goes back as an event through ``WorkOwner``.
-All may be repeated: an agent that was killed in the middle of one begins it anew.
-"""
+"""Performs the effects of a container's transitions: localization, hand-over, waiting for the end, killing, cleanup."""
 
 from __future__ import annotations
 
@@ -82,7 +78,7 @@ class ContainerWork:
             await self._ledger.apply(container_id, life.Localized())
 
     async def _prepare(self, container: Container) -> tuple[command.ResourceLink, ...]:
-        """Return what the launch context has to be, for the queue's sake; what else is to be linked."""
+        """Store the launch context that the queue requires, and return further links to make."""
         prepared = await self._shuffle.prepared(container, container.launch_context)
         await self._ledger.change(
             container.container_id, launch_context=prepared.context, shuffle_report=prepared.report
@@ -195,7 +191,8 @@ class ContainerWork:
             self._ledger.spawn(self._ending.delete_later(user, work_dir), f"delete-{container_id}")
 
     async def _remove_blocks(self, container: Container) -> None:
-        """What the driver of an ended ApplicationMaster put elsewhere, behind: the file system may be away."""
+        """Remove blocks that the driver of an ended ApplicationMaster stored elsewhere, without waiting for the file
+        system."""
         try:
             path = await self._shuffle.left_over(container)
         except (YodelError, OSError):

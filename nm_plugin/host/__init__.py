@@ -1,1 +1,1 @@
-"""What the machine gives: users, directories, disks, processes that become somebody, tasks."""
+"""Wraps the machine: users, directories, disks, processes that change their user, tasks."""

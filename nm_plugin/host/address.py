@@ -1,4 +1,4 @@
-"""Which of a machine's addresses is the node's, when it has several and a network is named instead of a host.
+"""Chooses the node's address if the machine has several and a network is configured instead of a host.
 
 YARN knows a node by one name, the host of its NodeId, and everybody dials it: ApplicationMasters, clients, reducers.
 One settings file for many nodes cannot name it, but the network that it is in can be named.

@@ -31,7 +31,7 @@ def write_atomically(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_or_drop(path: Path, convert: Callable[[dict[str, Any]], T]) -> T | None:
-    """What ``convert`` makes of it; a file of another format or that cannot be read is removed, and None."""
+    """Return the file's content as converted; a file that cannot be read is removed, and None returned."""
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise InvalidValue("state file", path.name, f"at most {FILE_BYTES_MAX} bytes")

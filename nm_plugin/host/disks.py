@@ -1,4 +1,4 @@
-"""Which of the node's disks are good: full or broken ones are left out until they recover.
+"""Decides which of the node's disks are good; full or broken ones are left out until they recover.
 
 Follows ``LocalDirsHandlerService``, ``DirectoryCollection`` and ``BasicDiskValidator``: every directory is tried by
 making and removing a directory in it, and measured; the node is healthy while a minimal share of its local dirs and of
@@ -44,7 +44,7 @@ class DiskLimits:
 
 
 class DiskUsage(Protocol):
-    """What ``shutil.disk_usage`` answers, in bytes; ``free`` is what a user may still take."""
+    """Holds the result of ``shutil.disk_usage``, in bytes; ``free`` is available to ordinary users."""
 
     @property
     def total(self) -> int: ...
@@ -118,7 +118,7 @@ class Disks:
 
     @property
     def good(self) -> Directories:
-        """Return where new things may be put; all directories when not one is good (nothing is launched then)."""
+        """Return the good directories; all of them if none is good (nothing is launched then)."""
         local, log = _paths(self._local, DiskVerdict.GOOD), _paths(self._log, DiskVerdict.GOOD)
         return Directories(
             local_dirs=local or tuple(s.path for s in self._local), log_dirs=log or tuple(s.path for s in self._log)
@@ -139,7 +139,7 @@ class Disks:
 
     @property
     def good_local_dirs_percent(self) -> int:
-        """Return how full the good ones are together."""
+        """Return the used percent of the good local directories together."""
         return _used_percent(self._local)
 
     @property

@@ -1,4 +1,4 @@
-"""What the agent itself takes of a Hadoop configuration: the file system of names that have no scheme."""
+"""Reads the default file system from a Hadoop configuration; the agent uses nothing else of it."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def has_errors(output: str) -> bool:
 
 
 async def _read(stream: asyncio.StreamReader) -> str:
-    """To its end, keeping the beginning."""
+    """Read to the end, and keep the beginning."""
     kept = bytearray()
     while data := await stream.read(READ_BYTES):
         kept += data[: OUTPUT_BYTES_MAX - len(kept)]

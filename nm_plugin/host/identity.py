@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38  # linux/prctl.h
 
 
 class UserIdentity(Protocol):
-    """What of a user the file system knows."""
+    """Describes a user as the file system knows it."""
 
     @property
     def uid(self) -> int: ...

@@ -1,7 +1,7 @@
-r"""Names that match a regular expression of Java's that a stranger wrote (``(a+)+b``), found within a time.
+r"""Matches names with a stranger's Java regular expression (such as ``(a+)+b``) within a limited time.
 
-The package that matches looks at its own clock, of processor time, while it goes back and forth; what it compiles is
-bounded by ``java_patterns`` (decision 0100).  Functions block, and are for processes that have no more rights than the
+The package that matches checks its own clock of processor time while it backtracks; the size of the compiled pattern is
+bounded by ``java_patterns`` (decision 0100).  Functions block, and are for processes with no more rights than the
 stranger: ``unpacker`` and the logs' ``worker``.
 """
 
@@ -18,7 +18,7 @@ TIMEOUT_S = 5.0
 
 
 class PatternTooHard(YodelError):
-    """Matching took too much time."""
+    """Reports that matching took too much time."""
 
     def __init__(self, what: str, pattern: str) -> None:
         super().__init__(f"{what} {pattern[:200]!r} takes too long to match")

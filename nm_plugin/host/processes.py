@@ -58,7 +58,7 @@ class Process:
 
 
 class ProcessTable:
-    """What is asked of a process that has ended is empty."""
+    """Reads the process table; of a process that has ended every value is empty."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self.proc = proc
@@ -80,7 +80,7 @@ class ProcessTable:
         return found
 
     def _parsed(self, folder: str) -> tuple[Process | None, int]:
-        """Return it with the number of its threads."""
+        """Return the process with its number of threads."""
         line = self._read(folder, "stat", FILE_BYTES_MAX)
         opened, closed = line.find(b"("), line.rfind(b")")
         words = line[closed + 2 :].split()
@@ -118,7 +118,7 @@ class ProcessTable:
                 process.vmem_bytes, process.rss_pages = living.vmem_bytes, living.rss_pages
 
     def user_uid(self, pid: int) -> int | None:
-        """Return whose it is, None for one that has ended."""
+        """Return the user id of a process; None: it has ended."""
         try:
             uid = os.stat(f"{self.proc}/{pid}").st_uid
         except OSError:

@@ -1,4 +1,4 @@
-"""What the whole machine uses, for ``yarn node -status``: memory, swap and processors from ``/proc``.
+"""Measures the use of the whole machine for ``yarn node -status``: memory, swap and processors from ``/proc``.
 
 Follows ``NodeResourceMonitorImpl``: used is total less available, of memory alone and of memory with swap.  Blocks.
 """
@@ -14,7 +14,7 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredUse:
-    """Of containers or of the node; ``cpu_vcores`` counts processors."""
+    """Holds the use of containers or of the node; ``cpu_vcores`` counts processors."""
 
     pmem_mib: int = 0
     vmem_mib: int = 0

@@ -1,4 +1,4 @@
-"""Who a container runs as, and how the agent touches files with that user's rights.
+"""Finds a container's user, and touches files with that user's rights.
 
 An agent that runs as root writes into directories that belong to users, and reads files that users name.  Done with
 root's rights either is a hole: a symbolic link planted by the user would make root read or write anywhere.  So every
@@ -132,7 +132,7 @@ def path_name(user: str) -> str:
 
 
 def user_of_path(name: str) -> str:
-    """Return whose ``path_name`` this is."""
+    """Return the user of a ``path_name``."""
     return unquote(name)
 
 
@@ -256,7 +256,7 @@ def _thread_capabilities() -> _Capabilities:
 
 
 def _thread_set_effective(known: _Capabilities, effective: tuple[int, int]) -> None:
-    """What is permitted stays: it is what the thread takes up again."""
+    """Set the effective capabilities; the permitted ones stay, so that the thread can take them up again."""
     pairs = zip(known, effective, strict=True)
     halves = (_CapabilityHalf * 2)(*(_CapabilityHalf(now, half.permitted, half.inheritable) for half, now in pairs))
     if _LIBC.capset(ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)), halves) != 0:

@@ -33,7 +33,7 @@ ATTEMPT_KEYS_MAX = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NmIdentity:
-    """Who calls: an application attempt, by its NM token."""
+    """Identifies a caller, an application attempt, by its NM token."""
 
     attempt_id: ApplicationAttemptId
     node: str
@@ -43,7 +43,7 @@ class NmIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerGrant:
-    """Holds what a verified container token says (ContainerTokenIdentifierProto)."""
+    """Holds the content of a verified container token (ContainerTokenIdentifierProto)."""
 
     container_id: ContainerId
     node: str
@@ -119,12 +119,12 @@ class TokenSecrets:
         return self._container.current.key_id if self._container.current else None
 
     def take_keys(self, nm: common_pb.MasterKeyProto, container: common_pb.MasterKeyProto) -> None:
-        """From a registration or heartbeat answer; empty messages change nothing."""
+        """Take over the keys of a registration or heartbeat response; empty messages change nothing."""
         self._nm.take(nm)
         self._container.take(container)
 
     def ring(self) -> KeyRing:
-        """Return what a later life of the agent needs."""
+        """Return the keys that the agent needs after a restart."""
         return KeyRing(
             nm=(self._nm.current, self._nm.previous),
             container=(self._container.current, self._container.previous),
@@ -191,7 +191,7 @@ class TokenSecrets:
 
 
 def nm_identity(identifier: bytes) -> NmIdentity:
-    """Return what the identifier says, unverified.  Raises InvalidToken."""
+    """Return the content of the identifier, unverified.  Raises InvalidToken."""
     try:
         message = token_pb.NMTokenIdentifierProto.FromString(identifier)
     except DecodeError as error:

@@ -1,1 +1,1 @@
-"""From a launch context to a running process: users, script, hand-over to the parked pod."""
+"""Turns a launch context into a running process: users, script, hand-over to the parked pod."""

@@ -1,4 +1,4 @@
-"""What a container is started with: environment and ``launch_container.sh``.  Pure.
+"""Builds a container's environment and ``launch_container.sh``.  Pure.
 
 Follows ``ContainerLaunch`` line by line where clients depend on it.  Two things look wrong and are Hadoop's contract:
 environment values and the command are put between double quotes **unescaped**, so that ``$PWD`` and friends work in
@@ -57,7 +57,7 @@ class LocalizationCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnvironment:
-    """What of the environment is the same for all containers of the node."""
+    """Holds the environment that all containers of the node share."""
 
     node_id: NodeId
     http_port: int
@@ -127,7 +127,7 @@ def as_one_process(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def owned_environment(node: NodeEnvironment, launch: Launch) -> dict[str, str]:
-    """Return what the agent decides whatever the client sent, in ``ContainerLaunch.sanitizeEnv``'s order."""
+    """Return the variables that the agent sets regardless of the client, in ``ContainerLaunch.sanitizeEnv``'s order."""
     owned = {
         "HADOOP_TOKEN_FILE_LOCATION": str(launch.work_dir / TOKENS_FILE),
         "CONTAINER_ID": str(launch.container_id),

@@ -1,4 +1,4 @@
-"""What a command's ``<ADD_OPENS>`` becomes: Hadoop's flags for the java that containers run.
+"""Expands ``<ADD_OPENS>`` in a command to Hadoop's flags for the java that containers run.
 
 A NodeManager looks at its own JVM (``ContainerLaunch.expandEnvironment``).  The agent has none and reads the file
 ``release`` of JAVA_HOME; where there is none to read it takes a java for new enough, as all since 9 know the flags.

@@ -1,4 +1,4 @@
-"""Tells whose a process is: the one reader for the memory check, kills, notices, measuring and emergencies.
+"""Finds the container of a process: the one reader for the memory check, kills, notices, measuring and emergencies.
 
 It belongs to the pod whose control group it is in.  The ResourceManager names a container's pod, the kubelet makes the
 group, and no process of a container can leave it: by another session, another parent, or another environment.
@@ -83,7 +83,7 @@ class ProcessListing:
         self._pods: dict[int, str] = {pid: uid if uid != own else "" for pid, uid in pods.items()}
 
     def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
-        """Return what belongs to one of the owners; ``seen`` did before."""
+        """Return the owner's processes; those of ``seen`` were its own before."""
         in_pod, still = self._by_pod.get(owner.pod_uid), {pid for pid, start in seen if self._is_still(pid, start)}
         if in_pod:  # and what has left its group, on its way out
             leaving = still - {one.pid for one in in_pod}
@@ -183,7 +183,7 @@ def _oldest_first(processes: Iterable[Process]) -> tuple[Process, ...]:
 
 
 def _value(environ: bytes, name: bytes) -> bytes:
-    """Of a variable, empty where there is none; without taking the rest apart."""
+    """Return the value of a variable without parsing the others; empty if it is not set."""
     start = environ.find(name)
     if start < 0:
         return b""
@@ -202,7 +202,7 @@ class ProcessWatch:
         self._alone = asyncio.Lock()
 
     async def of(self, owner: Owner, seen: Seen = frozenset()) -> Members:
-        """Return what belongs to it now, or in a moment."""
+        """Return the owner's processes, from a listing that began after the call."""
         asked_at = self._begun
         self._asking[owner.container_id] = owner
         async with self._alone:

@@ -35,7 +35,7 @@ def open_below(root: Path, path: Path, flags: int) -> int:
 
 
 def names_below(root: Path, path: Path, names_max: int) -> list[str]:
-    """What is in a directory, in order, and of more than ``names_max`` names any so many.  Raises as ``open_below``."""
+    """Return the names in a directory, sorted; of more than ``names_max`` any so many.  Raises as ``open_below``."""
     directory = open_below(root, path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with os.scandir(directory) as entries:

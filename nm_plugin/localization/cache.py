@@ -83,7 +83,7 @@ class CacheSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceClaim:
-    """Who wants a resource."""
+    """Identifies a container that needs a resource, with the user whose rights are used."""
 
     container_id: ContainerId
     user: OsUser
@@ -91,15 +91,15 @@ class ResourceClaim:
 
     @property
     def rights(self) -> tuple[str, bytes]:
-        """Return what a source may judge by."""
+        """Return the user's name and credentials, by which a source may grant access."""
         return self.user.name, self.credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizedResource:
-    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS.
+    """Locates a localized resource; ``was_cached`` feeds LOCALIZATION_COUNTERS.
 
-    ``root`` is the directory above that is the agent's own: from there on, strangers named what there is.
+    ``root`` is the agent's own directory above it; everything below may have been named by strangers.
     """
 
     path: Path
@@ -130,7 +130,7 @@ class _Entry:
         return self.directory / self.name
 
     def next_asker(self, tried: frozenset[tuple[str, bytes]]) -> ResourceClaim | None:
-        """Return whose rights were not tried, first of a user of whom none were; None: there is nobody."""
+        """Return a claim whose rights were not tried, preferably of an untried user; None: there is none left."""
         left = [claim for claim in self.askers.values() if claim.rights not in tried]
         users = {user for user, _ in tried}
         return min(left, key=lambda claim: claim.user.name in users, default=None)
@@ -161,7 +161,7 @@ class ResourceCache:
         """The path of a resource, downloaded once for all who ask at the same time.
 
         Raises:
-            LocalizationFailure: it cannot be had.
+            LocalizationFailure: it is not available.
         """
         entry = self._entries.get((scope, self._key(wanted)))
         was_cached = entry is not None
@@ -191,7 +191,7 @@ class ResourceCache:
         return next((root for root in self._settings.local_dirs if path.is_relative_to(root)), None)
 
     def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
-        """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
+        """Download only to good disks; what lies on errored ones is fetched again by the next who wants it."""
         self._dirs = good
         for key, entry in list(self._entries.items()):
             if entry.ready.done() and any(entry.directory.is_relative_to(path) for path in errored):
@@ -281,7 +281,7 @@ class ResourceCache:
         return entry
 
     async def _download(self, entry: _Entry, claim: ResourceClaim, turn: LocalizationTurn) -> None:
-        """Who waits is told at once when nothing comes of it; the turn lasts as long as a thread is at work on it."""
+        """Download for a claim.  Waiters get a failure at once; the turn lasts until the thread has ended."""
         await turn.come()
         fetching = asyncio.ensure_future(self._fetch_for_any(entry, claim))
         try:
@@ -317,7 +317,7 @@ class ResourceCache:
         return fetching.result()
 
     def _fail(self, entry: _Entry, text: str) -> None:
-        """The next container tries anew."""
+        """The next container tries again."""
         if self._entries.get((entry.scope, entry.key)) is entry:
             del self._entries[(entry.scope, entry.key)]
         self._log.warning("localization_failed", url=str(entry.key.url), reason=text[:500])
@@ -444,7 +444,7 @@ class ResourceCache:
         return result
 
     def _is_there(self, directory: Path) -> bool:
-        """As a directory, in a local dir that is still one."""
+        """Return True if it is a directory in a local dir that still exists."""
         root = self._root_of(directory)
         return root is not None and is_directory_below(root, directory)
 

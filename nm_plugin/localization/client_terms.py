@@ -34,13 +34,13 @@ _PLUGIN = b"spark.shuffle.sort.io.plugin.class"
 _EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
 _USER_FIRST = (b"spark.executor.userClassPathFirst", b"spark.driver.userClassPathFirst")
 _SECONDARY_JARS = b"spark.yarn.secondary.jars"
-"""Those of ``--jars``, also where they are in the image (``local:``)."""
+"""Jars of ``--jars``, including those of the image (``local:``)."""
 _PLUGIN_FROM = (3, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTerms:
-    """Holds what the token says.  ``has_lines``: its settings are in the command of the ApplicationMaster."""
+    """Holds the shuffle client of the token; with ``has_lines`` its settings are in the ApplicationMaster's command."""
 
     service: Service
     client: Client
@@ -73,7 +73,7 @@ def names_the_manager(terms: TokenTerms, said: Mapping[bytes, bytes]) -> bool:
 
 
 def left_by(terms: TokenTerms, said: Mapping[bytes, bytes]) -> Cause | None:
-    """With which setting the submitter leaves the service; None: with none."""
+    """Return the setting with which the submitter replaces the service; None: there is none."""
     if _MANAGER in said and not names_the_manager(terms, said):
         return Cause(Reason.OWN_MANAGER, _shown(_MANAGER, said))
     if said.get(_SERIALIZER, _KRYO) != _KRYO:
@@ -82,7 +82,8 @@ def left_by(terms: TokenTerms, said: Mapping[bytes, bytes]) -> Cause | None:
 
 
 def conflict(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], kept: Collection[str]) -> str:
-    """Key, value and what to change; empty when there is none.  ``kept`` are the keys that the queue adds."""
+    """Return an error with key, value and what to change; empty: no conflict.  ``kept`` are the keys that the queue
+    adds."""
     name = terms.service.name
     if _is_on(_EXTERNAL_SERVICE, said):
         why = "that service serves shuffle data on the nodes, where there is none"
@@ -103,7 +104,7 @@ def conflict(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], kep
 
 
 def _brought(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes]) -> str:
-    """The submission's own jar of the client, by its file's name; empty: it brings none."""
+    """Return the file name of the client's jar that the submission brings itself; empty: it brings none."""
     resources = pb.ContainerLaunchContextProto.FromString(context).localResources
     paths = [path for entry in resources for path in (entry.key, entry.value.resource.file)]
     paths += said.get(_SECONDARY_JARS, b"").decode(errors="replace").split(",")
@@ -112,7 +113,7 @@ def _brought(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes]) -> 
 
 
 def contradicted(context: bytes, said: SparkRelease) -> Cause | None:
-    """Why it cannot be of the release that its queue says; None: it can, as far as is known."""
+    """Return why it cannot be the Spark release of its queue; None: it can, as far as is known."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     paths = (entry.value for entry in message.environment if entry.key == PYTHON_PATH)
     return contradiction(said, message.command, ":".join(paths))
@@ -121,7 +122,7 @@ def contradicted(context: bytes, said: SparkRelease) -> Cause | None:
 def hindrance(
     terms: TokenTerms, said: Mapping[bytes, bytes], release: SparkRelease, services: Collection[str]
 ) -> Cause | None:
-    """Why the application cannot have dynamic allocation with the client; None: it can, or does not want it.
+    """Return why the application cannot use dynamic allocation with the client; None: it can, or does not request it.
 
     ``services`` are the node's auxiliary ones.
     """
@@ -139,7 +140,7 @@ def hindrance(
 
 
 def unmet(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], release: SparkRelease) -> dict[str, Cause]:
-    """Keys of the settings whose conditions are not so, or which its Spark does not know."""
+    """Return the settings whose conditions are not met, or which the Spark release does not know, with the causes."""
     is_dynamic, can_fall_back = _is_on(_DYNAMIC, said), terms.client.can_fall_back(_in_force(context, said))
     causes: dict[str, Cause] = {}
     for one in terms.service.settings:
@@ -153,7 +154,7 @@ def unmet(context: bytes, terms: TokenTerms, said: Mapping[bytes, bytes], releas
 
 
 def with_client(context: bytes, terms: TokenTerms, left_out: Collection[str]) -> bytes:
-    """The launch context with the jar on its class path, and without some of the settings."""
+    """Return the launch context with the jar on its class path and without the settings ``left_out``."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     _remove_options(message, left_out)
     return with_jar(message.SerializeToString(), terms)
@@ -181,13 +182,13 @@ def without_client(context: bytes, terms: TokenTerms) -> bytes:
 
 
 def is_without(context: bytes) -> bool:
-    """Return whether its ApplicationMaster was started without."""
+    """Return True if the ApplicationMaster was started without the shuffle client."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     return any(entry.key == WITHOUT and entry.value == "none" for entry in message.environment)
 
 
 def is_linked(context: bytes) -> bool:
-    """Return whether the jar is on its class path by its link."""
+    """Return True if the client's jar is linked on the class path."""
     message = pb.ContainerLaunchContextProto.FromString(context)
     return any(entry.key == "CLASSPATH" and entry.value.endswith(f"/{LINK}") for entry in message.environment)
 
@@ -203,13 +204,13 @@ def jar_resource(terms: TokenTerms) -> LocalResource | None:
 
 
 def _in_force(context: bytes, said: Mapping[bytes, bytes]) -> dict[str, str]:
-    """The driver's settings: options of its command, and what its submitter set, which wins."""
+    """Return the driver's settings: options of its command, overridden by the submitter's."""
     own = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in said.items()}
     return shuffle_terms.options(context) | own
 
 
 def _remove_options(message: pb.ContainerLaunchContextProto, keys: Collection[str]) -> None:
-    """Those that the ResourceManager added, by how it writes them."""
+    """Remove the options that the ResourceManager added, recognized by their form."""
     starts = tuple(f"'-D{key}=" for key in keys)
     if starts:
         message.command[:] = [item for item in message.command if not item.startswith(starts)]

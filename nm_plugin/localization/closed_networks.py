@@ -59,7 +59,7 @@ class OpenNetworks(httpx2.AsyncBaseTransport):
 
 
 def is_closed(text: str, networks: Collection[Network]) -> bool:
-    """Return whether an address is in one of them, as it is written or as what it means; also what is no address."""
+    """Return True if an address is in one of the networks, as written or in its plain form, or is not an address."""
     plain = plain_address(text)
     if plain is None:
         return True

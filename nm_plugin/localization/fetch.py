@@ -1,14 +1,4 @@
-"""Reading a resource from where it is: one ``UrlReader`` per scheme, found in a registry.
-
-A source checks that what it reads is what the client saw (exact modification time in milliseconds, and nothing else, as
-``FSDownload`` does), that a PUBLIC resource really is public, and that no more than the allowed bytes arrive.
-``file:`` is read with the submitting user's rights and through no magic link (``plain_paths``): naming a file must not
-give more than reading it would, not even its time stamp.
-
-What it makes is read-only from the first moment on, by the descriptor that made it: a cache is read by others later.
-
-Refuses: unknown schemes, and anything over ``resource_bytes_max``.
-"""
+"""Reads a resource from its source, with one ``UrlReader`` per scheme, found in a registry."""
 
 from __future__ import annotations
 
@@ -46,11 +36,11 @@ HTTP_REDIRECTS_MAX = 5
 
 
 class FetchFailed(YodelError):
-    """The resource cannot be had; the text goes into the container's diagnostics."""
+    """The resource is not available; the text goes into the container's diagnostics."""
 
 
 class NotFetchable(FetchFailed):
-    """It is not what may be had, whoever asks."""
+    """Reports a resource that nobody may fetch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +204,7 @@ def _copy_file(descriptor: int, target: Path, request: DownloadRequest, budget: 
 
 
 def _copy_range(source: int, target: int) -> int:
-    """In the kernel; sendfile where the file system pair does not know copy_file_range."""
+    """Copy in the kernel, with sendfile if the file systems do not support copy_file_range."""
     try:
         return os.copy_file_range(source, target, COPY_CHUNK_BYTES)
     except OSError:
@@ -253,7 +243,7 @@ def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> NotFetch
 
 
 def _names(descriptor: int, budget: _Budget) -> list[str]:
-    """What is in a directory, in order; a larger one than allowed is not read to its end."""
+    """Return the names in a directory, sorted; reading stops at the budget's maximum."""
     names = []
     with os.scandir(descriptor) as entries:
         for entry in entries:
@@ -292,7 +282,7 @@ def _leads_nowhere(error: OSError) -> bool:
 
 
 def _copy_link(directory: int, name: str, request: DownloadRequest, target: Path) -> bool:
-    """As it is; False for what is no link.  It leads nowhere for whoever copies it, and is not followed here."""
+    """Copy a link as it is, without following it; return False if it is not a link."""
     try:
         with acting_as(request.reader):
             text = os.readlink(name, dir_fd=directory)

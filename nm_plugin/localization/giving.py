@@ -1,4 +1,4 @@
-"""Giving a tree that a reserved uid made to whom it is for, following no link.
+"""Giving a tree that a reserved uid made to the user it is for, following no link.
 
 From the top down and by descriptors: once a directory belongs to the taker, nobody else can put things in it, and what
 is in it is looked at as it was opened.  What the reserved uid does not own, such as a hard link to a file of somebody
@@ -18,7 +18,7 @@ from nm_plugin.localization.tree import DEPTH_MAX, DIRECTORY_MODE, FILE_MODE, Un
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
-    """Of everything localized, whatever it was at its source: files may be read and run, and are written by nobody."""
+    """Holds the modes of all localized files, whatever they were at the source: read and execute, no write."""
 
     directory: int
     file: int

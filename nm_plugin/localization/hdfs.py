@@ -44,7 +44,7 @@ RETRY_INTERVAL_S = 1.0
 
 
 class _Passing(YodelError):
-    """What the file system said may be otherwise in a moment."""
+    """Reports a failure of the file system that may be temporary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +198,6 @@ def _make_directory(path: Path, request: DownloadRequest) -> None:
 
 
 def _forget(request: DownloadRequest) -> None:
-    """What is at the destination, as its owner."""
+    """Remove what is at the destination, with its owner's rights."""
     with acting_as(request.owner):
         remove_tree(request.destination)

@@ -83,8 +83,8 @@ def answer(url: str, must_be_public: bool, descriptor: int, output: BinaryIO, cl
 
 
 def fallback(mount_table: str) -> dict[str, str] | None:
-    """For a mount table without ``linkFallback``, which the client library insists on: a place below the first
-    link's target that is not there.
+    """Return the ``linkFallback`` of a mount table that has none, because the client library requires one: a path below
+    the first link's target that does not exist.
 
     Hadoop's ViewFileSystem refuses what no link covers; here it is looked for there and not found.
     """

@@ -57,7 +57,7 @@ def open_plainly(path: str, base: int | None = None) -> OpenedPath:
 
 
 class _Walk:
-    """Where one walk has come to, and what is before it."""
+    """Holds the position of one walk, and the components that are left."""
 
     def __init__(self, path: str, base: int | None) -> None:
         self._path, self._links, self._steps = path, 0, 0
@@ -92,7 +92,7 @@ class _Walk:
         return None
 
     def _follow(self, name: str, error: OSError) -> None:
-        """What was to be opened may be a link: go on with its text."""
+        """Continue with the text of a link, if the name is one."""
         try:
             target = os.readlink(name, dir_fd=self._here)
         except OSError:

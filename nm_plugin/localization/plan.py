@@ -1,4 +1,4 @@
-"""What a container needs on disk: local resources of a launch context as checked values.  Pure.
+"""Checks the local resources of a launch context, which a container needs on disk.  Pure.
 
 Follows ``LocalResourceRequest`` (cache key: path, timestamp, type, pattern within a visibility; nobody looks at the
 size) and ``ContainerImpl.LocalResource…``: link names come from the client and become paths in the work directory, so a
@@ -43,7 +43,7 @@ class Visibility(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceUrl:
-    """Where a resource comes from; ``path`` is decoded, ``authority`` is ``host[:port]`` or empty.
+    """Locates the source of a resource; ``path`` is decoded, ``authority`` is ``host[:port]`` or empty.
 
     Without ``scheme`` it is in whatever file system the node has as its own (``within``).
     """
@@ -58,7 +58,7 @@ class SourceUrl:
         return self.path.rstrip("/").rsplit("/", 1)[-1]
 
     def within(self, default: SourceUrl) -> SourceUrl:
-        """In the file system of ``default``, unless it names its own."""
+        """Return the URL, with the file system of ``default`` if it names none."""
         return self if self.scheme else SourceUrl(scheme=default.scheme, authority=default.authority, path=self.path)
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ def file_system(text: str) -> SourceUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheScope:
-    """Whose cache: PUBLIC has neither user nor application, PRIVATE a user, APPLICATION both."""
+    """Names the cache: PUBLIC has neither user nor application, PRIVATE a user, APPLICATION both."""
 
     visibility: Visibility
     user: str = ""

@@ -1,7 +1,7 @@
-"""What a container token says of its queue's shuffle, and whether what a submitter set can go with it.  Pure.
+"""Reads the shuffle settings of a container token, and checks them against the submitter's.  Pure.
 
 The names are those of ``yodel.domain.shuffle.decision``; the properties are lines of the submitter's own file
-(``spark_conf``).  What he says himself wins, and where nothing good could come of both the reason is told.
+(``spark_conf``).  The submitter's settings win; if the combination cannot work, the reason is shown.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ def fallback(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
 
 
 def left_over(terms: Mapping[str, str], properties: Mapping[bytes, bytes], application: str) -> str:
-    """Return where an application's blocks are that its driver could not remove; empty: nowhere, or they are to
-    stay."""
+    """Return the path of blocks that an application's driver could not remove; empty: none, or they are kept."""
     path = fallback(terms, properties)
     is_kept = properties.get(f"{_FALLBACK_KEY}cleanUp".encode(), terms.get(CLEAN_UP, "").encode()).lower() != b"true"
     return "" if not path or is_kept else path + application
 
 
 def options(context: bytes) -> dict[str, str]:
-    """Of the command, as the ResourceManager and Spark write them."""
+    """Return the ``-D`` options of the command, as the ResourceManager and Spark write them."""
     command = pb.ContainerLaunchContextProto.FromString(context).command
     found = (item.removeprefix("'-D").removesuffix("'").partition("=") for item in command if item.startswith("'-D"))
     return {key: value for key, _, value in found}
@@ -58,8 +57,10 @@ def options(context: bytes) -> dict[str, str]:
 def report(
     before: bytes, after: bytes, service: str, said: Mapping[bytes, bytes], causes: Mapping[str, Cause]
 ) -> Report:
-    """Return what became of the settings that the ResourceManager put into the command.  ``causes`` are of those that
-    are not there any more; of those that are, a submission's own value counts."""
+    """Return the outcome of the settings that the ResourceManager added to the command.
+
+    ``causes`` explain those that were removed; a remaining one counts as overridden if the submitter set another value.
+    """
     kept, known = options(after), keys_of(service)
     left_out = {key: causes[key] for key in options(before) if key in causes and key not in kept}
     for key, value in kept.items():
@@ -69,19 +70,19 @@ def report(
 
 
 def nothing_added(outcome: ShuffleOutcome, before: bytes, service: str, cause: Cause) -> Report:
-    """It runs without all of them, or not at all."""
+    """Report that the application runs without any of the settings, or does not run; ``cause`` is why."""
     known = keys_of(service)
     return Report(outcome, (LeftOut(tuple(key for key in options(before) if key in known), cause),))
 
 
 def keys_of(service: str) -> frozenset[str]:
-    """Of all settings that a queue can add for a service."""
+    """Return the keys of all settings that a queue can add for a service."""
     table = SERVICES.get(service)
     return frozenset() if table is None else frozenset((*(one.key for one in table.settings), *table.options))
 
 
 def is_fallback_option(item: str) -> bool:
-    """Return whether an item of the command is one of those that the ResourceManager added for it."""
+    """Return True for a fallback option that the ResourceManager added to the command."""
     return item.startswith(f"'-D{_FALLBACK_KEY}")
 
 
@@ -96,7 +97,7 @@ def conflict(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
 
 
 def refusal(setting: str, service: str, why: str, own: str) -> str:
-    """``own`` is the setting with which an application leaves the service."""
+    """Return the text of a refusal; ``own`` is the setting with which an application opts out of the service."""
     return (
         f"{setting} cannot be combined with {service}, which the queue requires: {why}. Remove that setting from the "
         f"submission, or set {own}, or tag the application {OPT_OUT_TAG}"

@@ -1,13 +1,12 @@
-"""What a Spark application was submitted with: on which signal its executors decommission, above all.
+"""Reads the properties with which a Spark application was submitted, above all the signal for decommissioning.
 
-``Client.createConfArchive`` packs what a job was submitted with into ``__spark_conf__.properties`` of an archive that
-every executor localizes as ``__spark_conf__``.  The tree is the user's, who may have put anything in its place: it is
-walked by descriptors from the agent's own directory on, no link is followed, only a regular file is read, and no more
-than BYTES_MAX of it.  Two names are looked for in lines as ``java.util.Properties.store`` writes them; what is written
-in another form was not said.
+``Client.createConfArchive`` packs them into ``__spark_conf__.properties`` of an archive that every executor localizes
+as ``__spark_conf__``.  The tree is the user's, who may have replaced anything in it: it is walked by descriptors from
+the agent's own directory, no link is followed, and of a regular file at most BYTES_MAX are read.  Lines are expected as
+``java.util.Properties.store`` writes them; other forms are ignored.
 
-Refuses signals that a JVM catches for itself: whoever catches those need not be Spark.  Functions block, and work with
-the rights in force.
+Refuses signals that a JVM catches for itself: a process that catches those may not be Spark.  Functions block, and use
+the current rights.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def decommission_signal(said: Mapping[bytes, bytes], *, is_default: bool = False
 
 
 def read_properties(root: Path, archive: Path) -> dict[bytes, bytes]:
-    """Of the unpacked ``archive`` below ``root``, a directory of the agent's; none where it is no such thing.
+    """Return the properties of the unpacked ``archive`` below the agent's directory ``root``; empty if it has none.
 
     Raises:
         OSError: a link, or something else that cannot be walked or read.
@@ -62,7 +61,7 @@ def _properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _content(root: Path, path: Path) -> bytes:
-    """Of a regular file that is not too large; else nothing."""
+    """Return the content of a regular file; empty if it is too large or not a regular file."""
     file = open_below(root, path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         status = os.fstat(file)

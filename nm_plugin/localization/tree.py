@@ -94,7 +94,7 @@ class DirectoryTree:
         os.symlink(target, last, dir_fd=directory)
 
     def hardlink(self, name: str, target_name: str) -> None:
-        """To what an earlier entry made; a link with ``..`` may lead no further up than from where it is."""
+        """Link to an earlier entry; a link with ``..`` may lead no further up than from its own place."""
         parts, target = self._parts_of(name), self._parts_of(target_name)
         source = os.dup(self._enter(target[:-1], name, make=False))
         try:
@@ -215,7 +215,7 @@ def _walkable(target: str, name: str) -> list[str]:
 
 
 def _climbs(target: str) -> int:
-    """Return how far above its own directory a link's text goes; 0 for an absolute one, which means the same
+    """Return how many levels a link's text leads above its own directory; 0 for an absolute one, which means the same
     everywhere."""
     depth = lowest = 0
     for part in [] if target.startswith("/") else _components(target):

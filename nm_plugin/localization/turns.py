@@ -1,8 +1,8 @@
-"""Who downloads next: so many at a time, and no user has more of them than are left free for others.
+"""Schedules downloads: a limited number at a time, of which no user may take those reserved for others.
 
-Slow sources of one user, however many he names, thus leave something to everybody else.  Of the users who wait, who has
-the fewest is next; who has just been served waits longest.  What several users want goes on the account of one of them,
-whoever can have it first.
+Slow sources of one user thus leave downloads to everybody else.  Of the waiting users the one with the fewest is next,
+and whoever was served last waits longest.  A resource that several users need is charged to one of them, the first that
+can have it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LocalizationTurns:
         return LocalizationTurn(self)
 
     def ask(self, user: str, turn: LocalizationTurn) -> None:
-        """For ``turn``."""
+        """Queue ``turn`` for a user."""
         self._waiting.setdefault(user, {})[turn] = None
         self._grant()
 
@@ -36,7 +36,7 @@ class LocalizationTurns:
             self._waiting.pop(user, None)
 
     def release(self, user: str) -> None:
-        """A turn that went on his account has ended."""
+        """A turn that went on the user's account has ended."""
         self._free += 1
         self._held[user] -= 1
         if not self._held[user]:

@@ -118,7 +118,7 @@ def _environment() -> dict[str, str]:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """It has answered and waits for this, or is not waited for: nothing of it may be left when the tree is taken.
+    """End a process that has answered, or is not waited for: nothing of it may be left when the tree is taken over.
 
     It cannot have started anything (``identity.start_nothing``).
     """

@@ -1,4 +1,4 @@
-"""How many entries a zip has, before anybody reads its list.
+"""Counts the entries of a zip before its list is read.
 
 ``zipfile`` makes an object of every entry of the central directory at once, and does not look at the count in the end
 record.  Here that count is read first, and then the list is stepped through, holding one header at a time: what the end
@@ -48,7 +48,7 @@ def check_entries(file: BinaryIO, entries_max: int) -> None:
 
 
 def _end_record(file: BinaryIO) -> tuple[int, int, int]:
-    """Return where the list ends, how many entries it is said to have, and its size in bytes."""
+    """Return the list's offset, its claimed number of entries, and its size in bytes."""
     size = file.seek(0, os.SEEK_END)
     start = max(0, size - _END.size - _COMMENT_BYTES_MAX)
     file.seek(start)

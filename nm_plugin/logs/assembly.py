@@ -49,7 +49,7 @@ def build_aggregator(
 
 
 def build_makers(settings: Settings, threads: FileThreads) -> WorkerPool:
-    """Return who makes directories for users in the shared file system.  Needs a running event loop."""
+    """Return the workers that make users' directories in the shared file system.  Needs a running event loop."""
     return WorkerPool(
         threads=threads,
         config_dir=settings.hadoop_conf_dir,

@@ -1,8 +1,8 @@
-"""What the agent tells a worker process to do, and what it answers: JSON on both ways.  Pure.
+"""Encodes the jobs of a worker process and its answers as JSON.  Pure.
 
-A job is one object on stdin.  Answers are messages: ``{"progress": bytes}`` now and then, and at last either
-``{"done": …}`` or ``{"error": text}``, with ``is_final`` when it would always be so; bytes of a log may come before it.
-Each is framed: a byte that says what follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
+A job is one object on stdin.  Answers are messages: ``{"progress": bytes}`` now and then, and at last either ``{"done":
+…}`` or ``{"error": text}``, with ``is_final`` when it would always be so; bytes of a log may come before it. Each is
+framed: a byte that says what follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
 """
 
 from __future__ import annotations
@@ -107,8 +107,11 @@ class Expire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """Holds what this node uploaded of a container: its logs' names and sizes, or with a name the text as ``yarn logs``
-    shows it, of each upload at most ``size_bytes`` (negative: from the end)."""
+    """Asks for this node's uploads of a container: names and sizes of its logs, or the text of one.
+
+    With ``file_name`` the answer is the text as ``yarn logs`` shows it, at most ``size_bytes`` of each upload
+    (negative: from the end).
+    """
 
     root: str
     directories: tuple[str, ...]
@@ -125,8 +128,10 @@ class Show:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """Holds what all nodes uploaded of a container, as ``Show`` has it of one, if the viewer may see it; ``node_file``
-    is of the node that is looked at first."""
+    """Asks for all nodes' uploads of a container, as ``Show`` does for one node, if the viewer may see them.
+
+    ``node_file`` is the file that is read first.
+    """
 
     root: str
     directories: tuple[str, ...]
@@ -178,7 +183,7 @@ def decode(data: bytes) -> Job:
 
 
 def log_keys(listed: Any) -> tuple[LogKey, ...]:
-    """As JSON gives them."""
+    """Return the keys of logs from their JSON form."""
     return tuple((str(container), str(name), int(modified_ms)) for container, name, modified_ms in listed)
 
 

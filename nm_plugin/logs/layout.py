@@ -1,4 +1,4 @@
-"""Where aggregated logs lie and what their files are called, as ``LogAggregationFileController`` lays them out.  Pure.
+"""Names the directories and files of aggregated logs, as ``LogAggregationFileController`` lays them out.  Pure.
 
 <root>/<user>/bucket-<suffix>-<format>/<sequence mod 10000>/<application>/<node>[_<ms>]
 """

@@ -1,4 +1,5 @@
-"""What a node has published in a remote directory: its files, and how much of the one that grows is good.  Blocking."""
+"""Lists what a node has published in a remote directory: its files, and how much of the growing one is valid.
+Blocking."""
 
 from __future__ import annotations
 

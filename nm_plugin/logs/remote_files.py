@@ -56,7 +56,7 @@ class RemoteFiles(Protocol):
     def status(self, path: str) -> RemoteFile | None: ...
 
     def owner_and_mode(self, path: str) -> tuple[str, int]:
-        """Of what is there: the owner's name and the permissions."""
+        """Return the name of the owner, and the permissions."""
 
     def set_mode(self, path: str, mode: int) -> None: ...
 

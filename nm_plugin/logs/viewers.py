@@ -1,4 +1,4 @@
-"""Who wants to see logs, and whether they may.  Pure."""
+"""Decides whether somebody may see logs.  Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that reads and writes the remote log directory for one user, and makes other directories of his.
+"""The process that reads and writes the remote log directory for one user, and makes other directories of the user's.
 
 ``python -m nm_plugin.logs.worker [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
 on the identity once its modules are loaded and before it opens a file or a connection.  The user's name towards HDFS
@@ -65,7 +65,7 @@ def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
 
 
 def _load_what_comes_late(root: str) -> None:
-    """What Python would load in the middle of the work: now it can still be read."""
+    """Load the modules that Python would load later, while they can still be read."""
     for name in LATE_CODECS:
         codecs.lookup(name)
     if not root.startswith("file:"):
@@ -98,7 +98,7 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
 
 
 class _Progress:
-    """Tells how far it is, once a second, so that a stall can be told from a large log."""
+    """Reports its progress once a second, so that a stall can be told from a large log."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output, self._written, self._told_s = output, 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""What is forgotten and removed now and then: containers that ended long ago, cached files, empty pods, old logs."""
+"""Removes what is no longer needed: records of ended containers, cached files, empty pods, old logs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryChecks:
-    """Which checks are on; ``ratio`` is yarn.nodemanager.vmem-pmem-ratio."""
+    """Configures the checks; ``ratio`` is yarn.nodemanager.vmem-pmem-ratio."""
 
     pmem_check: bool
     vmem_check: bool
@@ -62,7 +62,7 @@ class MemorySample:
         return sum(p.vmem_bytes for p in self.processes)
 
     def aged(self, earlier: MemorySample | None) -> MemorySample:
-        """Return what an earlier sample had too."""
+        """Return the part of this sample that an earlier one had too."""
         known = earlier.seen if earlier is not None else frozenset()
         held = self.held_bytes
         if held is not None:
@@ -150,7 +150,7 @@ class MemoryMonitor:
 
     @property
     def cores(self) -> float:
-        """Return what all containers used of the processors between the last two samples."""
+        """Return the processors used by all containers between the last two samples."""
         return self._cores
 
     def seen(self, container_id: ContainerId) -> Seen:
@@ -210,7 +210,7 @@ class MemoryMonitor:
         return Excess(container_id=container.container_id, exit_status=status, text=text)
 
     def _pid(self, container: Container, sample: MemorySample) -> int:
-        """Of the script, by the number that the pod's shell has given; of the first process where there is none."""
+        """Return the pid of the script as seen on the node; of the first process if it is not found."""
         shown = [p.pid for p in sample.processes[:DUMP_PROCESSES_MAX]]
         return next((pid for pid in shown if self._table.inner_pid(pid) == container.pid), shown[0] if shown else 0)
 

@@ -1,4 +1,4 @@
-"""What a node says of itself: its load and its health.  Pure."""
+"""Holds a node's report: its load and its health.  Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """Holds what every heartbeat says about the node."""
+    """Holds the report of every heartbeat about the node."""
 
     containers: MeasuredUse = field(default_factory=MeasuredUse)
     node: MeasuredUse = field(default_factory=MeasuredUse)

@@ -1,4 +1,4 @@
-"""What an agent looks at all the time: containers' memory, disks, the machine's load and health.
+"""Watches containers' memory, disks, and the machine's load and health.
 
 Each is a loop that the agent runs as a task; together they are what heartbeats say about the node (``state``).
 """
@@ -36,7 +36,7 @@ class WatchSettings:
 
 
 class NodeWatch:
-    """Run the loops in tasks; ``report`` is called when the RM should hear soon.
+    """Run the loops in tasks; ``report`` is called when the RM should be notified soon.
 
     ``use_dirs`` is told the local directories that are good, when they changed, and those that can no longer be read.
     ``memory`` are threads that look at processes and do nothing else.
@@ -64,7 +64,7 @@ class NodeWatch:
         self._log = structlog.get_logger(__name__)
 
     def state(self) -> NodeReport:
-        """Of the last looks."""
+        """Return the results of the last checks."""
         pmem_bytes, vmem_bytes = self._monitor.totals_bytes()
         containers = MeasuredUse(
             pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, INT_MAX), cpu_vcores=self._monitor.cores

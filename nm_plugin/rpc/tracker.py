@@ -1,4 +1,4 @@
-"""The node's side of the ResourceTracker protocol: register, heartbeat, obey.
+"""The node's side of the ResourceTracker protocol: register, heartbeat, follow orders.
 
 Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the
 RM names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a
@@ -74,7 +74,7 @@ class RmConnection(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDescription:
-    """Holds what the node says about itself."""
+    """Describes the node in its registration."""
 
     node_id: NodeId
     http_port: int
@@ -119,7 +119,7 @@ class Tracker:
         self._told: dict[ContainerId, None] = {}
         """Ends that the RM knows."""
         self._told_shuffle: dict[ContainerId, Report] = {}
-        """What the RM that this agent is registered with knows of remote shuffle."""
+        """Shuffle reports that the RM has received since this agent registered with it."""
         self.registered = asyncio.Event()
         self._log = structlog.get_logger(__name__)
 
@@ -307,7 +307,7 @@ class Tracker:
             self._log.warning("colocation_policy_refused", reason=str(error))
 
     def _take_allocatable(self, response: server_pb.NodeHeartbeatResponseProto) -> None:
-        """What cannot be so changes nothing either."""
+        """Take over the allocatable amounts of a response; impossible ones are logged and ignored."""
         try:
             self._lender.hear_allocatable(colocation.allocatable(response.allocatable))
         except InvalidValue as error:

@@ -1,9 +1,9 @@
-"""What a reducer asks for: one partition of several maps of one job.
+"""Parses a reducer's request for one partition of several maps of one job.
 
     GET /mapOutput?job=<job id>&reduce=<partition>&map=<attempt id>[,<attempt id>…][&keepAlive=true]
 
-Order and texts of the refusals are ``ShuffleChannelHandler.channelRead0``'s; like there, the path is not looked at:
-the hash covers it.  Two things are stricter.  A request names at most MAPS_MAX maps.  And the name of a map is never a
+Order and texts of the refusals are ``ShuffleChannelHandler.channelRead0``'s; like there, the path is not looked at: the
+hash covers it.  Two things are stricter.  A request names at most MAPS_MAX maps.  And the name of a map is never a
 path: it must belong to the job and have the form of an attempt id of MapReduce
 (``attempt_<ts>_<job>_m_<task>_<attempt>``) or of an output of Tez
 (``attempt_<ts>_<application>_<dag>_<vertex>_<task>_<attempt>[_<output>[_<spill>]]``).

@@ -19,7 +19,7 @@ HASH_TEXT_MAX = 100
 
 
 def url_hash(secret: bytes, port: int, target: str) -> str:
-    """Return what a reducer puts into ``UrlHash``."""
+    """Return the ``UrlHash`` of a reducer's request."""
     return _hash(secret, f"{port}{target}")
 
 

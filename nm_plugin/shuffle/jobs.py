@@ -74,7 +74,7 @@ class JobStore:
         self._path(application_id).unlink(missing_ok=True)
 
     def last_port(self) -> int:
-        """Return what was bound last, 0 when nobody knows: the addresses of finished maps name it."""
+        """Return the port that was bound last, which the addresses of finished maps name; 0: unknown."""
         try:
             port = int(str(_read(self._directory / f"{PORT_FILE}.json")["port"]))
         except (OSError, ValueError, KeyError, TypeError):

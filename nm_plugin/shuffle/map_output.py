@@ -30,12 +30,12 @@ DATA_FILE, INDEX_FILE = "file.out", "file.out.index"
 
 
 class MapOutputUnreadable(YodelError):
-    """The bytes cannot be had; the text goes to the reducer as the body of a 500."""
+    """The bytes are not available; the text goes to the reducer as the body of a 500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFiles:
-    """Where the outputs of one job are, and whose they have to be."""
+    """Locates the outputs of one job, and names the user who must own them."""
 
     application_id: ApplicationId
     job: str
@@ -73,7 +73,7 @@ class MapOutputs:
         self._kept: dict[str, int] = {}
 
     def release(self) -> None:
-        """A reader is slow: do without descriptors that can be had again."""
+        """A reader is slow: do without descriptors that can be opened again."""
         while self._kept:
             os.close(self._kept.popitem()[1])
 

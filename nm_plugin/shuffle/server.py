@@ -44,7 +44,7 @@ class BrokenTransfer(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAnswer:
-    """Holds what an accepted fetch gets; whoever has it closes ``outputs``."""
+    """Holds the answer to an accepted fetch; its receiver closes ``outputs``."""
 
     reply_hash: str
     outputs: MapOutputs
@@ -198,7 +198,7 @@ class ShuffleServer:
     def _begin(
         self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest, answer: FetchAnswer
     ) -> tuple[Transfer, TransferEnd]:
-        """In a thread: the files are found, and a small answer is sent at once."""
+        """Find the files and, if the answer is small, send it at once.  Runs in a thread."""
         pieces = answer.outputs.locate(answer.maps, answer.reduce)
         length = sum(piece.length for piece in pieces)
         keep_alive = fetch.keep_alive or self._limits.keep_alive_always

@@ -76,7 +76,7 @@ class MapReduceShuffle:
         self._log.info("shuffle_started", port=self._port, jobs=len(self._jobs))
 
     async def stop(self) -> None:
-        """To be called once the tasks are over."""
+        """Close the server; call it once the tasks have ended."""
         self._server.close()
         self._lookers.close()
         self._threads.close()

@@ -28,7 +28,7 @@ _MORE = _FLAGS | int(socket.MSG_MORE)
 
 
 class TransferEnd(enum.Enum):
-    """Names how a turn ended."""
+    """Lists how a turn can end."""
 
     DONE = enum.auto()
     BLOCKED = enum.auto()  # the socket takes no more now

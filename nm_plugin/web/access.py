@@ -1,4 +1,4 @@
-"""Whose container a web request is about, and whether the caller may see its logs.
+"""Finds the container of a web request, and checks whether the caller may see its logs.
 
 Follows ``ContainerLogsUtils``: what counts is whether the node still knows the application.  A container that the RM
 has acknowledged is forgotten by the container manager, but its logs are here until its application is over.
@@ -38,7 +38,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPlace:
-    """Where the logs of one container are on this node."""
+    """Locates the logs of one container on this node."""
 
     container_id: ContainerId
     user: OsUser
@@ -93,7 +93,7 @@ class Access:
         )
 
     async def viewer(self, request: Request) -> Viewer:
-        """Return who asks."""
+        """Return the caller, with groups if ACLs are on."""
         name = caller_of(request) or self._settings.http_static_user
         if not self._settings.acl_enabled:
             return Viewer(name=name)
@@ -126,7 +126,7 @@ def container_id_of(request: Request) -> ContainerId:
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """Names of the node's groups that the user is in.  Blocks."""
+    """Return the names of the user's groups on the node.  Blocks."""
     try:
         entry = pwd.getpwnam(user)
     except (KeyError, ValueError):

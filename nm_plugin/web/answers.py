@@ -1,4 +1,4 @@
-"""What the node's web port adds to ``yodel.hadoop_http``: handlers of refusals, numbers in queries, plain pages."""
+"""Adds the node's own parts to ``yodel.hadoop_http``: handlers of refusals, numbers in queries, plain pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nm_plugin.logs.reading.log_text import java_date
+from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 from yodel.hadoop_http.errors import bad_request, failed, illegal_argument, not_allowed, translated
 from yodel.hadoop_http.jetty import not_found
@@ -66,6 +67,15 @@ def text_type(request: Request) -> str:
 def file_info(name: str, size_bytes: int, modified_ms: int) -> dict[str, str]:
     """PerContainerLogFileInfo."""
     return {"fileName": name, "fileSize": str(size_bytes), "lastModifiedTime": java_date(modified_ms)}
+
+
+def way_back(rm_web_url: str, container_id: ContainerId) -> str:
+    """HTML of the links to the container's application and to itself at the ResourceManager; empty without one."""
+    if not rm_web_url:
+        return ""
+    base, application_id = html.escape(rm_web_url.rstrip("/")), container_id.application_id
+    application = f'<a href="{base}/cluster/app/{application_id}">{application_id}</a>'
+    return f'<p>{application} › <a href="{base}/cluster/container/{container_id}">{container_id}</a></p>'
 
 
 def page(title: str, body: str) -> str:

@@ -1,4 +1,4 @@
-"""What ``/conf`` shows: the node's settings under the names of Hadoop's properties.
+"""Shows the node's settings under the names of Hadoop's properties in ``/conf``.
 
 Only what is listed here is shown, so no secret can be: the environment of containers, the arguments of the health
 script and the file of the node's token are not.

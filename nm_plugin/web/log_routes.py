@@ -24,7 +24,7 @@ from nm_plugin.logs.reading.files import LogFile, chunks, list_logs, open_log, p
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.worker_pool import JobFailed
 from nm_plugin.web.access import UNKNOWN, Access, LogPlace
-from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type, way_back
 from nm_plugin.web.recall_routes import DEFAULT_START, RecallRoutes
 from yodel.domain.ids import NodeId
 from yodel.hadoop_http.errors import RestError
@@ -46,10 +46,11 @@ class LogRoutes:
         logs: LogAggregator,
         node_id: NodeId,
         log_server_url: str,
+        rm_web_url: str,
         recall: RecallRoutes | None,
     ) -> None:
         self._access, self._threads, self._logs, self._recall = access, threads, logs, recall
-        self._node_id, self._log_server_url = node_id, log_server_url
+        self._node_id, self._log_server_url, self._rm_web_url = node_id, log_server_url, rm_web_url
         self._log = structlog.get_logger(__name__)
 
     # REST
@@ -134,7 +135,9 @@ class LogRoutes:
             f"{html.escape(file.name)} : Total file length is {file.size_bytes} bytes.</a></p>"
             for file in await self._list(place)
         )
-        return HTMLResponse(page(f"Logs for {place.container_id}", lines))
+        return HTMLResponse(
+            page(f"Logs for {place.container_id}", way_back(self._rm_web_url, place.container_id) + lines)
+        )
 
     async def log_page(self, request: Request) -> Response:
         place = await self._page_place(request)
@@ -149,9 +152,9 @@ class LogRoutes:
         start, end = page_range(
             file.size_bytes, DEFAULT_START if asked is None else asked, LONG_MAX if asked_end is None else asked_end
         )
-        notice = ""
+        notice = way_back(self._rm_web_url, place.container_id)
         if start > 0 or end < file.size_bytes:
-            notice = (
+            notice += (
                 f"<p>Showing {end - start} bytes of {file.size_bytes} total. Click "
                 f'<a href="?start=0">here</a> for the full log.</p>'
             )
@@ -202,7 +205,7 @@ class LogRoutes:
         return RedirectResponse(url + query, _TEMPORARY_REDIRECT)
 
     async def _recalled(self, error: RestError, ask: Callable[[RecallRoutes], Awaitable[Response]]) -> Response:
-        """Return what was aggregated of a container that is unknown here; when there is nothing it is unknown.
+        """Return the aggregated logs of a container that this node does not know.
 
         Raises RestError.
         """

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
 from nm_plugin.web.access import Access, container_id_of
-from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type, way_back
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.errors import bad_request
@@ -29,8 +29,8 @@ FILE_NAME_LENGTH_MAX = 4096
 class RecallRoutes:
     """The handlers."""
 
-    def __init__(self, access: Access, recalls: Recalls, node_id: NodeId) -> None:
-        self._access, self._recalls, self._node_id = access, recalls, node_id
+    def __init__(self, access: Access, recalls: Recalls, node_id: NodeId, rm_web_url: str) -> None:
+        self._access, self._recalls, self._node_id, self._rm_web_url = access, recalls, node_id, rm_web_url
 
     # REST
 
@@ -69,10 +69,11 @@ class RecallRoutes:
             for one in await self._recalls.listed(asked)
             for name, size, _ in one["logs"]
         )
-        return HTMLResponse(page(f"Aggregated logs for {asked.container_id}", lines))
+        back = way_back(self._rm_web_url, asked.container_id)
+        return HTMLResponse(page(f"Aggregated logs for {asked.container_id}", back + lines))
 
     async def log_page(self, request: Request) -> Response:
-        """Of each upload the last ``-start`` bytes, or those before ``end``."""
+        """Show the last ``-start`` bytes of each upload, or those before ``end``."""
         start, end = integer(request, "start"), integer(request, "end")
         start = DEFAULT_START if start is None else start
         size = start if start < 0 else LONG_MAX if end is None else max(0, end)
@@ -80,7 +81,8 @@ class RecallRoutes:
         if request.method == "HEAD":
             await parts.aclose()
             return HTMLResponse()
-        notice = '<p>Click <a href="?start=0">here</a> for the full log.</p>' if start else ""
+        notice = way_back(self._rm_web_url, container_id_of(request))
+        notice += '<p>Click <a href="?start=0">here</a> for the full log.</p>' if start else ""
         frame = page(f"Aggregated logs for {request.path_params['container']}", f"{notice}<pre>\0</pre>").split("\0")
         body = _escaped(parts, frame)
         await anext(body)

@@ -1,4 +1,4 @@
-"""What every answer of the node's web port has around it: who calls, one spelling of paths, headers for browsers.
+"""Wraps every answer of the node's web port: authentication, one spelling of paths, headers for browsers.
 
 Without Kerberos ``user.name`` is believed, and the cookie that follows it, as AuthenticationFilter does; a cookie comes
 first.  With Kerberos nobody is: tickets are not judged here, and an agent takes no delegation tokens, as a NodeManager.
@@ -167,5 +167,5 @@ def _fields(scope: Scope) -> list[tuple[str, str]]:
 
 
 def caller_of(request: Request) -> str:
-    """Return who calls; empty for somebody who gave no name."""
+    """Return the caller's name; empty: none was given."""
     return str(request.scope.get(_CALLER, ""))

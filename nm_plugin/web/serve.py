@@ -84,7 +84,7 @@ NODE_API = "/ws/v1/node"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInfo:
-    """Holds what the node says about itself."""
+    """Describes the node to its pages."""
 
     node_id: NodeId
     http_port: int
@@ -153,8 +153,9 @@ def build_app(
     access = Access(facts.settings, manager, directories, users, threads, logs)
     servlets = _servlets(facts, manager)
     site = _Site(facts, manager, access, users, threads)
-    recall = RecallRoutes(access, recalls, facts.node_id) if recalls is not None else None
-    shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url, recall)
+    recall = RecallRoutes(access, recalls, facts.node_id, facts.settings.rm_web_url) if recalls is not None else None
+    settings = facts.settings
+    shown = LogRoutes(access, threads, logs, facts.node_id, settings.log_server_url, settings.rm_web_url, recall)
     aggregated = (
         []
         if recall is None
@@ -219,7 +220,7 @@ def _servlets(facts: NodeInfo, manager: ContainerManager) -> Servlets:
 
 
 def known_names(bind_host: str, host: str) -> HostNames | None:
-    """Return those of a node that only this machine reaches: what brings others here is its users' browsers."""
+    """Return the host names to accept if only this machine reaches the node; None: any."""
     try:
         is_loopback = ipaddress.ip_address(bind_host).is_loopback
     except ValueError:
@@ -251,7 +252,7 @@ def _cross_origin(settings: Settings) -> CrossOriginRules:
 
 
 class _Site:
-    """What the node tells of itself."""
+    """Serves the node's own pages and REST calls."""
 
     def __init__(
         self,
@@ -369,7 +370,7 @@ class _Site:
         return answer(request, {"nmResourceInfo": {}})
 
     async def sync_sysfs(self, request: Request) -> Response:
-        """As DefaultContainerExecutor: only the Linux one mounts such files into containers."""
+        """Refuse as DefaultContainerExecutor does: only the Linux one mounts such files into containers."""
         raise RestError(500, "org.apache.hadoop.service.ServiceStateException", "Implementation unavailable")
 
     # Pages
@@ -401,7 +402,7 @@ class _Site:
 
 
 def agent_version() -> str:
-    """Of the installed distribution."""
+    """Return the version of the installed distribution."""
     try:
         return metadata.version("yodel")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What every daemon of Hadoop has on its web port (HttpServer2): ``/jmx``, ``/conf`` and ``/stacks``.
+"""Serves what every Hadoop daemon has on its web port (HttpServer2): ``/jmx``, ``/conf`` and ``/stacks``.
 
 Of NodeManagerMetrics only those are shown that the agent has values for.
 """

@@ -28,7 +28,7 @@ from tests.simulation.laws import derived
 from tests.support import seeds
 from tests.support.admin import Administration
 from tests.support.playbook import World
-from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
+from tests.support.rpc_calls import call, client_protocol, context, is_hadoops, tracker_protocol
 from yodel.errors import YodelError
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
 from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
@@ -42,7 +42,6 @@ from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.remote_errors import fault_for
-from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
@@ -167,19 +166,10 @@ async def ports_of(world: World) -> dict[str, RpcProtocol]:
     """Everything that the ResourceManager serves over RPC."""
     rm = world.rm
     administration = await Administration(world).service()
-    tracker = TrackerProtocol(
-        rm.registration,
-        rm.heartbeats,
-        rm.tokens,
-        1000,
-        "test",
-        master_keys=rm.master_keys,
-        log_aggregation=rm.log_aggregation,
-    )
     return {
         "client": client_protocol(world).protocol(),
         "scheduler": MasterProtocol(rm.master, rm.queries, rm.tokens).protocol(),
-        "tracker": tracker.protocol(),
+        "tracker": tracker_protocol(world),
         "admin": AdminProtocol(administration).protocol(),
     }
 

@@ -13,7 +13,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, make_url, text
-from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations.versions
 from tests.support.later_schema import CONTRACTED, EXPANDED, contracted, expanded
@@ -24,6 +23,7 @@ from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit
 from yodel.store import migrating
+from yodel.store.engine import Database
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.migrating import MIGRATION_LOCK_KEY, head_revision, migrate
 from yodel.store.schema import HEAD_REVISION, look, migrate_if_behind, wait_until_usable
@@ -69,12 +69,11 @@ def schema_of(connection: Connection) -> dict[str, Any]:
 
 
 async def inspected(url: str, what: Any) -> Any:
-    database = create_async_engine(url)
+    database = Database(url)
     try:
-        async with database.begin() as connection:
-            return await connection.run_sync(what)
+        return await database.transact("be inspected", 60, what)
     finally:
-        await database.dispose()
+        await database.close()
 
 
 async def test_migrations_make_the_tables_that_the_code_describes(empty_url: str, another_empty_url: str) -> None:
@@ -179,12 +178,13 @@ ADDED = {
 
 async def take_back_to(revision: str, url: str) -> None:
     statements = [statement for added, back in ADDED.items() if added > revision for statement in back]
-    engine = create_async_engine(url)
-    async with engine.begin() as connection:
+
+    def take_back(connection: Connection) -> None:
         for statement in statements:
-            await connection.execute(text(statement))
-        await connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
-    await engine.dispose()
+            connection.execute(text(statement))
+        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+
+    await inspected(url, take_back)
 
 
 async def test_containers_of_the_release_before_have_the_pods_that_it_made(empty_url: str) -> None:

@@ -17,9 +17,9 @@ from google.protobuf.message import Message
 
 from tests.support.admin import Administration
 from tests.support.playbook import Am, World
-from tests.support.records import INT64_MAX
+from tests.support.records import INT64_MAX, NOBODY
 from tests.support.rm_options import Options
-from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
+from tests.support.rpc_calls import call, client_protocol, context, is_hadoops, tracker_protocol
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.errors import YodelError
@@ -30,7 +30,6 @@ from yodel.pb_convert import ids
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.remote_errors import fault_for
-from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.services.applications.submission import SubmissionLimits
 
@@ -98,23 +97,14 @@ class Attack:
             protocol = MasterProtocol(rm.master, rm.queries, rm.tokens, are_constraints_taken=True).protocol()
             return protocol, context(attempt_id=self.attacker.attempt_id, world=self.world)
         if name == "tracker":
-            tracker = TrackerProtocol(
-                rm.registration,
-                rm.heartbeats,
-                rm.tokens,
-                1000,
-                "test",
-                master_keys=rm.master_keys,
-                log_aggregation=rm.log_aggregation,
-            )
-            return tracker.protocol(), context("yarn")
+            return tracker_protocol(self.world), context("yarn")
         return AdminProtocol(await Administration(self.world).service()).protocol(), context("admin")
 
     async def renew(self) -> None:
         """Whoever was killed, or lost its node, begins again: the next number has to reach as far."""
         if self.fresh is not None and self.fresh in self.world.rm.state.applications:
             await self.world.run(self.world.rm.submission.kill(self.fresh, "alice"))
-        self.fresh = await self.world.run(self.world.rm.submission.new_application_id())
+        self.fresh = await self.world.run(self.world.rm.submission.give_id(NOBODY))
         await self.world.register_node(EVIL)
         await self.world.settle()
         runtime = self.world.rm.state.masters.runtimes.get(self.attacker.attempt_id)

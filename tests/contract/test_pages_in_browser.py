@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from urllib.parse import urlsplit
 
@@ -11,8 +13,9 @@ import pytest
 
 from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
+from tests.support.loans import lends, measured_report
 from tests.support.playbook import a_submission
-from tests.support.records import an_application
+from tests.support.records import NOBODY, an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.queues.queue import Queue
 from yodel.rm_api.server import serve
@@ -36,10 +39,20 @@ PAGES = (
     "/cluster/queue/root.default",
     "/cluster/nodes",
     f"/cluster/node/{NODE.id}",
+    "/cluster/lending",
+    "/cluster/about",
     NOWHERE,
 )
 WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 GROUND = "getComputedStyle(document.body).backgroundColor"
+TURNED_TO = """new Promise(done => {
+  let asked = 0;
+  document.addEventListener("htmx:beforeRequest", () => asked++);
+  document.addEventListener("htmx:afterRequest", () => setTimeout(() => done(asked), 200), {once: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+  setTimeout(() => asked || done(0), 1000);
+})"""
+HIDDEN = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}})"
 LINKS = "Array.from(document.querySelectorAll('a[href]'), a => a.href)"
 
 
@@ -48,16 +61,20 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
         await filled(world)
         server, port = await serve(world.app, "127.0.0.1", 0)
         try:
-            await asyncio.to_thread(looked_at, f"http://127.0.0.1:{port}")
+            base = f"http://127.0.0.1:{port}"
+            await asyncio.to_thread(looked_at, base)
+            await assert_refreshes(world, base)
         finally:
             await server.stop()
 
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
-    while await world.rm.submission.new_application_id() != FAILED.id:
+    lends(world.rm)
+    world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    while await world.rm.submission.give_id(NOBODY) != FAILED.id:
         pass  # ids of those that are there
-    assert await world.rm.submission.new_application_id() == WAITING_ID
+    assert await world.rm.submission.give_id(NOBODY) == WAITING_ID
     await world.rm.submission.submit(WAITING_ID, a_submission(name="<script>alert(1)</script>", user="$(reboot)"))
     await world.rm.scheduler.tick()
 
@@ -87,6 +104,36 @@ def followed(browser: Browser, base: str, own: Sequence[str]) -> list[str]:
     browser.visit(base + "/cluster")
     statuses = {path: browser.evaluate(script.format(path)) for path in own}
     return [f"{status} {path}" for path, status in statuses.items() if status != 200]
+
+
+async def assert_refreshes(world: RestWorld, base: str) -> None:
+    """A list follows what happens, in the reader's zone, while somebody looks at it and only then."""
+    with Browser() as browser:
+        browser.lives_in("Asia/Kolkata")
+        loaded = await asyncio.to_thread(browser.visit, base + "/cluster/apps?name_prefix=sort")
+        (first,) = await asyncio.to_thread(browser.shown, "time")
+        assert re.fullmatch(r"1970-01-01 05:30:01 \S+\s+1970-01-01 00:00:01 UTC", first)
+        await world.put(replace(RUNNING, submission=replace(RUNNING.submission, name="sorted out")))
+        browser.evaluate(f"{HIDDEN.format('true')}; document.querySelector('#live a[href^=\"/cluster/app/\"]').focus()")
+        asked = await refreshed(browser)
+        assert (asked, browser.evaluate("document.body.innerText.includes('sorted out')")) == (0, False)
+        browser.evaluate(f"{HIDDEN.format('false')}; 0")
+        assert await refreshed(browser) == 1
+        assert browser.evaluate("document.body.innerText.includes('sorted out')")
+        assert (await asyncio.to_thread(browser.shown, "time")) == [first]
+        assert browser.evaluate("document.activeElement.getAttribute('href')") == f"/cluster/app/{RUNNING.id}"
+        browser.evaluate("document.querySelector('#live').dataset.kept = 'yes'")
+        assert await refreshed(browser) == 1
+        assert browser.evaluate("document.querySelector('#live').dataset.kept") == "yes"  # nothing new: not replaced
+        browser.click("#pause")
+        assert await refreshed(browser) == 0
+        assert browser.shown("#refreshed") == ["Paused"]
+        assert loaded.faults == []
+
+
+async def refreshed(browser: Browser) -> int:
+    """How many requests a page makes that has just been turned to; what they lead to is there."""
+    return int(await asyncio.to_thread(browser.evaluate, TURNED_TO))
 
 
 def assert_watch_sees(browser: Browser, base: str) -> None:

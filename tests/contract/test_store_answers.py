@@ -68,7 +68,7 @@ async def lossy_sqlite(url: str) -> AsyncIterator[Lossy]:
     store, cuts = SqlStore(url), list[Cut]()
     snapshot = await store.open(now_ms=1, default_queues=default_queues())
 
-    @event.listens_for(store._engine.sync_engine, "commit")
+    @event.listens_for(store._database.engine, "commit")
     def at_commit(connection: Connection) -> None:
         if cuts:
             if cuts.pop(0) is Cut.AFTER:

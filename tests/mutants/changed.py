@@ -1,9 +1,9 @@
 """``make mutants SINCE=commit``: mutmut on the lines that have changed since a commit, within a time.
 
 The tests of a changed module are the files of unit, playbook and property tests that are nearest to it along imports:
-those that import it; where none does, those that import what imports it, and so on.  mutmut runs them once, notes which
-functions each test reaches, and tries a mutant by the tests that reach its function.  Where there are more mutants than
-the time allows, a sample with a fixed seed is tried and the rest is counted.
+those that import it; where none does, those that import what imports it, and so on.  ``tool`` runs them once, and tries
+each mutant by those that reach its function, for as long as there is time: one mutant of each file, then a second one
+of each, in the order of a fixed seed.  What is left out is counted.
 """
 
 from __future__ import annotations
@@ -16,27 +16,25 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
 
 from tests.mutants.checkout import SOURCES, copies, run
 
 SEED = 20
-WORKERS = 2
 TIME_S = 1200
-LINES_MAX = 3000
-"""Of which mutants are made: two or three a line."""
-EACH_S = 0.5
-"""What a mutant takes beside its tests."""
+LINES_MAX = 1000
+"""Of which mutants are made: two or three a line, more than there is time for."""
+RESERVE_S = 60
+"""For a mutant that hangs, and the report."""
+WORDS = ("killed", "survived", "not reached", "left out")
 FOLDERS = ("tests/unit", "tests/playbook", "tests/property")
-ESTIMATE = re.compile(r"^(?:(\d+)ms|<no tests>) (\S+)$", re.MULTILINE)
-NOBODY_REACHES = "could not find any test case for any mutant"
 CONFIGURATION = """
 [tool.mutmut]
 source_paths = {sources}
 only_mutate = {mutated}
 also_copy = {copied}
-pytest_add_cli_args = ["-p", "no:cacheprovider"]
+pytest_add_cli_args = ["-p", "no:cacheprovider", "--timeout", "60"]
 pytest_add_cli_args_test_selection = {tests}
 timeout_multiplier = 2.0
 timeout_constant = 5.0
@@ -49,7 +47,7 @@ def changed_lines(root: Path, commit: str) -> dict[str, set[int]]:
         "git",
         "diff",
         "-U0",
-        "--no-renames",
+        "--find-renames",
         "--no-color",
         "--relative",
         "--dst-prefix=b/",
@@ -73,10 +71,12 @@ def _is_mutated(path: str) -> bool:
 
 
 def _statements(path: Path, lines: Set[int]) -> set[int]:
-    """The lines of those statements that begin, continue or end in these; of a compound one its head."""
+    """The lines of those statements of functions that begin, continue or end in these; of a compound one its head."""
     whole: set[int] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.stmt):
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for node in (inner for function in functions for inner in ast.walk(function)):
+        if isinstance(node, ast.stmt) and not _is_docstring(node):
             body = getattr(node, "body", None)
             last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
             span = range(node.lineno, max(last, node.lineno) + 1)
@@ -84,8 +84,12 @@ def _statements(path: Path, lines: Set[int]) -> set[int]:
     return whole
 
 
-def nearest_tests(root: Path, paths: Iterable[str]) -> list[str]:
-    """Test files; see the module."""
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def nearest_tests(root: Path, paths: Collection[str]) -> list[str]:
+    """Test files; see the module.  Those that are named after a changed module come first."""
     files = [path for folder in (*SOURCES, "tests") for path in sorted((root / folder).rglob("*.py"))]
     modules = {_module(path.relative_to(root)): path for path in files}
     importers: dict[str, set[str]] = {}
@@ -99,7 +103,8 @@ def nearest_tests(root: Path, paths: Iterable[str]) -> list[str]:
             seen |= level
             level = {importer for name in level for importer in importers.get(name, ())} - seen
         found |= tests if level else set()
-    return sorted(found)
+    names = {f"test_{Path(path).name}" for path in paths}
+    return sorted(found, key=lambda test: (Path(test).name not in names, test))
 
 
 def _module(path: Path) -> str:
@@ -121,50 +126,77 @@ def _imported(path: Path) -> set[str]:
 
 
 def main(root: Path, commit: str) -> int:
-    """Exit status: 0 when mutants could be tried.  Some survivors are no faults, so that they are for a reader."""
+    """Exit status: 0 when mutants could be tried, 1 when tests were left out of it because they fail without any.
+
+    Some survivors are no faults, so that they are for a reader.
+    """
+    started_s = time.monotonic()
     try:
-        lines = changed_lines(root, commit)
+        changed = changed_lines(root, commit)
     except subprocess.CalledProcessError as error:
         print(error.stderr, end="", file=sys.stderr)
         return 2
-    drawn = drawn_files(lines)
-    left_out = sum(len(lines[path]) for path in lines.keys() - drawn)
-    print(f"since {commit}: {len(lines)} files of {' and '.join(SOURCES)} have changed", flush=True)
-    if left_out:
-        print(f"{left_out} lines of {len(lines) - len(drawn)} of them are left out, drawn by seed {SEED}")
-    return tried(root, {path: lines[path] for path in sorted(drawn)}) if drawn else 0
-
-
-def tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str] = ()) -> int:
-    """Exit status, of mutants on these lines of files; by the nearest tests where none are given."""
-    started_s = time.monotonic()
-    tests = tests or nearest_tests(root, lines)
-    print(f"{sum(map(len, lines.values()))} lines of {len(lines)} files, by {len(tests)} test files", flush=True)
-    with copies(root, 1) as (copy,):
-        prepare(copy, lines, tests)
-        status, said = _tool(copy, ["estimates"], TIME_S)
-        are_reached = NOBODY_REACHES not in said
-        if status and are_reached:
-            print(said[-3000:], f"error: status {status} of the tests without any mutant", sep="\n", file=sys.stderr)
-            return 2
-        spent_s = time.monotonic() - started_s  # the tests of the mutants that are tried are run once more
-        estimates_s = {name: int(ms or 0) / 1000 for ms, name in ESTIMATE.findall(said)}
-        if chosen := sample(estimates_s, (TIME_S - 2 * spent_s) * WORKERS):
-            _tool(copy, ["run", "--max-children", str(WORKERS), *chosen], TIME_S - spent_s)
-        status, said = _tool(copy, ["verdicts"], TIME_S)
-        verdicts = json.loads(said.splitlines()[-1])
-        report(verdicts if are_reached else [(path, line, "not reached", change) for path, line, _, change in verdicts])
+    drawn = drawn_files(changed)
+    lines = {path: changed[path] for path in sorted(drawn)}
+    tests = nearest_tests(root, drawn)
+    count = sum(map(len, lines.values()))
+    print(f"since {commit}: {count} lines of {len(lines)} files, by {len(tests)} test files", flush=True)
+    status = _tried(root, lines, tests, started_s) if tests else 0
+    if left_out := changed.keys() - drawn:
+        count = sum(len(changed[path]) for path in left_out)
+        print(f"left out, drawn by seed {SEED}: {count} lines of {len(left_out)} other files")
     print(f"{time.monotonic() - started_s:.0f} s")
     return status
 
 
+def _tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str], started_s: float) -> int:
+    with copies(root, 1) as (copy,):
+        prepare(copy, lines, tests)
+        log, time_s = copy / "tool.log", TIME_S - (time.monotonic() - started_s)
+        tool = [sys.executable, "-P", copy / "tests" / "mutants" / "tool.py", str(SEED), str(time_s - RESERVE_S)]
+        try:
+            status = run(tool, copy, log, sources=copy / "mutants", timeout_s=time_s)
+        except subprocess.TimeoutExpired:
+            status = 2
+        if status:
+            print(log.read_text(errors="replace")[-3000:], f"error: status {status} of the tool", file=sys.stderr)
+            return 2
+        found = json.loads((copy / "found.json").read_text())
+        failing = found["failing"]
+        fail_anyway = bool(failing) and _fail(copy, failing)
+    report(found["verdicts"])
+    print(f"{found['tests']} tests, in {found['measured_s']:.0f} s without any mutant")
+    why = "fail without any mutant" if fail_anyway else "fail where mutants are beside the code, and not without them"
+    for names, words in ((failing, why), (found["late"], "were not begun in time")):
+        if names:
+            print(f"{len(names)} tests or files {words}; they were not used:", *names, sep="\n  ")
+    return 1 if fail_anyway else 0
+
+
+def _fail(copy: Path, tests: Sequence[str]) -> bool:
+    """Whether they do with the code as it is: some read it, and find mutants in it."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        return run(command, copy, copy / "pytest.log", sources=copy, timeout_s=RESERVE_S) != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
 def report(verdicts: Sequence[tuple[str, int, str, str]]) -> None:
-    counts = Counter(verdict for _, _, verdict, _ in verdicts)
+    """Prints survivors, lines that no test reaches, and a table of all by file."""
+    by_file: dict[str, Counter[str]] = {}
+    not_reached: dict[str, set[int]] = {}
     for path, line, verdict, change in verdicts:
-        if verdict in ("survived", "not reached"):
-            print(f"\n{path}:{line}: {verdict}\n{change}")
-    words = ", ".join(f"{counts[word]} {word}" for word in ("killed", "survived", "not reached", "left out"))
-    print(f"\n{len(verdicts)} mutants: {words}")
+        by_file.setdefault(path, Counter())[verdict] += 1
+        if verdict == "survived":
+            print(f"\n{path}:{line}: survived\n{change}")
+        elif verdict == "not reached":
+            not_reached.setdefault(path, set()).add(line)
+    for path, lines in not_reached.items():
+        print(f"\n{path}: not reached: lines {', '.join(map(str, sorted(lines)))}")
+    print("\n" + " ".join(f"{word:>11}" for word in WORDS))
+    for path, counts in (*by_file.items(), (f"{len(verdicts)} mutants", sum(by_file.values(), Counter[str]()))):
+        print(*(f"{counts[word]:>11}" for word in WORDS), "", path)
 
 
 def prepare(copy: Path, lines: Mapping[str, Set[int]], tests: Sequence[str]) -> None:
@@ -187,25 +219,3 @@ def drawn_files(lines: Mapping[str, Set[int]]) -> set[str]:
             drawn.add(path)
             count += len(lines[path])
     return drawn
-
-
-def sample(estimates_s: Mapping[str, float], time_s: float) -> list[str]:
-    """The mutants that are tried: as many as would be in time if all survived."""
-    names, chosen = sorted(estimates_s), list[str]()
-    random.Random(SEED).shuffle(names)
-    for name in names:
-        time_s -= estimates_s[name] + EACH_S
-        if time_s < 0:
-            break
-        chosen.append(name)
-    return chosen
-
-
-def _tool(copy: Path, command: Sequence[str], timeout_s: float) -> tuple[int, str]:
-    log = copy / "tool.log"
-    tool = [sys.executable, "-P", copy / "tests" / "mutants" / "tool.py"]
-    try:
-        status = run([*tool, *command], copy, log, sources=copy / "mutants", timeout_s=timeout_s)
-    except subprocess.TimeoutExpired:
-        status = 2
-    return status, log.read_text(errors="replace")

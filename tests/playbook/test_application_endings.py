@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import Am, World, a_submission, ask
+from tests.support.records import NOBODY
 from tests.support.rm_options import Options
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
@@ -255,7 +256,7 @@ async def test_submissions_at_once_find_the_same_one_too_old_and_it_goes_once() 
         old = [await world.submit() for _ in range(2)]
         for application_id in old:
             await kill(world, application_id)
-        new = [await world.run(world.rm.submission.new_application_id()) for _ in range(3)]
+        new = [await world.run(world.rm.submission.give_id(NOBODY)) for _ in range(3)]
 
         async def at_once() -> None:
             await asyncio.gather(*(world.rm.submission.submit(i, a_submission()) for i in new))

@@ -8,6 +8,7 @@ from tests.simulation import laws
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import Crash
 from tests.support.playbook import World, ask, complete, running
+from tests.support.records import NOBODY
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import Unavailable
@@ -63,7 +64,7 @@ async def test_job_ends_well_wherever_the_rm_dies(step: int) -> None:
 
 
 async def test_crash_before_the_commit_leaves_nothing(world: World) -> None:
-    application_id = await world.run(world.rm.submission.new_application_id())
+    application_id = await world.run(world.rm.submission.give_id(NOBODY))
     world.steps.clear()
     world.crash_at_step = 0
 
@@ -73,12 +74,12 @@ async def test_crash_before_the_commit_leaves_nothing(world: World) -> None:
     await world.restart()
 
     assert world.rm.state.applications == {}
-    assert await world.run(world.rm.submission.new_application_id()) > application_id
+    assert await world.run(world.rm.submission.give_id(NOBODY)) > application_id
 
 
 async def test_crash_after_the_commit_is_taken_up_by_the_next_life(world: World) -> None:
     await world.register_node()
-    await world.run(world.rm.submission.new_application_id())
+    await world.run(world.rm.submission.give_id(NOBODY))
     world.steps.clear()
     world.crash_at_step = 1
 
@@ -112,7 +113,7 @@ async def test_crash_between_pod_and_answer_makes_no_second_pod(world: World) ->
 async def test_application_ids_are_never_given_twice_whatever_happens(world: World) -> None:
     given: list[ApplicationId] = []
     for _ in range(5):
-        given += [await world.run(world.rm.submission.new_application_id()) for _ in range(30)]
+        given += [await world.run(world.rm.submission.give_id(NOBODY)) for _ in range(30)]
         await world.restart()
 
     assert len({*given}) == len(given) == 150

@@ -14,7 +14,7 @@ from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.translator.node_fit import required_terms
 
 LARGE = GIB * 8
@@ -101,7 +101,7 @@ async def test_what_is_free_on_a_held_node_is_reserved_and_told() -> None:
             f"Node {hold.node_id.host} is reserved for it: free {hold.free.with_units}; requested {LARGE.with_units}."
         )
         other = world.rm.queries.why.of(world.application(cluster.small.application_id)).asks[0]
-        assert any(link.what in (What.HELD, What.POOL_FULL) for link in other.chain)
+        assert any(link.cause in (Cause.NODE_RESERVED, Cause.POOL_FULL) for link in other.chain)
 
 
 async def test_a_claim_whose_container_is_not_wanted_any_more_ends_nothing() -> None:

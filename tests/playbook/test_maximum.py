@@ -10,6 +10,7 @@ import pytest
 from tests.playbook.test_pools import QUEUES, publish
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, a_submission, ask, running
+from tests.support.records import NOBODY
 from tests.support.rm_options import LIMITS, SMALL, Options
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource
@@ -80,7 +81,7 @@ async def test_repeated_submission_is_success_when_the_node_is_lost(world: World
     await world.register_node(BIG, Resource(8192, 16))
     await world.register_node(NODE, Resource(2048, 16))
     submitted = a_submission(am_asked_capability=Resource(4096, 1))
-    application_id: ApplicationId = await world.run(world.rm.submission.new_application_id())
+    application_id: ApplicationId = await world.run(world.rm.submission.give_id(NOBODY))
     await world.run(world.rm.submission.submit(application_id, submitted))
     await lose(world, BIG)
     await world.run(world.rm.submission.submit(application_id, submitted))

@@ -14,7 +14,7 @@ from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.errors import InvalidResourceRequest, Refused
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -247,7 +247,7 @@ async def test_unmanaged_master_beyond_the_number_that_may_run_gets_nothing_unti
         said = "Queue root.a runs 1 applications; the maximum is 1 (max-parallel-apps)."
         why = world.rm.queries.why.of(world.application(second.application_id))
         assert why.summary.startswith("Waiting for 3 containers: ")
-        assert why.asks[0].chain[0].what is What.PARALLEL_APPLICATIONS
+        assert why.asks[0].chain[0].cause is Cause.PARALLEL_APPLICATIONS
         for one in (second.application_id, managed):
             assert world.rm.queries.application(one).application.diagnostics.endswith(said)
 

@@ -54,7 +54,7 @@ async def test_a_shrink_is_told_and_what_does_not_fit_ends_at_the_deadline(world
     notice = world.rm.state.notices.of(tasks[-1])
     assert notice is not None
     assert (notice.reason, notice.why) == (
-        NoticeReason.LOAN,
+        NoticeReason.LENT_CAPACITY,
         "node-1 offers 4 of the 6 cores and 4096 of the 6144 MiB of memory in use by batch",
     )
     assert [container.id for container in (await am.beat()).preempted] == tasks[:-3:-1]

@@ -9,13 +9,11 @@ import pytest
 from tests.support.fakes import NODE
 from tests.support.lending import ON, lending_world, limit_of, published, refused, say
 from tests.support.playbook import World
-from tests.support.rm_options import NODE_SIZE
 from yodel.domain.ids import NodeId
 from yodel.domain.lent_limit import LentLimit
 from yodel.domain.states import NodeState
 from yodel.errors import Unavailable
 from yodel.services.nodes.agents import KEPT_S
-from yodel.services.nodes.registration import NodeRegistration
 from yodel.translator.publishing import LentAmounts
 
 SECOND = NodeId(NODE.host, 9999)
@@ -32,20 +30,9 @@ async def world() -> AsyncIterator[World]:
 
 async def register(world: World, node_id: NodeId, peer: tuple[str, int] = SECOND_PEER) -> str:
     """Why it was refused; empty: it was not."""
-    registration = NodeRegistration(
-        node_id=node_id,
-        http_port=8042,
-        capability=NODE_SIZE,
-        kubernetes_node_name=NODE.host,
-        version="test",
-        peer=peer,
-        proved_name=NODE.host,
-        can_measure=True,
-    )
-    found = await world.run(world.rm.registration.register(registration))
-    world.response_ids[node_id] = 0
+    refusal = await world.register_node(node_id, peer=peer, proved_name=NODE.host)
     await world.settle()
-    return found.refusal
+    return refusal
 
 
 def counts(world: World) -> NodeId | None:

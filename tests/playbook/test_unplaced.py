@@ -16,7 +16,7 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import AttemptState
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.rm_api.v1 import shapes
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -81,7 +81,7 @@ async def test_wish_is_kept_and_tried_again_after_a_while(world: World) -> None:
     tasks = [granted.container.id for granted in (await other.beat()).granted]
     assert not (await stuck.beat()).completed
     (waits, _) = why(world, stuck.application_id).asks
-    assert names(waits) == [What.UNSCHEDULABLE]
+    assert names(waits) == [Cause.UNSCHEDULABLE]
     assert waits.count == 36
     await other.beat(releases=tasks)
     await world.settle()
@@ -135,7 +135,7 @@ async def test_application_master_gives_way_and_its_attempt_counts_no_failure(wo
     attempt = world.attempt(application.current_attempt_id)
     assert attempt.state is AttemptState.SCHEDULED
     assert attempt.am_container_id not in world.rm.state.containers
-    assert names(only(why(world, waiting)))[0] is What.UNSCHEDULABLE
+    assert names(only(why(world, waiting)))[0] is Cause.UNSCHEDULABLE
 
 
 async def test_what_has_no_node_is_told_apart(world: World) -> None:

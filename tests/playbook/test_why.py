@@ -1,4 +1,4 @@
-"""Why it waits: for each thing that may be in the way the chain, its figures, who holds it, what would change it."""
+"""Why it is pending: the chain of causes, with their figures, users and what would unblock them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.errors import Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.applications.submission import SubmissionLimits
@@ -47,16 +47,16 @@ def why(world: World, application_id: ApplicationId) -> WhyView:
 
 
 def check_figures(world: World, link: Obstacle) -> None:
-    """What is said to be used is what is held."""
+    """Compare the figures shown with those of the ledger."""
     use = world.rm.state.queue_use
-    if link.what is What.QUEUE_MAX_CAPACITY:
+    if link.cause is Cause.QUEUE_MAX_CAPACITY:
         assert link.used == use.by_queue[link.queue].resource
-    if link.what is What.USER_LIMIT:
+    if link.cause is Cause.USER_LIMIT:
         assert link.used == use.by_user[link.queue, link.user].resource
-    if link.what is What.QUEUE_AM_LIMIT:
+    if link.cause is Cause.QUEUE_AM_LIMIT:
         assert link.used == use.by_queue[link.queue].am_resource
-    if link.held_by and not link.more_holders and link.used is not None:
-        assert sum(one.held.memory_mib for one in link.held_by) == link.used.memory_mib
+    if link.used_by and not link.more_users and link.used is not None:
+        assert sum(one.used.memory_mib for one in link.used_by) == link.used.memory_mib
 
 
 def only(view: WhyView) -> AskView:
@@ -65,8 +65,8 @@ def only(view: WhyView) -> AskView:
     return found
 
 
-def names(found: AskView) -> list[What]:
-    return [link.what for link in found.chain]
+def names(found: AskView) -> list[Cause]:
+    return [link.cause for link in found.chain]
 
 
 async def full(world: World, count: int, queue: str) -> Am:
@@ -84,14 +84,14 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
         await world.settle()
         found = only(why(world, other.application_id))
         assert (found.count, found.size, found.priority) == (4, SMALL, 1)
-        assert [(link.what, link.queue) for link in found.chain] == [
-            (What.QUEUE_MAX_CAPACITY, "root.p.c"),
-            (What.QUEUE_MAX_CAPACITY, "root.p"),
+        assert [(link.cause, link.queue) for link in found.chain] == [
+            (Cause.QUEUE_MAX_CAPACITY, "root.p.c"),
+            (Cause.QUEUE_MAX_CAPACITY, "root.p"),
         ]
         leaf, above = found.chain
         assert (leaf.limit, leaf.used) == (SMALL * 6, SMALL * 6)
         assert (above.limit, above.used) == (SMALL * 12, SMALL * 12)
-        assert [(one.kind, one.name, one.queue, one.held) for one in above.held_by] == [
+        assert [(one.kind, one.name, one.queue, one.used) for one in above.used_by] == [
             ("user", "bob", "root.p.c", SMALL * 6),
             ("user", "alice", "root.p.a", SMALL * 6),
         ]
@@ -112,10 +112,10 @@ async def test_queue_of_a_lower_priority_sees_those_that_are_served_before(
         await world.submit(queue="root.b")
         await first.beat(ask(2))
         await world.settle()
-        links = {link.what: link for link in only(why(world, first.application_id)).chain}
-        assert (What.QUEUE_PRIORITY in links) == is_named
+        links = {link.cause: link for link in only(why(world, first.application_id)).chain}
+        assert (Cause.QUEUE_PRIORITY in links) == is_named
         if is_named:
-            link = links[What.QUEUE_PRIORITY]
+            link = links[Cause.QUEUE_PRIORITY]
             assert link.text == "Served before root.p (priority 0), and also waiting: root.b (priority 2)."
             assert "the priority of root.p is raised" in link.change
 
@@ -131,8 +131,8 @@ async def test_application_above_the_number_that_may_run_sees_those_that_do() ->
             "root.p runs 1 applications; the maximum is 1 (max-parallel-apps)."
         )
         link = only(found).chain[0]
-        assert (link.what, link.queue, link.limit, link.used) == (What.PARALLEL_APPLICATIONS, "root.p", None, None)
-        assert [(one.name, one.queue) for one in link.held_by] == [(str(first.application_id), "root.p.c")]
+        assert (link.cause, link.queue, link.limit, link.used) == (Cause.PARALLEL_APPLICATIONS, "root.p", None, None)
+        assert [(one.name, one.queue) for one in link.used_by] == [(str(first.application_id), "root.p.c")]
         assert link.change.startswith("an application in root.p finishes, or its max-parallel-apps is raised")
 
 
@@ -152,10 +152,10 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
         await first.beat(ask(5))
         await w.settle()
         found = only(why(w, first.application_id))
-        assert names(found) == [What.USER_LIMIT]
+        assert names(found) == [Cause.USER_LIMIT]
         (link,) = found.chain
         assert (link.user, link.queue, link.limit, link.used) == ("alice", "root.p.a", SMALL * 4, SMALL * 4)
-        assert [(one.kind, one.name) for one in link.held_by] == [("application", str(first.application_id))]
+        assert [(one.kind, one.name) for one in link.used_by] == [("application", str(first.application_id))]
         assert link.text == (
             "User alice is at the user limit of queue root.p.a: used 4 GiB, 4 vcores of 4 GiB, 4 vcores; requested "
             "1 GiB, 1 vcore."
@@ -163,27 +163,27 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"),
+    ("changes", "cause"),
     [
-        ({"am_share": 0.05}, What.QUEUE_AM_LIMIT),
-        ({"am_share": 1.0, "user_limit_factor": 0.1}, What.USER_AM_LIMIT),
+        ({"am_share": 0.05}, Cause.QUEUE_AM_LIMIT),
+        ({"am_share": 1.0, "user_limit_factor": 0.1}, Cause.USER_AM_LIMIT),
     ],
 )
-async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str, float], what: What) -> None:
+async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str, float], cause: Cause) -> None:
     async with World(options(replace(B, **changes))) as world:  # type: ignore[arg-type]
         first = await world.running_am(queue="b")
         waiting = await world.submit(queue="b")
         await world.settle()
         found = why(world, waiting)
-        whose = "ApplicationMasters of user alice" if what is What.USER_AM_LIMIT else "ApplicationMasters"
+        whose = "ApplicationMasters of user alice" if cause is Cause.USER_AM_LIMIT else "ApplicationMasters"
         assert found.summary == (
             f"Waiting for its ApplicationMaster: {whose} in queue root.b are at their limit: used 1 GiB, 1 vcore of "
             "1 GiB, 1 vcore; requested 1 GiB, 1 vcore."
         )
         link = only(found).chain[0]
-        assert (only(found).name, link.what) == ("the ApplicationMaster", what)
-        assert [one.name for one in link.held_by] == [str(first.application_id)]
-        assert link.user == ("alice" if what is What.USER_AM_LIMIT else "")
+        assert (only(found).name, link.cause) == ("the ApplicationMaster", cause)
+        assert [one.name for one in link.used_by] == [str(first.application_id)]
+        assert link.user == ("alice" if cause is Cause.USER_AM_LIMIT else "")
         text = world.rm.queries.application(waiting).application.diagnostics
         assert "Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:1024, vCores:1>; " in text
 
@@ -209,7 +209,7 @@ async def test_holders_that_the_asker_may_not_see_are_counted() -> None:
         await world.settle()
         await world.run(world.rm.preemption.look())
         link = only(world.rm.queries.why.of(world.application(waiting), lambda _: False)).chain[-1]
-        assert (link.what, link.held_by, link.more_holders) == (What.PREEMPTION, (), 1)
+        assert (link.cause, link.used_by, link.more_users) == (Cause.PREEMPTION, (), 1)
         assert "application_" not in repr(link)
 
 
@@ -233,14 +233,14 @@ async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_befo
         ids.append(await world.submit(queue="b", priority=5))
         await world.settle()
         found = only(why(world, ids[1]))
-        assert names(found) == [What.POOL_FULL, What.PRIORITY]
+        assert names(found) == [Cause.POOL_FULL, Cause.PRIORITY]
         room, before = found.chain
         assert (room.limit, room.used) == (SMALL * 16, SMALL * 16)
-        assert [(one.kind, one.name, one.held) for one in room.held_by] == [("queue", "root.b", SMALL * 16)]
+        assert [(one.kind, one.name, one.used) for one in room.used_by] == [("queue", "root.b", SMALL * 16)]
         assert before.text == (
             f"Served first in queue root.b, and also waiting: {ids[2]} (priority 5), {ids[0]} (priority 0)."
         )
-        assert names(only(why(world, ids[2]))) == [What.POOL_FULL]
+        assert names(only(why(world, ids[2]))) == [Cause.POOL_FULL]
         text = world.rm.queries.application(ids[2]).application.diagnostics
         assert "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in text
         assert "Partition Resource = <memory:16384, vCores:16> ; Queue's Absolute capacity = 50.0 % ; " in text
@@ -250,24 +250,24 @@ async def test_cluster_without_a_node_says_so() -> None:
     async with World() as world:
         waiting = await world.submit()
         await world.settle()
-        assert names(only(why(world, waiting))) == [What.NO_NODE]
+        assert names(only(why(world, waiting))) == [Cause.NO_NODE]
 
 
 @pytest.mark.parametrize(
-    ("wishes", "what"),
+    ("wishes", "cause"),
     [
-        ([ask(2, capability=Resource(8192, 4))], What.NODE_TOO_SMALL),
-        ([ask(2, "nowhere"), ask(2, relax_locality=False)], What.STRICT_LOCALITY),
+        ([ask(2, capability=Resource(8192, 4))], Cause.NODE_TOO_SMALL),
+        ([ask(2, "nowhere"), ask(2, relax_locality=False)], Cause.STRICT_LOCALITY),
     ],
 )
-async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], what: What) -> None:
+async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], cause: Cause) -> None:
     async with World(Options(allocation=AllocationLimits(minimum=SMALL, maximum_follows_nodes=False))) as world:
         await world.register_node(capability=Resource(4096, 4))
         am = await world.running_am()
         await am.beat(*wishes)
         await world.settle()
         found = only(why(world, am.application_id))
-        assert names(found) == [what]
+        assert names(found) == [cause]
         assert world.rm.queries.application(am.application_id).application.diagnostics.startswith(
             f"Cannot be placed: 2 of {found.size.with_units} (priority 1): "
         )
@@ -280,9 +280,9 @@ async def test_as_many_pods_under_way_as_may_be() -> None:
         await am.beat(ask(5))
         await world.settle()
         waiting, under_way = why(world, am.application_id).asks
-        assert (waiting.count, names(waiting)) == (2, [What.PODS_UNDER_WAY])
+        assert (waiting.count, names(waiting)) == (2, [Cause.UNSCHEDULED_PODS_LIMIT])
         assert waiting.chain[0].text == "Limit of unscheduled pods reached: 3 of 3 (in_flight_max)."
-        assert (under_way.count, under_way.is_under_way, names(under_way)) == (3, True, [What.STARTING])
+        assert (under_way.count, under_way.is_under_way, names(under_way)) == (3, True, [Cause.SCHEDULING])
 
 
 async def test_pod_that_kubernetes_finds_no_node_for_says_it_in_the_schedulers_words() -> None:
@@ -295,7 +295,7 @@ async def test_pod_that_kubernetes_finds_no_node_for_says_it_in_the_schedulers_w
         world.rm.state.reasons.explain_wait(task.id, words)
         (found,) = why(world, am.application_id).asks
         assert found.is_under_way
-        assert (names(found), found.chain[0].text) == ([What.UNSCHEDULABLE], words)
+        assert (names(found), found.chain[0].text) == ([Cause.UNSCHEDULABLE], words)
         assert world.rm.queries.application(am.application_id).application.diagnostics == words
 
 
@@ -331,7 +331,7 @@ async def test_constraint_that_holds_nowhere_says_so() -> None:
         am = await world.running_am()
         await am.beat(scheduling_asks=requests("hbase", 1, WITH_ZK))
         await world.settle()
-        assert names(only(why(world, am.application_id))) == [What.PLACEMENT_CONSTRAINT]
+        assert names(only(why(world, am.application_id))) == [Cause.PLACEMENT_CONSTRAINT]
 
 
 async def test_patience_with_its_hosts_is_said() -> None:
@@ -341,7 +341,7 @@ async def test_patience_with_its_hosts_is_said() -> None:
         await world.register_node(replace(NODE, host="node-2"))
         await am.beat(ask(1, resource_name=NODE.host), ask(1))
         await world.settle()
-        assert names(only(why(world, am.application_id))) == [What.LOCALITY_DELAY]
+        assert names(only(why(world, am.application_id))) == [Cause.LOCALITY_DELAY]
 
 
 async def test_container_that_has_no_room_to_grow_says_it_of_its_node() -> None:
@@ -352,7 +352,7 @@ async def test_container_that_has_no_room_to_grow_says_it_of_its_node() -> None:
         await am.beat(updates=[update(task.id, 3072)])
         await world.settle()
         found = only(why(world, am.application_id))
-        assert (found.name, names(found)) == (f"to enlarge {task.id}", [What.NODE_FULL])
+        assert (found.name, names(found)) == (f"to enlarge {task.id}", [Cause.NODE_FULL])
 
 
 async def test_containers_on_notice_for_the_queue_are_named() -> None:
@@ -362,13 +362,13 @@ async def test_containers_on_notice_for_the_queue_are_named() -> None:
         borrower = await full(world, 16, "a")
         waiting = await world.submit(queue="b")
         await world.settle()
-        assert names(only(why(world, waiting))) == [What.POOL_FULL]
+        assert names(only(why(world, waiting))) == [Cause.POOL_FULL]
         await world.run(world.rm.preemption.look())
         found = only(why(world, waiting))
-        assert names(found) == [What.POOL_FULL, What.PREEMPTION]
+        assert names(found) == [Cause.POOL_FULL, Cause.PREEMPTION]
         link = found.chain[1]
         assert link.text.startswith("1 container of others will be preempted for queue root.b within ")
-        assert [one.name for one in link.held_by] == [str(borrower.application_id)]
+        assert [one.name for one in link.used_by] == [str(borrower.application_id)]
 
 
 async def test_nothing_is_said_of_who_wants_nothing_more_and_of_who_has_ended() -> None:
@@ -407,7 +407,7 @@ async def test_look_is_made_anew_for_who_asks_after_a_second() -> None:
         await world.settle()
         found = await asked
         assert found.looked_at_ms == looked_ms + 2000
-        assert names(only(found)) == [What.QUEUE_MAX_CAPACITY, What.QUEUE_MAX_CAPACITY]
+        assert names(only(found)) == [Cause.QUEUE_MAX_CAPACITY, Cause.QUEUE_MAX_CAPACITY]
 
 
 async def test_a_priority_above_the_clusters_is_told() -> None:

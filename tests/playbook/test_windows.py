@@ -16,7 +16,7 @@ from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE
 from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
 from yodel.domain.states import AttemptState, ContainerExitStatus
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.services.scheduling.configuration import assembling
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -78,7 +78,7 @@ async def test_nothing_starts_above_the_windows_maximum_and_all_does_when_it_is_
     assert held(world) == 4
     why = world.rm.queries.why.of(world.application(am.application_id))
     link = why.asks[0].chain[0]
-    assert (link.what, link.queue, link.limit, link.used) == (What.WINDOW, "root.a", SMALL * 4, SMALL * 4)
+    assert (link.cause, link.queue, link.limit, link.used) == (Cause.WINDOW, "root.a", SMALL * 4, SMALL * 4)
     assert "in window day of root.a until 2023-11-14T22:25+00:00" in link.text
     assert last_text(world, am) == link.text
     assert link.change.startswith("the window ends")
@@ -129,8 +129,8 @@ async def test_no_container_starts_just_before_it_and_nobody_gives_for_one() -> 
         await world.settle()
         assert held(world) == 2
         link = world.rm.queries.why.of(world.application(am.application_id)).asks[0].chain[0]
-        assert (link.what, link.text) == (
-            What.WINDOW,
+        assert (link.cause, link.text) == (
+            Cause.WINDOW,
             "Window day of queue root.a begins at 2023-11-14T22:15+00:00: "
             "no new containers start in root.a before that.",
         )

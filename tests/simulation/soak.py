@@ -22,6 +22,7 @@ from typing import Any
 
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, a_submission, complete, running
+from tests.support.records import NOBODY
 from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
@@ -157,7 +158,7 @@ async def submissions(soak: Soak, count: int, report: Callable[[Look], object] =
         for start in range(0, count, HELD_AT_ONCE):
             ids: list[ApplicationId] = []
             for _ in range(min(HELD_AT_ONCE, count - start)):
-                ids.append(await world.run(world.rm.submission.new_application_id()))
+                ids.append(await world.run(world.rm.submission.give_id(NOBODY)))
                 await world.run(world.rm.submission.submit(ids[-1], submission))
             for application_id in ids:
                 await world.run(world.rm.submission.kill(application_id, "alice"))

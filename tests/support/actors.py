@@ -1,4 +1,4 @@
-"""Who talks to the ResourceManager, each as stubborn as its original: whatever is lost is said again.
+"""Plays those who talk to the ResourceManager, each as stubborn as its original: whatever is lost is repeated.
 
 A ``Cluster`` is a ``World`` with node agents, ApplicationMasters and clients that act one step at a time, in whatever
 order a test or a seed chooses.  A step in which the ResourceManager dies ends with a restart; nobody else notices more
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tests.support.fakes import Crash
 from tests.support.playbook import Am, World, a_submission, ask, complete, running
+from tests.support.records import NOBODY
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
@@ -154,7 +155,7 @@ class Cluster(World):
             return
         try:
             if job.application_id is None:
-                job.application_id = await self.run(self.rm.submission.new_application_id())
+                job.application_id = await self.run(self.rm.submission.give_id(NOBODY))
             submission = a_submission(
                 max_attempts=9, keep_containers_across_attempts=job.keeps_containers, queue=job.queue
             )
@@ -168,7 +169,9 @@ class Cluster(World):
         reports = agent.reports()
         try:
             if not agent.is_registered:
-                await self.register_node(agent.node_id, NODE_SIZE, reports, is_node_manager=agent.is_node_manager)
+                await self.register_node(
+                    agent.node_id, NODE_SIZE, containers=reports, is_node_manager=agent.is_node_manager
+                )
                 agent.is_registered = not self.loses_answer()
                 return
             before = self.response_ids.get(agent.node_id, 0)

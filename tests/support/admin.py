@@ -39,9 +39,18 @@ class Administration:
     lacks: InvalidValue | None = None
     """What the cluster does not have."""
     proxy_reloads: int = 0
+    forgotten: int = 0
 
     def change(self, **changes: Any) -> None:
         self.settings = replace(self.settings, **changes)
+
+    def is_known(self, user: str) -> bool:
+        return True
+
+    async def look_up(self, user: str) -> None: ...
+
+    def forget(self) -> None:
+        self.forgotten += 1
 
     def groups_of(self, user: str) -> Sequence[str]:
         return GROUPS.get(user, ())

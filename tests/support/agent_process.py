@@ -46,7 +46,8 @@ async def agent_process(**changes: Any) -> AsyncIterator[AgentProcess]:
 
 @dataclass(slots=True, kw_only=True)
 class AgentProcess:
-    """In single-user mode: containers run as the tests' own user.  ``port`` stays the same over restarts."""
+    """Runs an agent in single-user mode: containers run as the tests' own user.  ``port`` stays the same over
+    restarts."""
 
     root: Path
     tracker: FakeTracker
@@ -60,7 +61,7 @@ class AgentProcess:
         return NodeId("127.0.0.1", self.port)
 
     async def start(self) -> None:
-        """Returns when it has registered."""
+        """Start and wait until it has registered."""
         registrations = len(self.tracker.registrations)
         values = {
             "user_mode": "single",
@@ -133,7 +134,7 @@ class AgentProcess:
             await pod.destroy()
 
     def state(self, container: ContainerId) -> str:
-        """As the agent has it on disk; empty when it has forgotten the container."""
+        """Return the container's state on the agent's disk; empty: it has been forgotten."""
         path = self.root / "state" / "containers" / f"{container}.json"
         return str(json.loads(path.read_text())["state"]) if path.exists() else ""
 

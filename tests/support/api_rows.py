@@ -1,4 +1,4 @@
-"""What the API shows in tests: two applications, their containers and pods, two nodes."""
+"""Fills the API in tests: two applications, their containers and pods, two nodes."""
 
 from __future__ import annotations
 

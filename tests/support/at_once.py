@@ -1,4 +1,4 @@
-"""What production code does in turns, all at once."""
+"""Does all at once what production code does in turns."""
 
 from __future__ import annotations
 

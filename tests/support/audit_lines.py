@@ -28,7 +28,7 @@ def logs_as_before() -> Iterator[None]:
 
 
 class AuditLines:
-    """What came since it was last asked."""
+    """Returns the lines since the last call."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

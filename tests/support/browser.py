@@ -46,7 +46,7 @@ OPTIONS = (
 
 
 def chromium() -> pathlib.Path:
-    """What ``make setup`` found."""
+    """Return the browser that ``make setup`` found."""
     found = pathlib.Path(sys.prefix) / "tools" / "chromium"
     assert found.exists(), "no chromium: run `make setup`"
     return found
@@ -54,7 +54,7 @@ def chromium() -> pathlib.Path:
 
 @dataclass(slots=True)
 class Loaded:
-    """What came with a page; ``statuses`` by URL."""
+    """Holds what a page loaded; ``statuses`` by URL."""
 
     statuses: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Browser:
         return self.rest(timeout_s)
 
     def click(self, selector: str) -> Loaded:
-        """As a user does, on the first element there is; what it leads to is waited for."""
+        """Click the first element that matches, and wait for the resulting page."""
         self.loaded = Loaded()
         found = self.evaluate(f"(e => e && (e.click(), true))(document.querySelector({json.dumps(selector)}))")
         assert found, f"nothing to click at {selector}"
@@ -168,14 +168,18 @@ class Browser:
         return answer["result"].get("value")
 
     def seen_as(self, width_px: int, *, is_dark: bool) -> None:
-        """From now on in a window of this width, by somebody who prefers dark pages or does not."""
+        """Set the window's width, and whether its user prefers dark pages."""
         size = {"width": width_px, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
+    def lives_in(self, zone: str) -> None:
+        """From now on the reader's clock is that of a place, such as ``Asia/Kolkata``."""
+        self._call("Emulation.setTimezoneOverride", timezoneId=zone)
+
     def picture(self, path: pathlib.Path) -> None:
-        """What the window shows, as PNG."""
+        """Write the window's content as PNG."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"]))
 
     def _until(self, probe: Callable[[], bool], what: str, timeout_s: float) -> None:

@@ -39,7 +39,7 @@ SPARK_PROGRAM = Path(__file__).parent / "class_data_of_spark.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is run to see which classes it loads.  How it ends says nothing."""
+    """Describes a program that is run to see which classes it loads.  Its exit status does not matter."""
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +47,8 @@ class Program:
 
 @cache
 def for_hadoop(jars: Path) -> None:
-    """For clients and containers of the release in the folder: a command line, and a job in one process."""
+    """Prepare the classes of clients and containers of the release in the folder: a command line, and a job in one
+    process."""
     options = [f"-D{name}={value}" for name, value in NOBODY.items()]
     listing = ["org.apache.hadoop.yarn.client.cli.ApplicationCLI", "application", *options, "-list"]
     local = ["-Dmapreduce.framework.name=local", "-Dhadoop.tmp.dir=tmp", "-Dfs.defaultFS=file:///"]
@@ -57,7 +58,8 @@ def for_hadoop(jars: Path) -> None:
 
 @cache
 def for_spark(home: Path, python: Path) -> None:
-    """For the release in ``home``, with the interpreter that has it: a job that runs, and one that nobody takes."""
+    """Prepare the classes of the release in ``home``, with the interpreter that has it: a job that runs, and one that
+    is refused."""
     environment = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     submit = [
@@ -70,7 +72,7 @@ def for_spark(home: Path, python: Path) -> None:
 
 
 def _offer(jars: Path, programs: Sequence[Program]) -> None:
-    """From the cache, made where that is asked for, to where the tests' Java looks."""
+    """Copy the archive from the cache, made if needed, to where the tests' Java looks for it."""
     if not is_quick():
         return
     place = archive_of(jars)
@@ -82,7 +84,8 @@ def _offer(jars: Path, programs: Sequence[Program]) -> None:
 
 
 def archive(jars: Path, programs: Sequence[Program], folder: Path | None = None) -> Path:
-    """In ``folder``, or the user's cache.  Raises OSError or SubprocessError where Java cannot make it."""
+    """Return an archive in ``folder``, or the user's cache.  Raises OSError or SubprocessError if Java cannot make
+    it."""
     folder = folder or _cache()
     folder.mkdir(parents=True, exist_ok=True)
     path = _path(folder, jars)
@@ -117,7 +120,7 @@ def _make(work: Path, jars: Path, programs: Sequence[Program]) -> Path:
 
 
 def _java(work: Path, *words: str, more: Mapping[str, str] | None = None) -> None:
-    """In a folder of its own; what it says is nobody's business."""
+    """Run Java in a folder of its own; its output is ignored."""
     common = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HADOOP_", "SPARK_", "YARN_"))}
     subprocess.run(
@@ -144,7 +147,7 @@ def _link(source: Path, place: Path) -> None:
 
 
 def _key(jars: Path) -> str:
-    """In the folder's own order, which is that of a class path with a star."""
+    """Return the key of a folder, in its own order, which is that of a class path with a star."""
     found = [(entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in os.scandir(jars)]
     java = (installed_home() / "release").read_text()
     programs = Path(__file__).read_text() + SPARK_PROGRAM.read_text()

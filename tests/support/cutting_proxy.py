@@ -15,7 +15,7 @@ COMMIT = b"COMMIT;\x00"
 
 
 class Cut(Enum):
-    """Where the next COMMIT meets its fate."""
+    """Lists what can happen to the next COMMIT."""
 
     BEFORE = "it does not arrive"
     AFTER = "it is carried out and its answer does not arrive"

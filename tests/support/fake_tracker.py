@@ -106,7 +106,7 @@ class FakeTracker:
         return status
 
     async def until_reported(self, container_id: ContainerId) -> Report:
-        """What the node agent did for an ApplicationMaster, by the newest heartbeat that says so."""
+        """Return what the node agent did for an ApplicationMaster, by the newest heartbeat that reports it."""
 
         def newest() -> list[Report]:
             said = (reports_of(heartbeat.shuffle) for heartbeat in self.heartbeats)

@@ -1,4 +1,4 @@
-"""What a World is made of: Kubernetes, node agents, a clock and users, which do what they are told and remember it."""
+"""Fakes the parts of a World: Kubernetes, node agents, a clock and users, which follow orders and remember them."""
 
 from __future__ import annotations
 
@@ -258,6 +258,13 @@ class FakeEndpoints:
 
 class NoUsers:
     """Nobody is in a group, and whose pods are made is nobody's business."""
+
+    def is_known(self, user: str) -> bool:
+        return True
+
+    async def look_up(self, user: str) -> None: ...
+
+    def forget(self) -> None: ...
 
     def groups_of(self, user: str) -> Sequence[str]:
         return ()

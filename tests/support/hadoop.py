@@ -59,7 +59,7 @@ class PortTaken(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSpec:
-    """What to run; ``is_ready`` asks the daemon itself.  An empty ``user`` is the tests' own."""
+    """Describes a daemon to run; ``is_ready`` asks the daemon itself.  An empty ``user`` is the tests' own."""
 
     name: str
     main: str
@@ -293,7 +293,7 @@ def running_hadoop(
 
 
 def environment(servers: Servers, user: str = "") -> dict[str, str]:
-    """Of a daemon or a client; HADOOP_HOME has to be a folder, any."""
+    """Return the environment of a daemon or a client; HADOOP_HOME has to be a folder, any."""
     named = {"HADOOP_USER_NAME": user} if user else {}
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -317,7 +317,7 @@ def answer(url: str, timeout_s: float = 5) -> Any:
 
 
 def _processes_of(directory: Path) -> list[psutil.Process]:
-    """Those that work in the directory or name it on their command line."""
+    """Return the processes that work in the directory or name it on their command line."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):

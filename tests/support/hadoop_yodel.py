@@ -55,7 +55,7 @@ def client_conf(hadoop: Hadoop, cluster: Cluster, line: str = "3.5") -> Path:
 
 
 def rm_addresses(cluster: Cluster) -> dict[str, str]:
-    """What ``yodel local`` wrote about its ResourceManager."""
+    """Return the addresses that ``yodel local`` wrote about its ResourceManager."""
     root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
     found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
     return {name: value for name, value in found.items() if name.startswith("yarn.resourcemanager.")}

@@ -66,12 +66,12 @@ def is_quick() -> bool:
 
 
 def archive_of(jars: Path) -> Path:
-    """Where the quick Java looks for the class-data archive of a folder of jars."""
+    """Return where the quick Java looks for the class-data archive of a folder of jars."""
     return java_home() / ARCHIVES / f"{str(jars).replace('/', '_')}.jsa"
 
 
 def program(java: Path, archives: Path) -> str:
-    """What the quick ``bin/java`` is: it runs ``java``."""
+    """Return the quick ``bin/java``, which runs ``java``."""
     return PROGRAM.replace("@JAVA@", str(java)).replace("@ARCHIVES@", str(archives))
 
 
@@ -83,7 +83,8 @@ def installed_home() -> Path:
 
 @contextlib.contextmanager
 def quick_java() -> Iterator[None]:
-    """For this process and all that it starts, whoever their users are.  Nothing where it is so, or without Java."""
+    """Use the quick Java in this process and all that it starts, whoever their users are.  Does nothing if it is used
+    already, or without Java."""
     if is_quick() or not (Path(sys.prefix) / "tools" / "java-home" / "bin" / "java").exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""As much of JSON Schema as the API's description uses: what is wrong with a value."""
+"""Validates values by as much of JSON Schema as the API's description uses."""
 
 from __future__ import annotations
 

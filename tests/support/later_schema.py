@@ -13,7 +13,7 @@ from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from yodel.store.engine import STATEMENT_TIMEOUT_S, engine_for
+from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 
 EXPANDED, CONTRACTED = "9001", "9002"
 
@@ -30,7 +30,7 @@ def expand(connection: Connection) -> None:
 
 
 def contract(connection: Connection) -> None:
-    """What only older releases used goes; the window says so."""
+    """Drop what only older releases used; the window shows it."""
     op = Operations(MigrationContext.configure(connection))
     op.drop_column("applications", "diagnostics")
     connection.execute(text("UPDATE schema_window SET oldest_head = :head"), {"head": EXPANDED})
@@ -42,13 +42,15 @@ def _set_version(connection: Connection, revision: str) -> None:
 
 
 async def run_steps(url: str, *steps: Callable[[Connection], None]) -> None:
-    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
+    def run(connection: Connection) -> None:
+        for step in steps:
+            step(connection)
+
+    database = Database(url)
     try:
-        async with engine.begin() as connection:
-            for step in steps:
-                await connection.run_sync(step)
+        await database.transact("change its tables", STATEMENT_TIMEOUT_S, run)
     finally:
-        await engine.dispose()
+        await database.close()
 
 
 def expanded(url: str) -> str:

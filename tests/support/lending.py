@@ -86,7 +86,7 @@ def words(**said: str | None) -> ConfUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentNode:
-    """What tests ask of a node."""
+    """Holds a node's state for tests."""
 
     other: str
     has_yielded: bool

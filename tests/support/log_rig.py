@@ -88,7 +88,7 @@ class SteppedFiles(LocalFileSystem):
 
 
 class _SteppedWriter:
-    """What was written before a crash is there after it."""
+    """Writes so that what was written before a crash is there after it."""
 
     def __init__(self, writer: RemoteWriter, steps: Steps) -> None:
         self._writer, self._steps = writer, steps

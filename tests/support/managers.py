@@ -69,7 +69,7 @@ class Manager:
             raise AssertionError(f"not {status} within {timeout_s} s\n{self.log.read_text()}") from None
 
     async def until_says(self, text: str) -> None:
-        """Of its readiness; before its first look at the database nobody listens, or it is "starting"."""
+        """Wait for a text of its readiness; before it has read the database nobody listens, or it is "starting"."""
         async with asyncio.timeout(START_TIMEOUT_S):
             while True:
                 with suppress(httpx2.TransportError):
@@ -114,7 +114,8 @@ class Pair:
         self.managers: list[Manager] = []
 
     async def start(self, *, release: Path | None = None, ports: list[int] | None = None, **settings: Any) -> Manager:
-        """Of this tree, or of an installed ``release``; on new ports, unless it takes the place of another."""
+        """Start one of this tree, or of an installed ``release``; on new ports, unless it takes the place of
+        another."""
         ports = ports or free_ports(len(PORTS))
         known = {
             "store_url": self._url,
@@ -156,7 +157,7 @@ class Pair:
         return str(self.query("SELECT holder FROM leadership")[0][0])
 
     def writes(self) -> dict[str, int]:
-        """How many statements changed something, by the holder whose they were."""
+        """Count the statements that changed something, by their holder."""
         found = self.query("SELECT writer, count(*) FROM written GROUP BY writer")
         return {writer.removeprefix("yodel leader "): count for writer, count in found}
 

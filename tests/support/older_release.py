@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,7 +49,8 @@ def installed(commit: str = COMMIT, repository: Path = REPOSITORY) -> Path:
 
 
 def environment_of(release: Path) -> dict[str, str]:
-    """In which Python imports that release and not this tree, unless its working directory is this tree."""
+    """Return an environment in which Python imports that release and not this tree, unless its working directory is
+    this tree."""
     return {"PYTHONPATH": str(release)}
 
 
@@ -61,7 +61,8 @@ def _install(commit: str, repository: Path, into: Path) -> None:
         raise NoSuchCommit(commit, repository)
     source, archive = into / "source", into / "source.tar"
     _run(*git, "archive", "--format=tar", f"--output={archive}", commit)
-    shutil.unpack_archive(archive, source, filter="data")
+    source.mkdir()
+    _run("tar", "-xf", str(archive), "-C", str(source))
     uv = _run("bash", "-c", FIND_UV).strip()
     _run(uv, "build", "--quiet", "--wheel", "--out-dir", str(into), str(source))
     (wheel,) = into.glob("*.whl")

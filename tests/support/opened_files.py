@@ -1,4 +1,4 @@
-"""What this process opens, as the interpreter itself audits it."""
+"""Records what this process opens, as the interpreter itself audits it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ sys.addaudithook(_hook)
 
 @contextlib.contextmanager
 def opened_files() -> Iterator[list[tuple[str, int]]]:
-    """Names as they were given, and flags, of all that is opened in the block by any thread."""
+    """Record names as they were given, and flags, of all that any thread opens in the block."""
     found: list[tuple[str, int]] = []
     _lists.append(found)
     try:
@@ -35,7 +35,7 @@ def opened_files() -> Iterator[list[tuple[str, int]]]:
 
 
 def written(opened: list[tuple[str, int]]) -> list[str]:
-    """Names of what was opened for writing."""
+    """Return the names of what was opened for writing."""
     return [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)]
 
 

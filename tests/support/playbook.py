@@ -9,7 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from tests.support.fakes import NODE, Crash, FakeClock, FakeEndpoints, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
 from tests.support.laws import check_nothing_is_owed
+from tests.support.records import NOBODY
 from tests.support.rm_options import NODE_SIZE, POD_SETTINGS, SMALL, Options
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
@@ -36,7 +37,7 @@ from yodel.services.core import Core, Ports
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, MasterRegistration
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.heartbeat import Heartbeat, HeartbeatAnswer
-from yodel.services.nodes.registration import NodeRegistration, Registered
+from yodel.services.nodes.registration import NodeRegistration
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.node_fit import requests_of
@@ -57,7 +58,7 @@ def _holds(pod: PodObservation) -> bool:
 
 
 class World:
-    """What outlives a ResourceManager, and the hand that moves it.  Use ``async with``."""
+    """Simulates what outlives a ResourceManager, and moves it.  Use ``async with``."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -219,7 +220,8 @@ class World:
         return True
 
     async def _tick(self) -> None:
-        """As the scheduler's own loop; what is due at once is due a millisecond later, or time would stand still."""
+        """Run a scheduling cycle as the scheduler's own loop does; what is due at once is due a millisecond later, or
+        time would stand still."""
         rm = self.rm
         try:
             more = await self.run(rm.scheduler.tick())
@@ -288,7 +290,7 @@ class World:
     # --- what people and agents do ---------------------------------------------------------------------------------
 
     async def submit(self, **changes: Any) -> ApplicationId:
-        application_id = await self.run(self.rm.submission.new_application_id())
+        application_id = await self.run(self.rm.submission.give_id(NOBODY))
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 
@@ -296,29 +298,25 @@ class World:
         self,
         node_id: NodeId = NODE,
         capability: Resource = NODE_SIZE,
-        containers: Sequence[ContainerReport] = (),
-        shuffle_clients: tuple[str, ...] | None = None,
         *,
         is_node_manager: bool = False,
         **changes: Any,
-    ) -> Registered:
-        """A node agent, or a NodeManager at the address that its name resolves to (``World.ports``)."""
+    ) -> str:
+        """Register as a node's agent, or as a NodeManager at the address that its name resolves to (``World.ports``);
+        returns why it was refused, empty if it was not."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
             kubernetes_node_name="" if is_node_manager else node_id.host,
             version="test",
-            containers=containers,
             can_measure=not is_node_manager,
-            shuffle_clients=shuffle_clients,
             is_node_manager=is_node_manager,
             peer=(address_of(node_id.host), 40_000) if is_node_manager else ("", 0),
         )
-        registration = replace(registration, **changes)
-        registered = await self.run(self.rm.registration.register(registration))
+        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
         self.response_ids[node_id] = 0
-        return registered
+        return found.refusal
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any
@@ -399,7 +397,7 @@ class Am:
         return result
 
     async def allocate(self, request: AllocateRequest) -> AllocateResult:
-        """As the port does: synchronous if possible, else with the queue."""
+        """Send a heartbeat as the port does: synchronous if possible, else with the queue."""
         result = self.world.rm.master.allocate(self.attempt_id, request)
         if isinstance(result, AllocateResult):
             return result

@@ -48,7 +48,7 @@ class PostgresServer:
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def url(self, database: str) -> str:
-        """For SQLAlchemy with asyncpg."""
+        """Return the URL for SQLAlchemy with asyncpg."""
         return f"postgresql+asyncpg://{self.user}:{self.password}@{self.host}:{self.port}/{database}"
 
     def new_database(self, *, template: str = "template0") -> str:
@@ -161,7 +161,8 @@ class MortalPostgres:
 
 @contextlib.contextmanager
 def mortal_postgres(*, is_durable: bool = False) -> Iterator[MortalPostgres]:
-    """From binaries.  ``is_durable``: what was committed outlives a SIGKILL, though not the machine."""
+    """Start a PostgreSQL from its binaries.  ``is_durable``: what was committed outlives a SIGKILL, though not the
+    machine."""
     binaries = _binaries()
     account = _account()
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))

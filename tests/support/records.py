@@ -32,10 +32,13 @@ from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import ContainerType
 from yodel.domain.tokens import MasterKey
+from yodel.services.applications.given_ids import Asker
 
 INT64_MAX = 2**63 - 1
 INT32_MAX = 2**31 - 1
 CLUSTER_TIMESTAMP_MS = 1_700_000_000_000
+NOBODY = Asker(user=None, host="")
+"""Whoever submits in the playbook."""
 
 ODD_TEXTS = (
     "",

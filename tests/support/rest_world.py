@@ -26,6 +26,7 @@ from yodel.rm_api.door.spnego import Acceptor
 from yodel.rm_api.hadoop.services import HadoopRules, ProcessFigures
 from yodel.rm_api.hadoop.wire.cluster import ClusterFacts
 from yodel.rm_api.proxy.services import ProxyRules
+from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.core import Core, Ports, ServiceSettings
 from yodel.services.nodes.administration import AdminSettings
@@ -116,6 +117,7 @@ async def rest_world(
     rules: AccessRules | None = None,
     proxy_users: ProxyUserRules | None = None,
     acceptor: Acceptor | None = None,
+    facts: ProcessFacts | None = None,
     **settings: Any,
 ) -> AsyncIterator[RestWorld]:
     clock, store, stored_queues = FakeClock(), MemoryStore(), queues or default_queues()
@@ -130,6 +132,7 @@ async def rest_world(
         proxy_users=proxy_users or ProxyUserRules(),
         acceptor=acceptor,
         figures=ProcessFigures(),
+        facts=facts or ProcessFacts(),
     )
     app = create_app(web_side(core, process, _rules(cluster_id, settings)))
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)

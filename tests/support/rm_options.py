@@ -39,7 +39,7 @@ SMALL = Resource(1024, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What tests vary of a ResourceManager's settings."""
+    """Holds the settings of a ResourceManager that tests vary."""
 
     allocation: AllocationLimits = LIMITS
     submission: SubmissionLimits = field(default_factory=SubmissionLimits)
@@ -102,7 +102,7 @@ class Options:
         )
 
     def admin_settings(self) -> AdminSettings:
-        """What the settings' files hold."""
+        """Return the content of the settings' files."""
         return AdminSettings(
             admin_acl=self.admin_acl,
             max_priority=self.submission.max_priority,

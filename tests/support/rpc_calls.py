@@ -20,6 +20,7 @@ from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.server import RpcServer, ServerSecurity
@@ -28,7 +29,7 @@ from yodel.rpc_io.server import RpcServer, ServerSecurity
 def context(
     user: str = "alice", *, attempt_id: ApplicationAttemptId | None = None, world: World | None = None
 ) -> CallContext:
-    """Who calls: a user, or an ApplicationMaster with its token."""
+    """Return the context of a caller: a user, or an ApplicationMaster with its token."""
     token = world.rm.tokens.amrm_token(attempt_id) if world is not None and attempt_id is not None else None
     return CallContext(
         user=user if attempt_id is None else str(attempt_id),
@@ -74,6 +75,20 @@ def client_protocol(world: World) -> ClientProtocol:
         log_aggregation=rm.log_aggregation,
     )
     return ClientProtocol(services, WEB_ADDRESS)
+
+
+def tracker_protocol(world: World) -> RpcProtocol:
+    """The node agents' port of the world's ResourceManager; they are to report each quarter of a second."""
+    rm = world.rm
+    return TrackerProtocol(
+        rm.registration,
+        rm.heartbeats,
+        rm.tokens,
+        250,
+        "yodel-test",
+        master_keys=rm.master_keys,
+        log_aggregation=rm.log_aggregation,
+    ).protocol()
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Where tests that draw at random begin: at a fixed seed of their kind, and at seeds that once found something.
+"""Chooses the seeds of tests that draw at random: a fixed one of their kind, and those that once found something.
 
 Every run tries the same.  ``YODEL_SEED``, which ``make nightly`` draws anew, is tried in place of the fixed seed; what
 it finds is written into ``tests/kept_seeds.json``, from which it is tried every time.  Who mends what it found writes
@@ -26,7 +26,7 @@ def first(kind: str) -> int:
 
 
 def kept(kind: str, file: Path = KEPT) -> list[int]:
-    """Return those of a kind that once found something."""
+    """Return the seeds of a kind that once found something."""
     return [int(seed) for seed in json.loads(file.read_text()).get(kind, {})]
 
 
@@ -47,5 +47,5 @@ def keep(kind: str, seed: int, found: str, file: Path = KEPT) -> None:
 
 
 def is_new() -> bool:
-    """Return whether this run tries a seed that was drawn for it."""
+    """Return True if this run tries a seed that was drawn for it."""
     return VARIABLE in os.environ

@@ -111,7 +111,7 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What a reducer sends; change a field to misbehave."""
+    """Describes a reducer's request; change a field to misbehave."""
 
     port: int
     maps: Sequence[str]
@@ -185,7 +185,7 @@ class Reducer:
                 return True
 
     async def read_on(self) -> bytes:
-        """What else comes until the server's end.  Raises ConnectionError: it was no end but a reset."""
+        """Return what else comes until the server's end.  Raises ConnectionError: it was a reset instead."""
         async with asyncio.timeout(TIMEOUT_S):
             return await self._reader.read()
 

@@ -34,7 +34,7 @@ async def open_store(place: Place) -> AsyncIterator[Open]:
 
 
 async def stored(open_store: Open) -> Snapshot:
-    """What a restart finds."""
+    """Return what a restart finds."""
     _, snapshot = await open_store()
     return snapshot
 

@@ -39,7 +39,7 @@ def steps(page: str) -> list[Step]:
 
 
 def masked(text: str) -> str:
-    """What is the same in every run.  The order of lines counts."""
+    """Return the text with a mask for all that differs between runs.  The order of lines counts."""
     for pattern, mask in UNSTEADY:
         text = pattern.sub(mask, text)
     return "\n".join(line.strip() for line in text.splitlines())

@@ -11,6 +11,7 @@ import pytest
 
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
+from yodel.host.accounts import Accounts
 from yodel.host.users import OsUsers
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
@@ -79,5 +80,5 @@ def test_the_page_says_which_settings_are_read_again_while_it_runs() -> None:
     """But for the namespace and the name in pods' labels, by which the pods that run are found."""
     said = runpy.run_path(str(ROOT / "scripts/configuration.py"))["READ_AGAIN"]
     settings = Watched(Settings())
-    Reloading(Settings(), lambda: settings, OsUsers(mapped={})).read()  # type: ignore[arg-type, return-value]
+    Reloading(Settings(), lambda: settings, OsUsers(Accounts(1, 1))).read()  # type: ignore[arg-type, return-value]
     assert {*said, "cluster_name", "namespace"} == settings.asked | {"proxy_users"}

@@ -35,12 +35,12 @@ class ApiRefused(YodelError):
 
 
 def caller() -> str:
-    """Who we are to YARN: $HADOOP_USER_NAME, else the login."""
+    """Return our YARN user: $HADOOP_USER_NAME, else the login."""
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
 def admin_token() -> str:
-    """What is in the file that $YODEL_TOKEN_FILE names; empty without one.
+    """Return the content of the file that $YODEL_TOKEN_FILE names; empty without one.
 
     Raises:
         InvalidValue: it cannot be read, or is no token; the text does not show it.

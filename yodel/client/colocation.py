@@ -26,7 +26,7 @@ NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "REQUESTED", "REASON")
 LIMITS_HEADS = ("KUBERNETES NODE", "LIMITS", "GROUPS", "CLEANED UP", "REASON")
 LOOK_S = 1.0
 WAIT_MAX_S = 3600
-CONFIRMED, HELD = "UNDONE", "HELD"
+CONFIRMED, ENFORCED = "UNDONE", "ENFORCED"
 GONE = ("OFF", "OTHER", "YIELDED")
 """States of nodes in whose status nothing is ours."""
 
@@ -151,7 +151,7 @@ def switch_off(
         if wait is None and not as_json and found["node_list"]:
             screen.line("")
             screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
-        if wait is None and found["limits"]["node_counts"]:
+        if wait is None and found["limits"]["nodes_by_limits_state"]:
             show.hint("Node agents are removing limits: see yodel colocation status, or wait for them with --wait.")
         if wait is not None and not await leaving.wait(wait):
             leaving.tell_what_is_left()
@@ -297,7 +297,7 @@ async def _change(
 
 
 async def limits_of(server: str) -> JsonObject | None:
-    """What is known of limits; None: no ResourceManager tells of them there."""
+    """Return the known state of limits; None: no ResourceManager there reports it."""
     from yodel.client.api import RmClient, caller
     from yodel.errors import YodelError
 
@@ -321,7 +321,7 @@ class _Leaving:
         self._published = _published(found)
 
     async def wait(self, seconds: int) -> bool:
-        """Tell of each node when it is done; whether all were in time."""
+        """Print each node when it is done; return True if all were in time."""
         import asyncio
         import contextlib
         import time
@@ -350,7 +350,7 @@ class _Leaving:
         if self._as_json:
             return
         nodes = [node for node in self.found["node_list"] if node["state"] not in GONE]
-        limits = [node for node in self.found["limits"]["node_list"] if node["state"] != CONFIRMED]
+        limits = [node for node in self.found["limits"]["node_list"] if node["limits_state"] != CONFIRMED]
         for line in (*_unpublishing(nodes), *undoing(limits)):
             self._screen.line(line)
         if not self.found["node_counts"]:
@@ -371,7 +371,8 @@ class _Leaving:
 
     @property
     def _unconfirmed(self) -> int:
-        return sum(count for state, count in self.found["limits"]["node_counts"].items() if state != CONFIRMED)
+        counts = self.found["limits"]["nodes_by_limits_state"]
+        return sum(count for state, count in counts.items() if state != CONFIRMED)
 
     def _tell_what_is_done(self) -> None:
         before, self._published = self._published, _published(self.found)
@@ -380,7 +381,7 @@ class _Leaving:
         for name in before - self._published:
             self._screen.line(f"{name}: nothing is published anymore.")
         for node in self.found["limits"]["node_list"]:
-            if node["state"] == CONFIRMED and node["kubernetes_node"] not in self._told:
+            if node["limits_state"] == CONFIRMED and node["kubernetes_node"] not in self._told:
                 self._told.add(node["kubernetes_node"])
                 self._screen.line(f"{node['kubernetes_node']}: cleaned up at {_confirmed(node)}.")
 
@@ -402,7 +403,7 @@ def _tell_lines_for_any_node(screen: Screen) -> None:
 
 
 def _unpublishing(nodes: list[JsonObject]) -> list[str]:
-    """What to run for nodes in whose status something stands."""
+    """Return the commands for nodes with names left in their status."""
     from yodel.translator.undo_lines import unpublish_line
 
     lines = [f"{node['kubernetes_node']}: {node['why']}." for node in nodes]
@@ -413,7 +414,7 @@ def _unpublishing(nodes: list[JsonObject]) -> list[str]:
 
 
 def undoing(limits: list[JsonObject]) -> list[str]:
-    """What to run on nodes that have not confirmed: the same lines once, for all nodes that they are for."""
+    """Return the commands for nodes that have not confirmed, each once for all nodes that need it."""
     lines = [f"{node['kubernetes_node']}: {node['why']}." for node in limits]
     nodes: dict[tuple[str, ...], list[str]] = {}
     for node in limits:
@@ -483,9 +484,9 @@ def _tell(found: JsonObject, screen: Screen) -> None:
         "Patches": str(found["patches"]),
         "Overwritten": str(found["overwrites"]),
     }
-    if found["limits"]["node_counts"]:
+    if found["limits"]["nodes_by_limits_state"]:
         facts["Limits"] = ", ".join(
-            f"{count} {state}" for state, count in sorted(found["limits"]["node_counts"].items())
+            f"{count} {state}" for state, count in sorted(found["limits"]["nodes_by_limits_state"].items())
         )
     if found["limits"]["others_pods"]:
         facts["Other pods"] = f"{found['limits']['others_pods']} share the quota"
@@ -495,7 +496,7 @@ def _tell(found: JsonObject, screen: Screen) -> None:
     if found["node_list"]:
         screen.line("")
         screen.table(NODE_HEADS, [_node_row(node, found["units"]) for node in found["node_list"]])
-    limits = [node for node in found["limits"]["node_list"] if node["state"] != HELD]
+    limits = [node for node in found["limits"]["node_list"] if node["limits_state"] != ENFORCED]
     if limits:
         screen.line("")
         screen.table(LIMITS_HEADS, [_limits_row(node) for node in limits])
@@ -512,7 +513,7 @@ def _node_row(node: JsonObject, units: JsonObject) -> list[str]:
 def _limits_row(node: JsonObject) -> list[str]:
     """Under LIMITS_HEADS."""
     groups = "-" if node["groups"] is None else str(node["groups"])
-    return [node["kubernetes_node"], node["state"], groups, _confirmed(node), node["why"]]
+    return [node["kubernetes_node"], node["limits_state"], groups, _confirmed(node), node["why"]]
 
 
 def _confirmed(node: JsonObject) -> str:
@@ -522,7 +523,7 @@ def _confirmed(node: JsonObject) -> str:
 
 
 def _amounts(found: JsonObject, units: JsonObject) -> str:
-    """Of published names."""
+    """Return the amounts of published names as text."""
     from yodel.translator.quantities import quantity
 
     return ", ".join(f"{name} {quantity(amount, units.get(name, ''))}" for name, amount in sorted(found.items()))

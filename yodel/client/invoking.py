@@ -1,4 +1,4 @@
-"""What all commands that ask a ResourceManager share: its options, which one is asked, and how failures end."""
+"""Shares what all commands of a ResourceManager have in common: options, choice of the server, handling of failures."""
 
 from __future__ import annotations
 

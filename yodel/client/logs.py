@@ -26,8 +26,10 @@ Write = Callable[[bytes], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSelection:
-    """Which lines: of one container or of all, of the ApplicationMasters only, of one file; ``size_bytes`` as ``yarn
-    logs -size`` takes it: so many from the start, or from the end when negative."""
+    """Selects lines: of one container or all, of the ApplicationMasters only, of one file.
+
+    ``size_bytes`` is that of ``yarn logs -size``: bytes from the start, or from the end if negative.
+    """
 
     container: str | None = None
     is_am_only: bool = False
@@ -79,7 +81,7 @@ def _is_wanted(entry: JsonObject, wanted: LogSelection) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where files of a container are listed, and where they are."""
+    """Holds the URLs that list and serve a container's files."""
 
     list_url: str
     files_url: str
@@ -87,7 +89,7 @@ class _Place:
 
 
 async def _container_logs(client: RmClient, entry: JsonObject, wanted: LogSelection, write: Write) -> bool:
-    """Whether there was something.  Raises YodelError, httpx2.HTTPError."""
+    """Return True if the container had logs.  Raises YodelError, httpx2.HTTPError."""
     place, listed = await _served_at(client, entry)
     shown = [name for name in _names(place.list_url, listed) if wanted.file in (None, name)]
     size = {} if wanted.size_bytes is None else {"size": str(wanted.size_bytes)}
@@ -161,7 +163,7 @@ async def _at_log_server(client: RmClient, entry: JsonObject) -> tuple[_Place, h
 
 
 def _names(list_url: str, answer: httpx2.Response) -> list[str]:
-    """Of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
+    """Return the names of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
     try:
         infos = _listed(answer.json()["containerLogsInfo"])
         found = [file["fileName"] for info in infos for file in _listed(info.get("containerLogInfo"))]

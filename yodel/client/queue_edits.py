@@ -47,8 +47,8 @@ def parsed(words: Sequence[str]) -> Edits:
 
 
 def bodies(edits: Edits, *, bare: int = 0) -> list[JsonObject]:
-    """The first ``bare`` queues may have no properties.  Raises InvalidValue: another has none, or a file that is named
-    cannot be read."""
+    """Return the request bodies of edits; the first ``bare`` queues may have no properties.  Raises InvalidValue:
+    another has none, or a file that is named cannot be read."""
     from yodel.client.chosen_jars import with_digests
 
     for path, properties in edits[bare:]:
@@ -75,14 +75,14 @@ async def change(
     is_dry_run: bool,
     params: dict[str, str] | None = None,
 ) -> JsonObject:
-    """What was changed.  Raises ApiRefused, Unavailable."""
+    """Send a change and return the answer.  Raises ApiRefused, Unavailable."""
     asked = {**(params or {}), **({"dry_run": "true"} if is_dry_run else {})}
     found, _ = await client.call(method, path, params=asked, body=body, headers=await looked_at(client, since))
     return dict(found)
 
 
 def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
-    """What was changed, or would be."""
+    """Print the changes that were made, or would be."""
     if as_json:
         screen.json(found)
         return
@@ -134,7 +134,7 @@ def history_row(item: JsonObject) -> list[str]:
 
 
 def without_refused(file: str, reason: str) -> tuple[dict[str, str], str]:
-    """As ``properties_in``, but what is refused is left out; with a reason that names it."""
+    """Return ``properties_in`` without the refused ones, and a reason that names them."""
     from yodel.domain.queues.history import REASON_LENGTH_MAX
 
     found, name = _read(file)
@@ -147,7 +147,7 @@ def without_refused(file: str, reason: str) -> tuple[dict[str, str], str]:
 
 
 def properties_in(file: str) -> dict[str, str]:
-    """What a capacity-scheduler.xml says; what was converted or left out is told on standard error.
+    """Return the properties of a capacity-scheduler.xml; conversions and omissions are printed on standard error.
 
     Raises:
         InvalidValue: it is no such file, or says what is refused: each with its line.
@@ -161,7 +161,7 @@ def properties_in(file: str) -> dict[str, str]:
 
 
 def _read(file: str) -> tuple[Understood, str]:
-    """What a file says, and what it is called."""
+    """Return the parsed content of a file, and its name."""
     from yodel.domain.queues.importing import understood
     from yodel.domain.queues.xml_file import FILE_BYTES_MAX, NotReadable, entries
 

@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The window's name.")]
 
 
 def _whole(text: str | int) -> int:
-    """As ``int``, in ASCII digits.  Typer sends defaults, which are numbers already, through here too."""
+    """Parse ASCII digits.  Typer passes defaults, which are numbers already, through here too."""
     try:
         return int(text if isinstance(text, int) else plain(text))
     except ValueError:

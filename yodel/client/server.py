@@ -1,4 +1,5 @@
-"""Which ResourceManager is asked, and why that one: told in every error, because a wrong one looks like a broken one.
+"""Finds the ResourceManager to ask, and why it is that one: every error shows it, because a wrong one looks like a
+broken one.
 
 In this order: ``--server``; ``$YODEL_SERVER``; the ``yarn-site.xml`` of ``$HADOOP_CONF_DIR``, read as Hadoop's
 WebAppUtils does; the only ``yodel local`` that this user runs; this machine's standard port.  What is set and names
@@ -118,7 +119,7 @@ def _address_names(values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _web_address(values: Mapping[str, str], name: str) -> str:
-    """What a property names, as a URL; empty when it is not set."""
+    """Return the URL that a property names; empty if it is not set."""
     scheme, default_port = ("https", HTTPS_PORT) if _is_tls(values) else ("http", HTTP_PORT)
     address = _expanded(values.get(name, ""), values)
     host, separator, port = address.rpartition(":")

@@ -1,6 +1,6 @@
-"""How answers look: tables and colours on a terminal, tab-separated lines elsewhere, JSON when asked for.
+"""Prints answers: tables and colours on a terminal, tab-separated lines elsewhere, JSON on request.
 
-Names and texts come from whoever submits applications: what would steer a terminal is taken out.
+Names and texts come from whoever submits applications: control characters are removed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
 
 
 class Screen:
-    """Where answers go.  ``is_terminal`` decides on tables and colours; everything goes to standard output."""
+    """Prints answers to standard output.  ``is_terminal`` decides on tables and colours."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
@@ -106,12 +106,12 @@ class Screen:
 
 
 def hint(text: str) -> None:
-    """What to do next, or what went wrong: not a part of the answer, so not on standard output.  Lines stay lines."""
+    """Print what to do next, or what went wrong, on standard error: it is not part of the answer.  Lines stay lines."""
     print("\n".join(map(clean, text.split("\n"))), file=sys.stderr)
 
 
 def clean(text: str) -> str:
-    """In one line, without anything that steers a terminal."""
+    """Return the text in one line, without control characters."""
     return "".join(c if c.isprintable() else " " if c in "\t\r\n" else "\ufffd" for c in text)
 
 
@@ -178,7 +178,7 @@ def attempt_row(attempt: JsonObject) -> list[str]:
 
 
 def shuffle_fact(app: JsonObject) -> dict[str, str]:
-    """What the shuffle properties of its queue came to for the attempt that was made last."""
+    """Return the outcome of the queue's shuffle properties for the last attempt."""
     shuffle = _last_shuffle(app)
     if not shuffle:
         return {}
@@ -194,7 +194,7 @@ def shuffle_rows(app: JsonObject) -> list[list[str]]:
 
 
 def left_out_rows(app: JsonObject) -> list[list[str]]:
-    """Under LEFT_OUT_HEADS; none where all are, for the same reason."""
+    """Return the rows under LEFT_OUT_HEADS; none if all settings are left out, for the same reason."""
     shuffle = _last_shuffle(app)
     return [[line["key"], line["why"]] for line in shuffle.get("left_out", ())] if shuffle.get("added") else []
 
@@ -296,12 +296,12 @@ def load(value: JsonObject) -> str:
 
 
 def memory(mib: int) -> str:
-    """Rounded where it is much and not whole: what was measured."""
+    """Return memory with its unit; a large amount that is not whole, which was measured, is rounded."""
     return memory_with_unit(mib) if mib % 1024 == 0 or abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
 
 
 def time(epoch_ms: int | None) -> str:
-    """In UTC; empty for none."""
+    """Return a time in UTC; empty for None."""
     return "" if epoch_ms is None else datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""How queues look: rows of a tree with bars, and the facts of one."""
+"""Prints queues: rows of a tree with bars, and the facts of one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
 
 
 def window_now(window: JsonObject) -> str:
-    """Whether a window is open, and until when that is so."""
+    """Return whether a window is open, and until when, as text."""
     if window["is_open"]:
         return f"open until {show.time(window['ends_ms'])}"
     return f"{'no new containers, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
@@ -121,7 +121,8 @@ def _preemption(queue: JsonObject) -> str:
 
 
 def _bar(queue: JsonObject) -> str:
-    """What is held of the maximum, in memory or in cores, whichever is more; the guarantee is marked."""
+    """Return a bar of the used part of the maximum, in memory or in cores, whichever is more; the guarantee is
+    marked."""
 
     def part(name: str) -> float:
         shares = (

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 OPTIONS, CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
 _MERGED = (OPTIONS, CLASS_PATH)
 _PROPERTY = re.compile(r"([^\s=:#!][^\s=:]*)[ \t\f]*[=:\s]?[ \t\f]*(.*)")
-"""As ``java.util.Properties`` reads a line, for keys without escapes."""
+"""Matches a line as ``java.util.Properties`` reads it, for keys without escapes."""
 
 
 def print_lines(queue: str, server: str | None, onto: Path | None) -> None:
-    """``onto`` is the file that they are for."""
+    """Print the lines for the file ``onto``."""
 
     async def work(client: RmClient, screen: Screen) -> None:
         from urllib.parse import quote
@@ -41,7 +41,7 @@ def print_lines(queue: str, server: str | None, onto: Path | None) -> None:
 
 
 def own_settings(path: Path) -> Mapping[str, str]:
-    """Those of a file that are merged, as they stand there.  Raises InvalidValue: it cannot be read."""
+    """Return the unchanged values of a file that are merged.  Raises InvalidValue: it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -52,8 +52,8 @@ def own_settings(path: Path) -> Mapping[str, str]:
 
 
 def lines_of(queue: JsonObject, user: str, own: Mapping[str, str] | None = None) -> Sequence[str]:
-    """A comment above each setting says what it is for.  ``own`` are those of the file they are for; None: there is
-    none."""
+    """Return the lines, with a comment above each setting.  ``own`` are the settings of the file they are for; None:
+    there is none."""
     from yodel.domain.shuffle.decision import for_submitter
     from yodel.domain.shuffle.word import ShuffleProperty
     from yodel.domain.shuffle.words import MARKER
@@ -78,7 +78,7 @@ def _texts(line: AddedSetting, own: Mapping[str, str] | None) -> Sequence[str]:
 
 
 def _with_own(key: str, added: str, own: str) -> str:
-    """The user's own options come last, and win; his own classes come first, and win too."""
+    """Combine values so that the user's win: the user's options come last, the user's classes first."""
     if key == CLASS_PATH:
         return ":".join([*(one for one in own.split(":") if one not in ("", added)), added])
     named = [one for one in added.split() if one.partition("=")[0] + "=" not in own]

@@ -1,4 +1,5 @@
-"""Who may do what.  ACL text follows AccessControlList: ``users groups`` (a space between), ``*`` all, blank nobody."""
+"""Checks access lists.  ACL text follows AccessControlList: ``users groups`` (a space between), ``*`` all, blank
+nobody."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def application_activity(
     priority: int,
     requests: Sequence[RequestActivity],
 ) -> ApplicationActivity:
-    """Return what its requests come to.  The ApplicationMaster's hurdle is the application's own."""
+    """Return the activity of an application, with its requests."""
     if not requests:
         state, diagnostic = ActivityState.SKIPPED, APPLICATION_WITHOUT_DEMAND
     elif any(request.state is ActivityState.ALLOCATED for request in requests):
@@ -183,7 +183,7 @@ def _nodes(outcome: Outcome, places: Places) -> Iterable[NodeActivity]:
 
 
 def _why_not(node: NodePlace, outcome: Outcome, places: Places) -> str:
-    """In the order of RegularContainerAllocator; empty when the node could take one."""
+    """Return why a node cannot take one, in the order of RegularContainerAllocator; empty: it can."""
     placement, capability = outcome.placement, outcome.capability
     if _is_avoided(node, placement):
         return NODE_BLACKLISTED

@@ -27,8 +27,7 @@ DIAGNOSTICS_LENGTH_MAX = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """Holds what the submitter asked for, validated.  ``context`` is the ApplicationSubmissionContextProto as it
-    came."""
+    """Holds the validated request of the submitter; ``context`` is the unchanged ApplicationSubmissionContextProto."""
 
     name: str
     user: str
@@ -77,7 +76,8 @@ class Application:
 
     @property
     def yarn_state(self) -> YarnApplicationState:
-        """Return what clients see (RMServerUtils.createApplicationState): KILLING shows the state before the kill."""
+        """Return the state for clients (RMServerUtils.createApplicationState): KILLING shows the state before the
+        kill."""
         if self.state is ApplicationState.FINISHING:
             return YarnApplicationState.FINISHED
         if self.state is ApplicationState.KILLING:
@@ -86,7 +86,7 @@ class Application:
 
 
 def capped_priority_note(asked: int, has: int) -> str:
-    """That an application has not the priority that it was submitted with; the RPC answer has no room for it."""
+    """Return the note that the priority was reduced at submission; the RPC response has no field for it."""
     return (
         f"Priority {asked} was requested and reduced to {has}, the highest allowed: max_priority "
         "(yarn.cluster.max-application-priority)."
@@ -145,12 +145,12 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
 
 
 def is_tried_again(app: Application, at_ms: int) -> bool:
-    """Return whether another attempt follows one that fails now by the application's own fault."""
+    """Return True if another attempt follows a failure by the application's own fault at ``at_ms``."""
     return _has_attempts_left(app, _recent_failures(app, at_ms, counts=True))
 
 
 def _recent_failures(app: Application, at_ms: int, *, counts: bool) -> tuple[int, ...]:
-    """Return those within the validity interval, with one that happens now and ``counts``."""
+    """Return the failures within the validity interval; with ``counts`` including one at ``at_ms``."""
     failures = (*app.failure_times_ms, at_ms) if counts else app.failure_times_ms
     window_ms = app.submission.attempt_failures_validity_interval_ms
     return tuple(t for t in failures if window_ms <= 0 or t > at_ms - window_ms)

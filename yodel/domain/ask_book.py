@@ -25,7 +25,7 @@ LINES_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class AskKey:
-    """Holds what makes two lines views of the same wish."""
+    """Identifies a wish; asks with an equal key are views of the same one."""
 
     priority: int
     allocation_request_id: int
@@ -62,7 +62,7 @@ class SchedulingAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is still wanted of one key.  ``request`` is there for a SchedulingRequest."""
+    """Holds the pending containers of one key; ``request`` is set for a SchedulingRequest."""
 
     key: AskKey
     count: int

@@ -1,4 +1,4 @@
-"""Which asks are taken at all, and as what (SchedulerUtils.normalizeAndValidateRequest, RMServerUtils).
+"""Validates and normalizes asks (SchedulerUtils.normalizeAndValidateRequest, RMServerUtils).
 
 Node labels are off unless enabled, as in Hadoop.  Opportunistic containers do not exist: an ask for one is answered
 with a guaranteed container, which is what it may become in Hadoop too, or refused.

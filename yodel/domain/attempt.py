@@ -102,7 +102,7 @@ def _registered(attempt: Attempt, event: AmRegistered) -> Step[Attempt]:
 
 
 def _shuffle_reported(attempt: Attempt, event: ShuffleReported) -> Step[Attempt]:
-    """In every state: an agent may report late what it did, and an end is shown with it."""
+    """Take a shuffle report in any state: an agent may report late, and an end comes with one."""
     if attempt.shuffle is None:
         return Step(attempt)
     return Step(replace(attempt, shuffle=attempt.shuffle.reported(event.report)))
@@ -160,7 +160,8 @@ def _exited(attempt: Attempt, event: AmContainerCompleted) -> str:
 
 
 def _added(attempt: Attempt, exit_status: int) -> str:
-    """A line, if its own process ended before it registered, and its queue added settings that it may not know."""
+    """Return a line if its own process ended before it registered, and its queue added settings that it may not
+    know."""
     has_registered = attempt.rpc_port >= 0 or attempt.host != "N/A"
     shuffle = attempt.shuffle
     if shuffle is None or not shuffle.added or has_registered or exit_status < 0:

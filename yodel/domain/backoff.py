@@ -1,4 +1,4 @@
-"""How long to wait after the n-th failure in a row: exponential, capped, jittered.  Pure."""
+"""Computes the wait after the n-th failure in a row: exponential, capped, jittered.  Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a browser may be made to do by a page of another site, judged by what browsers themselves say of a request.
+"""Judges whether a page of another site made a browser send a request, by the browser's own headers.
 
-Scripts cannot change ``Host``, ``Origin`` and ``Sec-Fetch-*``, so these three tell where a page is from:
-``Sec-Fetch-Site`` and ``Origin`` of pages elsewhere, ``Host`` of a name that somebody made lead to us (DNS rebinding).
-Programs send none of them but ``Host``, and are not judged by them.
+Scripts cannot change ``Host``, ``Origin`` and ``Sec-Fetch-*``, so these show the origin of a page: ``Sec-Fetch-Site``
+and ``Origin`` for pages of other sites, ``Host`` for a foreign name that resolves to us (DNS rebinding).  Programs send
+only ``Host``, and are not judged.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def host_of(authority: str) -> str:
 
 
 def is_browser(headers: Mapping[str, str]) -> bool:
-    """Return whether a request looks like a browser's; names of headers are in lower case."""
+    """Return True if a request looks like a browser's; names of headers are in lower case."""
     return any(name in headers for name in _MARKS) or headers.get("user-agent", "").startswith(_BROWSERS)
 
 
 def is_own_page(headers: Mapping[str, str], known: HostNames) -> bool:
-    """Return whether a browser says that the page which asks is of the very origin that is asked."""
+    """Return True if the browser reports that the requesting page has the origin of the requested one."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is None:
         return site == "same-origin"
@@ -73,26 +73,25 @@ def is_own_page(headers: Mapping[str, str], known: HostNames) -> bool:
 
 
 def says_its_page(headers: Mapping[str, str]) -> bool:
-    """Return whether a browser says where the page which asks is from, or that no page asks."""
+    """Return True if the browser reports the origin of the requesting page, or that there is none."""
     return "origin" in headers or "sec-fetch-site" in headers
 
 
 def is_referred_by_own_page(headers: Mapping[str, str]) -> bool:
-    """Return whether a link or form of the very origin that is asked was followed.  A page can hide that, not invent
-    it."""
+    """Return True if a link or form of our own origin was followed.  A page can hide that, but not forge it."""
     scheme, _, rest = headers.get("referer", "").partition("://")
     return _is_same(f"{scheme}://{rest.partition('/')[0]}", headers.get("host", ""))
 
 
 def is_elsewhere(headers: Mapping[str, str], known: HostNames) -> bool:
-    """Return whether a browser says that the page which asks is of another origin than the one that is asked."""
+    """Return True if the browser reports that the requesting page has another origin."""
     if is_own_page(headers, known):
         return False
     return "origin" in headers or headers.get("sec-fetch-site") not in (None, "none")
 
 
 def shown(value: str) -> str:
-    """For texts of refusals."""
+    """Return the value shortened and quoted, for texts of refusals."""
     return repr(value[:SHOWN_LENGTH_MAX])
 
 

@@ -34,7 +34,7 @@ class Scope(Enum):
 
 
 class NamespaceKind(Enum):
-    """Whose containers are counted (AllocationTagNamespaceType)."""
+    """Names the applications whose containers are counted (AllocationTagNamespaceType)."""
 
     SELF = "self"
     NOT_SELF = "not-self"
@@ -51,7 +51,7 @@ class Namespace:
     value: str = ""
 
     def includes(self, own: ApplicationId, other: ApplicationId, tags_of: ApplicationTags) -> bool:
-        """Return whether containers of ``other`` count for a request of ``own``."""
+        """Return True if containers of ``other`` count for a request of ``own``."""
         match self.kind:
             case NamespaceKind.SELF:
                 return own == other
@@ -125,11 +125,11 @@ Constraint = Single | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRule:
-    """Holds what Kubernetes' scheduler keeps by itself: beside pods with the tag, or apart from them.
+    """Describes a rule that Kubernetes' scheduler keeps by itself: next to pods with the tag, or apart from them.
 
-    ``applications`` are those whose pods count, all but those when ``are_excluded``; none named is all.  With ``slots``
-    above 0 only pods of the same ``slot`` are meant, which makes "apart" into "at most so many": each container takes
-    one of the slots, and no two of a slot share a node.
+    ``applications`` are those whose pods count, or all others if ``are_excluded``; empty: all.  With ``slots`` above 0
+    only pods of the same ``slot`` are meant, which turns "apart" into "at most so many": each container takes one of
+    the slots, and no two of a slot share a node.
     """
 
     is_apart: bool
@@ -151,7 +151,7 @@ def singles(constraint: Constraint) -> Iterator[Single]:
 
 
 def holds(constraint: Constraint, count: Callable[[Scope, TagTarget], int], has_label: Callable[[str], bool]) -> bool:
-    """Return whether a node satisfies it: ``count`` tells how many containers of a target there are around the node."""
+    """Return True if a node satisfies the constraint; ``count`` returns the containers of a target around the node."""
     if isinstance(constraint, AllOf):
         return all(holds(child, count, has_label) for child in constraint.children)
     if isinstance(constraint, AnyOf):

@@ -64,10 +64,10 @@ DIAGNOSTICS_LENGTH_MAX = 65536  # YarnConfiguration.APP_ATTEMPT_DIAGNOSTICS_LIMI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a container may go: hosts and racks preferred, strict when locality is not relaxed, hosts to avoid.
+    """Describes where a container may run: preferred hosts and racks, required if ``is_strict``, and hosts to avoid.
 
-    ``nodes``: hosts of the only nodes where its placement constraint holds, named by the ResourceManager; none named is
-    any.  ``rules``: what of a constraint Kubernetes' scheduler keeps by itself.
+    ``nodes`` are hosts of the only nodes that satisfy its placement constraint, chosen by the ResourceManager; empty:
+    any.  ``rules`` are the parts of a constraint that Kubernetes' scheduler keeps by itself.
     """
 
     hosts: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Container:
 
     @property
     def reserved(self) -> Resource:
-        """Return what it takes of the cluster: the larger size from the moment an increase is decided."""
+        """Return the size that counts in the cluster: the larger one from the moment an increase is decided."""
         return self.capability if self.resize_to == NONE else self.resize_to
 
     @property
@@ -208,7 +208,8 @@ def _completed(container: Container, event: ContainerEnded, cleanup: tuple[Effec
 
 
 def _told(completed: Container, at_ms: int) -> tuple[Effect, ...]:
-    """Return who hears of the end: an AM's attempt also of one that the node agent has yet to tell more of."""
+    """Return the events for those who are notified of the end; an AM's attempt also if the node agent has not reported
+    yet."""
     if completed.is_am:
         event = AmContainerCompleted(completed.exit_status, completed.diagnostics, at_ms, completed.awaits_agent)
         return (Tell(completed.id.attempt_id, event),)

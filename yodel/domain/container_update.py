@@ -1,4 +1,4 @@
-"""What an ApplicationMaster may change of a container it holds: pure judgement of its update requests.
+"""Judges an ApplicationMaster's requests to update its containers.  Pure.
 
 Follows RMServerUtils.validateAndSplitUpdateResourceRequests and AbstractYarnScheduler.handleContainerUpdates with the
 words they answer.  Opportunistic containers do not exist here: a promotion finds nothing to promote, as it would in

@@ -1,4 +1,4 @@
-"""Which pages of other origins may read our answers (CrossOriginFilter).
+"""Decides which pages of other origins may read our answers (CrossOriginFilter).
 
 A page that may not is answered all the same, only without the headers: the browser keeps the answer from it.
 """
@@ -33,7 +33,8 @@ class CrossOriginRules:
         object.__setattr__(self, "_patterns", tuple(_pattern(origin) for origin in self.origins))
 
     def headers_for(self, origin: str, method: str | None, headers: str | None) -> tuple[tuple[str, str], ...]:
-        """For the answer.  ``method`` and ``headers`` are what a preflight asks for, None when it does not.
+        """Return the headers of the answer.  ``method`` and ``headers`` are those of a
+        preflight request, else None.
 
         Names of headers are compared without case, as browsers send them in lower case; Hadoop does not find them then.
         """
@@ -57,7 +58,7 @@ class CrossOriginRules:
         return self._is_origin_allowed(origin.strip())
 
     def _is_origin_allowed(self, origins: str) -> bool:
-        """Of several origins in one header, one is enough."""
+        """Return True if one of the origins in the header is allowed."""
         return any(pattern.fullmatch(origin) for origin in origins.split() for pattern in self._patterns)
 
 

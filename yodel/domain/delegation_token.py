@@ -1,7 +1,7 @@
 """A delegation token: the right to speak to the RM as its owner without any other proof, until it expires.
 
 Follows AbstractDelegationTokenSecretManager: the row holds the identifier as it was signed and until when it is valid;
-the password is made anew from the master key that the identifier names, so no secret lies beside it.
+the password is made again from the master key that the identifier names, so no secret lies beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DelegationToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegationTokenContent:
-    """Holds what an identifier says (YARNDelegationTokenIdentifierProto).  Times are epoch milliseconds."""
+    """Holds the content of an identifier (YARNDelegationTokenIdentifierProto).  Times are epoch milliseconds."""
 
     owner: str
     renewer: str
@@ -33,7 +33,7 @@ class DelegationTokenContent:
     master_key_id: int
 
     def __str__(self) -> str:
-        """As AbstractDelegationTokenIdentifier.toString writes it: texts of errors carry it."""
+        """Return the text of AbstractDelegationTokenIdentifier.toString, which error texts contain."""
         return (
             f"{DELEGATION_TOKEN_KIND} owner={self.owner}, renewer={self.renewer}, realUser={self.real_user}, "
             f"issueDate={self.issued_ms}, maxDate={self.max_ms}, sequenceNumber={self.sequence}, "

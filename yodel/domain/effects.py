@@ -1,4 +1,4 @@
-"""What the core asks to be done.  Services perform effects after the rows that caused them are committed.
+"""Lists the actions that the core requests.  Services perform them after the rows that caused them are committed.
 
 All are idempotent.  ``Reconcile`` says only *which* container's pod may differ from its row: the reconciler looks at
 both and does what is missing, so a lost effect is found again at the next pass.

@@ -127,7 +127,7 @@ class AmContainerBound:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleReported:
-    """The AM's node agent says what it did with what was decided of shuffle."""
+    """Reports what the AM's node agent did with the shuffle decision."""
 
     report: Report
 
@@ -330,14 +330,15 @@ class NodeCapabilityOrdered:
 
 @dataclass(frozen=True, slots=True)
 class NodeLendingLimited:
-    """An administrator limited how much capacity the node lends, whatever its agent reports; None: no more."""
+    """Reports that an administrator limited how much capacity the node lends, whatever its agent reports; None: no
+    more."""
 
     limit: LentLimit | None
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlaced:
-    """Where Kubernetes says the node stands: its rack, and the partitions (node labels) it belongs to."""
+    """Reports the node's rack and partitions (node labels) as seen in Kubernetes."""
 
     rack: str
     labels: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Which hosts may be nodes: the include and the exclude list.
+"""Decides which hosts may be nodes, by the include and the exclude list.
 
 Follows NodesListManager and HostsFileReader: without an include list every host may, a listed one only when it is not
 excluded too.  A list is plain text (host names separated by white space, ``#`` begins a comment) or, under a name that
@@ -39,12 +39,12 @@ class HostLists:
         return bool(self.included) and not any(name in known for name in names)
 
     def timeout_s(self, names: Collection[str]) -> int | None:
-        """Return what the exclude list says of the time this host has to leave."""
+        """Return the seconds that the exclude list gives this host to leave; None: it sets none."""
         return next((self.excluded[name] for name in names if self.excluded.get(name) is not None), None)
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """Return what a list may call this node."""
+    """Return the names that a list may use for this node."""
     return tuple(dict.fromkeys((node.id.host, node.kubernetes_node_name)))
 
 

@@ -52,7 +52,7 @@ class ApplicationAttemptId:
     attempt: int
 
     def __hash__(self) -> int:
-        """Of its own numbers: one call less in each heartbeat's looks."""
+        """Hash the numbers directly, which saves a call in each heartbeat's lookups."""
         return hash((self.attempt, self.application_id.sequence))
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class ContainerId:
     number: int
 
     def __hash__(self) -> int:
-        """Of its numbers, not of its parts' hashes: every index is keyed by it, and looked at for every change."""
+        """Hash the numbers, not the parts' hashes: every index is keyed by it and read for every change."""
         attempt_id = self.attempt_id
         return hash((self.number, attempt_id.attempt, attempt_id.application_id.sequence))
 

@@ -1,4 +1,4 @@
-r"""Regular expressions of ``java.util.regex``, written for the package ``regex``.
+r"""Translates regular expressions of ``java.util.regex`` for the package ``regex``.
 
 Clients write their patterns for Java.  The ResourceManager calls ``to_regex`` at submission, which only reads a pattern
 and takes time by its length; whoever matches calls ``compiled`` and gives each match a timeout (decision 0100).
@@ -101,7 +101,7 @@ class _Reader:
         return found
 
     def choice(self) -> tuple[str, int]:
-        """Return what stands beside others, and before a quantifier, as it is, and the nodes of its compiled form."""
+        """Return alternatives as an operand of a quantifier, and the number of nodes in their compiled form."""
         options = [self._sequence()]
         while self._accept(r"\|"):
             options.append(self._sequence())

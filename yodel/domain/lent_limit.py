@@ -1,4 +1,4 @@
-"""The most that a node lends, by order of an administrator."""
+"""Holds the maximum that a node lends, by order of an administrator."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ EntityT = TypeVar("EntityT", bound=HasState)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[EntityT]):
-    """Holds what came of an event: the new entity and what the core asks to be done."""
+    """Holds the result of an event: the new entity and the effects to perform."""
 
     entity: EntityT
     effects: tuple[Any, ...] = ()

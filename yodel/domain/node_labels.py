@@ -27,7 +27,7 @@ class NodeLabelExpression:
     named: tuple[str, ...] = ()
 
     def admits(self, label: str) -> bool:
-        """Return whether a node with that label may take the container; empty: a node without one."""
+        """Return True if a node with that label may take the container; empty: a node without one."""
         return (label in self.labels) is not self.are_excluded
 
     @property
@@ -37,7 +37,7 @@ class NodeLabelExpression:
 
 @lru_cache(KEPT_MAX)
 def expression_of(text: str) -> NodeLabelExpression:
-    """Return what an expression says.  One that is none is a label that no node can have; ``problem_of`` says why."""
+    """Parse an expression.  An invalid one is a label that no node can have; ``problem_of`` explains it."""
     whole = text.strip()
     if problem_of(whole):
         return NodeLabelExpression(labels=frozenset({whole}), named=(whole,))
@@ -53,7 +53,7 @@ def expression_of(text: str) -> NodeLabelExpression:
 
 
 def problem_of(text: str) -> str:
-    """What is wrong with the form of an expression; empty when nothing is."""
+    """Return the error in the form of an expression; empty: there is none."""
     if not text.strip():
         return ""
     if AND in text:

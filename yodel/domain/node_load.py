@@ -1,4 +1,5 @@
-"""What a node's agent measures (ResourceUtilization): not decided on, only shown to users; memory only."""
+"""Holds a node agent's measurements (ResourceUtilization), which are shown to users and not used in decisions; memory
+only."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLoad:
-    """Of all containers of the node, of the whole node, and when its health was last looked at (epoch ms)."""
+    """Holds the use of all containers, of the whole node, and the time of its last health check (epoch ms)."""
 
     containers: Utilization = Utilization()
     node: Utilization = Utilization()

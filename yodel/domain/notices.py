@@ -1,4 +1,4 @@
-"""A notice says that a container is to go, when and why.  Pure data."""
+"""Holds preemption notices: which container will be stopped, when and why.  Pure data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from yodel.domain.ids import NodeId
 
 
 class NoticeReason(StrEnum):
-    """Why a container is to go, as people read it."""
+    """Lists the reasons for preempting a container, as people read them."""
 
     QUEUE = "queue"
-    """Its queue gives back to another, or within itself."""
+    """Another queue, or another application of its queue, reclaims its guarantee."""
     WINDOW = "window"
-    """Its queue holds more than the maximum of an open window."""
-    LOAN = "loan"
-    """Its node lends less than is held there."""
+    """Its queue uses more than the maximum of an open window."""
+    LENT_CAPACITY = "lent capacity"
+    """Its node lends less than its containers use."""
     DRAIN = "node drains"
     """Its node is being decommissioned, or is cordoned."""
     EMERGENCY = "emergency"
@@ -25,7 +25,7 @@ class NoticeReason(StrEnum):
 
 
 class Teller(StrEnum):
-    """Names who gives notices, each replacing only its own."""
+    """Names the givers of notices; each replaces only its own."""
 
     QUEUES = "queues"
     LOANS = "loans"
@@ -35,7 +35,10 @@ class Teller(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionNotice:
-    """Seconds are of the monotonic clock.  ``why`` says it in words; ``deadline_s`` infinite: nobody ends it."""
+    """Announces that a container will be stopped at ``deadline_s``, in seconds of the monotonic clock.
+
+    ``why`` explains it to people.  With an infinite deadline nothing stops the container.
+    """
 
     node_id: NodeId
     reason: NoticeReason

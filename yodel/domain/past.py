@@ -1,4 +1,4 @@
-"""What is left of containers that ended and were forgotten: what people may look up, and what they used.
+"""Keeps what is left of containers that ended and were forgotten: what people may look up, and their usage.
 
 An application's figures, and where it once ran, do not change when its containers leave memory: ``PastUsage`` has the
 sums.  ``remembered`` is a container as it is shown afterwards; no decision reads it any more.
@@ -26,8 +26,8 @@ class PastUsageId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted:
-    """What of ended containers was taken back (RMAppMetrics): how many ApplicationMasters and others, their sizes, and
-    the integrals of their memory and cores over their lives, in seconds."""
+    """Sums the preempted containers (RMAppMetrics): number of ApplicationMasters and others, their sizes, and the
+    integrals of memory and cores over their lives, in MiB and vcore seconds."""
 
     masters: int = 0
     others: int = 0
@@ -52,7 +52,8 @@ NOTHING_PREEMPTED = Preempted()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastUsage:
-    """How many containers there were, and the integrals of their memory and cores over their lives, in seconds."""
+    """Counts containers, and sums the integrals of their memory and cores over their lives, in MiB and vcore
+    seconds."""
 
     id: PastUsageId
     containers: int = 0
@@ -73,7 +74,7 @@ class PastUsage:
 
 
 def remembered(container: Container) -> Container:
-    """What is kept of one that has ended, for reports: nothing of how it was asked for and placed."""
+    """Return an ended container as it is kept for reports, without its request and placement."""
     return Container(
         id=container.id,
         pod=container.pod,
@@ -118,6 +119,6 @@ def preempted_of(container: Container) -> Preempted:
 
 
 def newly_preempted(container: Container, before: Container | None) -> Preempted:
-    """Return what a row adds to the sums: that it ended as PREEMPTED may be told after its end."""
+    """Return the addition of a row to the sums: that it ended as PREEMPTED may be reported after its end."""
     is_known = before is not None and before.exit_status == container.exit_status
     return NOTHING_PREEMPTED if is_known else preempted_of(container)

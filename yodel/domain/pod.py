@@ -19,7 +19,7 @@ class PodPhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodObservation:
-    """Holds what matters of one pod, as last seen.
+    """Holds the relevant state of one pod, as last seen.
 
     ``exit_code`` and ``terminated_reason`` (``OOMKilled``, ``Error``, ``Completed``) are those of the main container,
     ``reason`` and ``message`` the pod's own (``Evicted``, ``NodeLost``, …), ``unschedulable_message`` the text of a
@@ -56,7 +56,7 @@ class PodObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodHolding:
-    """Holds what a bound pod takes of its node, whoever's pod it is.
+    """Holds the resources that a bound pod takes of its node, whoever's pod it is.
 
     ``amounts`` are in thousandths by resource name, one pod among them; ``application`` is that of ours, else empty.
     """

@@ -1,4 +1,4 @@
-"""A row of the table of scheduler properties (``yodel.domain.queues.property_table``), and kinds of values.
+"""Defines a row of the table of scheduler properties (``yodel.domain.queues.property_table``), and kinds of values.
 
 A row says everything that is known of one property: how its text is read and written, what Hadoop takes where nothing
 is said, and what becomes of it here.  A kind refuses a text with the property's full name and what was expected.
@@ -18,7 +18,7 @@ from yodel.errors import Refused
 
 
 class PropertyScope(Enum):
-    """Names what a property is of."""
+    """Lists the objects that have properties."""
 
     SCHEDULER = "the whole scheduler"
     MAPPING = "mapping rules"
@@ -37,7 +37,7 @@ class PropertyScope(Enum):
 
 
 class PropertyEffect(Enum):
-    """Names what becomes of a property."""
+    """Lists the effects that a property can have."""
 
     KEPT = "it has an effect"
     FIXED = "there is one way only, and it may be set to the value that says so"
@@ -49,8 +49,8 @@ class PropertyEffect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyKind:
-    """``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and the text; ``text`` is the
-    way back."""
+    """Defines a kind of values: ``name`` is for pages; ``parse`` takes the full name of a property, for a refusal, and
+    the text; ``text`` is the reverse."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -129,13 +129,13 @@ TEXT = PropertyKind("text", lambda _, text: text)
 
 
 class Mark(Flag):
-    """What else there is to say of a property."""
+    """Marks properties with special rules."""
 
     NONE = 0
     INHERITED = auto()
-    """As of the queue above where nothing is said."""
+    """The value of the queue above applies if none is set."""
     ALWAYS_SAID = auto()
-    """In an export, of every queue below root; else only where it differs from what counts without it."""
+    """An export has it for every queue below root; others only where it differs from what applies without it."""
     SAID_OF_LEAVES = auto()
     """The same of every leaf."""
     ALIAS = auto()
@@ -146,7 +146,7 @@ class Mark(Flag):
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
-    """One property.
+    """Describes one property.
 
     ``name`` is what follows the scheduler's prefix, or a queue's path; capitals in it stand for any name, a dot at its
     end for every name that begins so.  ``default`` is Hadoop's, or Yodel's where Hadoop does not know the property;
@@ -173,7 +173,7 @@ class PropertyRow:
         object.__setattr__(self, "pattern", None if name == escaped else re.compile(name))
 
     def variable(self, name: str) -> str:
-        """Return what stands in a name for the capitals of this one; empty: it is another property."""
+        """Return the variable part of a property's full name; empty: it is another property."""
         found = self.pattern.fullmatch(name) if self.pattern is not None else None
         return "" if found is None else found[1]
 
@@ -181,10 +181,9 @@ class PropertyRow:
         return text is not None and (self.kind.is_blank_meant or bool(text.strip()))
 
     def value(self, name: str, text: str | None) -> Any:
-        """Return what a text says, or the default; None: there is neither.  ``name`` is the full one.
+        """Return the parsed text, or the default; None: there is neither.  ``name`` is the full one.
 
-        Raises:
-            Refused: the text is none of this kind.
+        Raises:\n  Refused: the text is none of this kind.
         """
         said = text if text is not None and self.is_said(text) else self.default
         return self.kind.parse(name, said) if said else None

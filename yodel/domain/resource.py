@@ -57,19 +57,19 @@ class Resource:
 
     @property
     def is_any_positive(self) -> bool:
-        """Return whether there is something of any type."""
+        """Return True if there is a positive amount of any type."""
         return self.memory_mib > 0 or self.vcores > 0 or any(value > 0 for _, value in self.extras)
 
     @property
     def with_units(self) -> str:
-        """Return what people read outside of Hadoop's own texts, such as ``1 GiB, 2 vcores``; never rounded."""
+        """Return the text for people outside of Hadoop's own texts, such as ``1 GiB, 2 vcores``; never rounded."""
         vcores = f"{self.vcores} vcore{'s' * (self.vcores != 1)}"
         return ", ".join(
             [memory_with_unit(self.memory_mib), vcores, *(f"{value} {name}" for name, value in self.extras)]
         )
 
     def __str__(self) -> str:
-        """As Hadoop writes it (Resource.toString)."""
+        """Return Hadoop's text (Resource.toString)."""
         extras = "".join(f", {name}: {value}" for name, value in self.extras)
         return f"<memory:{self.memory_mib}, vCores:{self.vcores}{extras}>"
 
@@ -126,7 +126,7 @@ def part_of(whole: Resource, share: float) -> Resource:
 
 
 def part_up_of(whole: Resource, share: float) -> Resource:
-    """As ``part_of``, rounded up (Resources.multiplyAndNormalizeUp with a step of one)."""
+    """Return ``part_of`` rounded up (Resources.multiplyAndNormalizeUp with a step of one)."""
 
     def up(value: int) -> int:
         return math.ceil(value * share - 1e-6)
@@ -136,7 +136,7 @@ def part_up_of(whole: Resource, share: float) -> Resource:
 
 
 def rounded_down(amount: Resource, minimum: Resource) -> Resource:
-    """To multiples of the minimum allocation (Resources.roundDown); further types stay."""
+    """Round down to multiples of the minimum allocation (Resources.roundDown); further types stay."""
     return Resource(
         amount.memory_mib // minimum.memory_mib * minimum.memory_mib,
         amount.vcores // minimum.vcores * minimum.vcores,
@@ -145,7 +145,7 @@ def rounded_down(amount: Resource, minimum: Resource) -> Resource:
 
 
 def times_in(size: Resource, room: Resource) -> int:
-    """Return how many of the size fit into a room; 0 of a size of nothing."""
+    """Return how many times the size fits into a room; 0 for an empty size."""
     have = dict(room.extras)
     pairs = [(size.memory_mib, room.memory_mib), (size.vcores, room.vcores)]
     pairs += [(value, have.get(name, 0)) for name, value in size.extras]

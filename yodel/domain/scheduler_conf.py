@@ -162,7 +162,7 @@ class _Names:
         return below
 
     def _is_removed(self, short: str, name: str = PREFIX) -> bool:
-        """Return whether a name without the prefix, or one that ends in a dot, is said of a removed queue or below
+        """Return True if a name without the prefix, or one that ends in a dot, belongs to a removed queue or one below
         it."""
         if not self._removed or not name.startswith(PREFIX):
             return False
@@ -176,7 +176,7 @@ class _Names:
 
 
 def dots(name: str) -> Iterator[int]:
-    """Yield where a path may end in a name, none of more parts than a path may have."""
+    """Yield the positions in a name where a path may end, for at most as many parts as a path may have."""
     at = name.find(".")
     for _ in range(PATH_PARTS_MAX):
         if at < 0:
@@ -190,7 +190,7 @@ def _names_of(parent: str) -> str:
 
 
 def children(properties: Mapping[str, str], path: str) -> list[str]:
-    """Names of the queues below one, in the order they are written.
+    """Return the names of the queues below one, in the order they are written.
 
     Raises:
         Refused: more than a tree may have, so they are not taken apart.

@@ -26,7 +26,7 @@ class ApplicationState(Enum):
 
 
 class YarnApplicationState(IntEnum):
-    """Names what clients see (YarnApplicationStateProto)."""
+    """Lists the states that clients see (YarnApplicationStateProto)."""
 
     NEW = 1
     NEW_SAVING = 2
@@ -66,7 +66,8 @@ class AttemptState(Enum):
 
 
 class YarnApplicationAttemptState(IntEnum):
-    """Names what clients see (YarnApplicationAttemptStateProto without its ``APP_ATTEMPT_`` prefix)."""
+    """Lists the attempt states that clients see (YarnApplicationAttemptStateProto without its ``APP_ATTEMPT_``
+    prefix)."""
 
     NEW = 1
     SUBMITTED = 2
@@ -82,7 +83,7 @@ class YarnApplicationAttemptState(IntEnum):
 
 
 class ContainerState(Enum):
-    """Names what is so: PLANNED has a row and perhaps a pod, ALLOCATED a bound pod, ACQUIRED was handed to the AM."""
+    """Lists the states: PLANNED has a row and perhaps a pod, ALLOCATED a bound pod, ACQUIRED was handed to the AM."""
 
     PLANNED = "PLANNED"
     ALLOCATED = "ALLOCATED"

@@ -19,7 +19,7 @@ MASTER_KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Holds what goes over the wire as TokenProto and into credentials as a Writable."""
+    """Holds a token, which goes over the wire as TokenProto and into credentials as a Writable."""
 
     identifier: bytes
     password: bytes = field(repr=False)

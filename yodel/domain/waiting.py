@@ -47,7 +47,7 @@ class Hindrance(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Name what is in the way, with its figures, for pages and commands of our own."""
+        """Return the obstacle with its figures, for our own pages and commands."""
         match self.hurdle:
             case Hurdle.USER_LIMIT:
                 return f"User {self.user} is at the user limit of queue {self.path}: {self._used_and_requested}"
@@ -59,7 +59,7 @@ class Hindrance(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The same for Hadoop's clients, in the CapacityScheduler's words where it has some."""
+        """Return the obstacle for Hadoop's clients, in the CapacityScheduler's words if it has some."""
         match self.hurdle:
             case Hurdle.QUEUE_LIMIT:
                 return f"Queue {self.path} is at its maximum capacity: {self._used_and_requested}"
@@ -81,7 +81,7 @@ class Hindrance(NamedTuple):
 
     @property
     def figures(self) -> str:
-        """Of a share of ApplicationMasters, as scheduler activities show them."""
+        """Return the figures of the ApplicationMasters' limit, as scheduler activities show them."""
         if self.masters is None:
             return ""
         return f"Queue Resource Limit for AM = {self.masters.limit}; Queue AM Resource Usage = {self.masters.used}"
@@ -92,7 +92,7 @@ class Hindrance(NamedTuple):
         return f"used {used} of {limit}; requested {asked}."
 
     def _am_share(self) -> str:
-        """In the words of CSAMContainerLaunchDiagnosticsConstants."""
+        """Return the text of CSAMContainerLaunchDiagnosticsConstants."""
         assert self.masters is not None
         whose = "User's AM resource limit exceeded. " if self.user else "Queue's AM resource limit exceeded. "
         return (
@@ -146,8 +146,10 @@ class Unserved(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Holds what one attempt waits for: the first of its wishes, and how many more there are.  ``pool`` is the one it
-    draws on, as ``Capacity`` names it; ``queue`` and ``user`` are as the decision counted them."""
+    """Holds an attempt's first pending requests, and the number of further ones.
+
+    ``pool`` is the one it uses, as ``Capacity`` names it; ``queue`` and ``user`` are as the decision counted them.
+    """
 
     queue: str
     user: str

@@ -1,4 +1,4 @@
-"""What is in the way of what waits, by name, and what would change it: for people and programs that ask.  Pure."""
+"""Names the reasons why a request is pending, and what would unblock it, for commands, pages and ``/api/v1``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.waiting import Hindrance
 
 
-class What(StrEnum):
-    """In the words of YARN where it has one.  The last five are of the view: of pods that were made, of who is served
-    before, and of containers that others are to give back."""
+class Cause(StrEnum):
+    """Names a reason why a request is pending, in the words of YARN or Kubernetes.
+
+    The last five are found by the view, not by the scheduler: the state of created pods, requests that are served
+    first, and containers of others that will be preempted.
+    """
 
     QUEUE_MAX_CAPACITY = "QUEUE_MAX_CAPACITY"
     WINDOW = "WINDOW"
@@ -20,105 +23,106 @@ class What(StrEnum):
     USER_AM_LIMIT = "USER_AM_LIMIT"
     PARALLEL_APPLICATIONS = "PARALLEL_APPLICATIONS"
     POOL_FULL = "POOL_FULL"
-    IN_PIECES = "IN_PIECES"
-    HELD = "HELD"
-    PODS_UNDER_WAY = "PODS_UNDER_WAY"
+    FRAGMENTED = "FRAGMENTED"
+    NODE_RESERVED = "NODE_RESERVED"
+    UNSCHEDULED_PODS_LIMIT = "UNSCHEDULED_PODS_LIMIT"
     NO_NODE = "NO_NODE"
     NODE_TOO_SMALL = "NODE_TOO_SMALL"
     NODE_LABEL = "NODE_LABEL"
     STRICT_LOCALITY = "STRICT_LOCALITY"
     BLACKLIST = "BLACKLIST"
     PLACEMENT_CONSTRAINT = "PLACEMENT_CONSTRAINT"
-    NEIGHBOURS = "NEIGHBOURS"
+    AFFINITY = "AFFINITY"
     LOCALITY_DELAY = "LOCALITY_DELAY"
     NODE_FULL = "NODE_FULL"
-    TURN = "TURN"
+    NEXT_CYCLE = "NEXT_CYCLE"
     UNSCHEDULABLE = "UNSCHEDULABLE"
-    STARTING = "STARTING"
+    SCHEDULING = "SCHEDULING"
     PRIORITY = "PRIORITY"
     QUEUE_PRIORITY = "QUEUE_PRIORITY"
     PREEMPTION = "PREEMPTION"
 
 
-_WHAT: Mapping[Hurdle, What] = {
-    Hurdle.QUEUE_LIMIT: What.QUEUE_MAX_CAPACITY,
-    Hurdle.WINDOW: What.WINDOW,
-    Hurdle.USER_LIMIT: What.USER_LIMIT,
-    Hurdle.PARALLEL: What.PARALLEL_APPLICATIONS,
-    Hurdle.ROOM: What.POOL_FULL,
-    Hurdle.PIECES: What.IN_PIECES,
-    Hurdle.HELD: What.HELD,
-    Hurdle.PODS: What.PODS_UNDER_WAY,
-    Hurdle.NODES: What.NO_NODE,
-    Hurdle.SIZE: What.NODE_TOO_SMALL,
-    Hurdle.LABEL: What.NODE_LABEL,
-    Hurdle.PLACES: What.STRICT_LOCALITY,
-    Hurdle.BLACKLIST: What.BLACKLIST,
-    Hurdle.CONSTRAINT: What.PLACEMENT_CONSTRAINT,
-    Hurdle.NEIGHBOURS: What.NEIGHBOURS,
-    Hurdle.LOCALITY: What.LOCALITY_DELAY,
-    Hurdle.OWN_NODE: What.NODE_FULL,
-    Hurdle.BACKOFF: What.UNSCHEDULABLE,
-    Hurdle.TURN: What.TURN,
+_CAUSES: Mapping[Hurdle, Cause] = {
+    Hurdle.QUEUE_LIMIT: Cause.QUEUE_MAX_CAPACITY,
+    Hurdle.WINDOW: Cause.WINDOW,
+    Hurdle.USER_LIMIT: Cause.USER_LIMIT,
+    Hurdle.PARALLEL: Cause.PARALLEL_APPLICATIONS,
+    Hurdle.ROOM: Cause.POOL_FULL,
+    Hurdle.PIECES: Cause.FRAGMENTED,
+    Hurdle.HELD: Cause.NODE_RESERVED,
+    Hurdle.PODS: Cause.UNSCHEDULED_PODS_LIMIT,
+    Hurdle.NODES: Cause.NO_NODE,
+    Hurdle.SIZE: Cause.NODE_TOO_SMALL,
+    Hurdle.LABEL: Cause.NODE_LABEL,
+    Hurdle.PLACES: Cause.STRICT_LOCALITY,
+    Hurdle.BLACKLIST: Cause.BLACKLIST,
+    Hurdle.CONSTRAINT: Cause.PLACEMENT_CONSTRAINT,
+    Hurdle.NEIGHBOURS: Cause.AFFINITY,
+    Hurdle.LOCALITY: Cause.LOCALITY_DELAY,
+    Hurdle.OWN_NODE: Cause.NODE_FULL,
+    Hurdle.BACKOFF: Cause.UNSCHEDULABLE,
+    Hurdle.TURN: Cause.NEXT_CYCLE,
 }
-_CHANGES: Mapping[What, str] = {
-    What.POOL_FULL: "containers finish, nodes offer more capacity, or a node joins.",
-    What.IN_PIECES: "enough containers on a single node finish.",
-    What.HELD: "the reservation on that node is used or dropped.",
-    What.PODS_UNDER_WAY: "Kubernetes finds nodes for them, or in_flight_max is raised.",
-    What.NO_NODE: "a node agent registers, or its node becomes schedulable again (yodel node list).",
-    What.NODE_TOO_SMALL: "the application requests smaller containers, or a larger node joins.",
-    What.NODE_LABEL: (
+_CHANGES: Mapping[Cause, str] = {
+    Cause.POOL_FULL: "containers finish, nodes offer more capacity, or a node joins.",
+    Cause.FRAGMENTED: "enough containers on a single node finish.",
+    Cause.NODE_RESERVED: "the reservation on that node is used or dropped.",
+    Cause.UNSCHEDULED_PODS_LIMIT: "Kubernetes finds nodes for them, or in_flight_max is raised.",
+    Cause.NO_NODE: "a node agent registers, or its node becomes schedulable again (yodel node list).",
+    Cause.NODE_TOO_SMALL: "the application requests smaller containers, or a larger node joins.",
+    Cause.NODE_LABEL: (
         "a node gets the label, or the application requests another one (yarn cluster --list-node-labels)."
     ),
-    What.STRICT_LOCALITY: "one of these nodes joins, or the application relaxes locality (relaxLocality).",
-    What.BLACKLIST: "the ApplicationMaster removes a node from its blacklist, or another node joins.",
-    What.PLACEMENT_CONSTRAINT: "containers with these tags start or finish, or a node joins.",
-    What.NEIGHBOURS: "the pods that the constraint refers to are scheduled, or their nodes have free capacity.",
-    What.LOCALITY_DELAY: (
+    Cause.STRICT_LOCALITY: "one of these nodes joins, or the application relaxes locality (relaxLocality).",
+    Cause.BLACKLIST: "the ApplicationMaster removes a node from its blacklist, or another node joins.",
+    Cause.PLACEMENT_CONSTRAINT: "containers with these tags start or finish, or a node joins.",
+    Cause.AFFINITY: "the pods that the constraint refers to are scheduled, or their nodes have free capacity.",
+    Cause.LOCALITY_DELAY: (
         "the requested hosts or racks have free capacity, or the delay is over (node_locality_delay_s)."
     ),
-    What.NODE_FULL: "containers on that node finish: a container can only grow on its own node.",
-    What.TURN: "the next scheduling cycle (within a second).",
-    What.UNSCHEDULABLE: "the Kubernetes scheduler finds a node (kubectl describe pod shows its reason).",
-    What.STARTING: "its pod is scheduled and the node agent has launched it.",
-    What.PRIORITY: "their requests are allocated, or the priority is raised (yarn application -updatePriority).",
-    What.PREEMPTION: "they finish, or their preemption deadline passes.",
+    Cause.NODE_FULL: "containers on that node finish: a container can only grow on its own node.",
+    Cause.NEXT_CYCLE: "the next scheduling cycle (within a second).",
+    Cause.UNSCHEDULABLE: "the Kubernetes scheduler finds a node (kubectl describe pod shows its reason).",
+    Cause.SCHEDULING: "its pod is scheduled and the node agent has launched it.",
+    Cause.PRIORITY: "their requests are allocated, or the priority is raised (yarn application -updatePriority).",
+    Cause.PREEMPTION: "they finish, or their preemption deadline passes.",
 }
 
 
-def what_of(hindrance: Hindrance) -> What:
+def cause_of(hindrance: Hindrance) -> Cause:
+    """Return the cause that the API and the commands show for a hindrance."""
     if hindrance.hurdle is Hurdle.AM_SHARE:
-        return What.USER_AM_LIMIT if hindrance.user else What.QUEUE_AM_LIMIT
-    return _WHAT[hindrance.hurdle]
+        return Cause.USER_AM_LIMIT if hindrance.user else Cause.QUEUE_AM_LIMIT
+    return _CAUSES[hindrance.hurdle]
 
 
-def change_of(what: What, path: str = "", user: str = "") -> str:
-    """Return what would have to happen, to be read after "until"."""
-    match what:
-        case What.QUEUE_MAX_CAPACITY:
+def change_of(cause: Cause, path: str = "", user: str = "") -> str:
+    """Return the text of what would unblock the request, without "unblocks when"."""
+    match cause:
+        case Cause.QUEUE_MAX_CAPACITY:
             return f"containers of {path} finish, or its maximum-capacity is raised (yodel queue set {path} …)."
-        case What.WINDOW:
+        case Cause.WINDOW:
             return f"the window ends, or it is changed (yodel queue window list {path})."
-        case What.USER_LIMIT:
+        case Cause.USER_LIMIT:
             return (
                 f"containers of {user} in {path} finish, or its user-limit-factor is raised (yodel queue set {path} …)."
             )
-        case What.QUEUE_AM_LIMIT:
+        case Cause.QUEUE_AM_LIMIT:
             return (
                 f"an application in {path} finishes, or the queue's maximum-am-resource-percent is raised (yodel queue "
                 "set "
                 f"{path} …)."
             )
-        case What.USER_AM_LIMIT:
+        case Cause.USER_AM_LIMIT:
             return (
                 f"an application of {user} in {path} finishes, or its user-limit-factor or maximum-am-resource-percent "
                 "is "
                 f"raised (yodel queue set {path} …)."
             )
-        case What.QUEUE_PRIORITY:
+        case Cause.QUEUE_PRIORITY:
             return f"their requests are allocated, or the priority of {path} is raised (yodel queue set {path} …)."
-        case What.PARALLEL_APPLICATIONS:
+        case Cause.PARALLEL_APPLICATIONS:
             return f"an application in {path} finishes, or its max-parallel-apps is raised (yodel queue set {path} …)."
         case _:
-            return _CHANGES[what]
+            return _CHANGES[cause]

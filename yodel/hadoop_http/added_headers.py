@@ -1,4 +1,4 @@
-"""What the rim of a web port adds to an answer."""
+"""Adds the headers of a web port's rim to an answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an IP address means in any spelling, and the addresses of a name: for whoever calls URLs that strangers wrote.
+"""Normalizes IP addresses of any spelling, and resolves names, for callers of URLs that strangers wrote.
 
-A name is its owner's to resolve: one that is allowed as a text leads to this machine a moment later.  So whoever judges
-where a call goes resolves once, judges what came, and connects to just that.
+A name's owner decides how it resolves: one that is allowed as a text may lead to this machine a moment later.  So
+callers resolve once, judge the result, and connect to exactly that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 def plain_address(text: str) -> Address | None:
-    """Return what an address means, however it is wrapped in IPv6; None for what is none."""
+    """Return the plain form of an address, however it is wrapped in IPv6; None: it is not an address."""
     try:
         address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
@@ -45,7 +45,7 @@ def plain_address(text: str) -> Address | None:
 
 
 def is_everybodys(address: Address) -> bool:
-    """Return whether each machine has this address for itself, or a cloud has it for each machine."""
+    """Return True if each machine has this address for itself, or a cloud has it for each machine."""
     return address.is_loopback or address.is_link_local or address in METADATA
 
 

@@ -1,4 +1,4 @@
-"""What ``/jmx`` of every daemon has in common (JMXJsonServlet): ``qry=`` picks beans by a pattern of names,
+"""Serves ``/jmx`` of every daemon (JMXJsonServlet): ``qry=`` selects beans by a pattern of names,
 ``get=name::attribute`` one value of them."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def answer_beans(request: Request, made: Callable[[NamePattern], Awaitable
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """As Jackson's DefaultPrettyPrinter writes it."""
+    """Return JSON as Jackson's DefaultPrettyPrinter writes it."""
     if isinstance(value, Mapping):
         pad = "  " * (indent + 1)
         fields = [f"{pad}{json.dumps(key)} : {pretty(inner, indent + 1)}" for key, inner in value.items()]

@@ -168,7 +168,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn says of what the parser did not take."""
+        """Answer a request that uvicorn's parser rejected."""
         if self._refusal is not None:
             self._refuse(*self._refusal)
         else:
@@ -342,7 +342,8 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.abort()
 
     def _look_at_reader(self) -> None:
-        """Who takes something goes on taking, however slowly: what waits for him is bounded."""
+        """Close a connection whose reader takes nothing.  One that reads may do so slowly: what waits for it is
+        bounded."""
         unsent_bytes = self.transport.get_write_buffer_size()
         if unsent_bytes >= self._paused_bytes:
             self.transport.abort()
@@ -354,7 +355,7 @@ class BoundedHttp(HttpToolsProtocol):
         return self._is_lingering or self.transport.is_closing()
 
     def _is_answering(self) -> bool:
-        """Return whether it is not the caller's turn: a request is whole or being answered, or we do not read its
+        """Return True if the caller has nothing to send: a request is complete or being answered, or we do not read its
         body."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or self._is_closing():

@@ -1,8 +1,8 @@
-"""How many connections a web port holds, over all and for each address, and which of them goes when there are too many.
+"""Limits the connections of a web port, in total and for each address, and chooses which to close.
 
-Who is kept waiting for nobody goes first: of the connections that ask for nothing the one that has done so for longest,
-then the one whose body has taken longest to arrive.  Only where every other one is being answered is a new one refused.
-An address behind a gateway is many callers, so its share is large and what it loses is its own idle connections.
+First to go is the connection that has been idle for longest, then the one whose body has taken longest to arrive.  A
+new one is refused only if all others are being answered.  An address behind a gateway is many callers, so its share is
+large and it loses its own idle connections.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _AddressConnections:
 
 
 class Connections:
-    """Of one web port.  Everything takes the same time however many connections there are."""
+    """Counts the connections of one web port.  Every call takes the same time, however many there are."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -79,7 +79,7 @@ class Connections:
             count.idle[connection] = None
 
     def has_room_to_refuse(self) -> bool:
-        """Return whether one more may be told why it is refused; ``refused_left`` gives the place back."""
+        """Return True if one more connection may be refused with an answer; ``refused_left`` frees its place."""
         if self._refused >= REFUSED_MAX:
             return False
         self._refused += 1

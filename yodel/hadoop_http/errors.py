@@ -66,7 +66,7 @@ def malformed_body() -> RestError:
 
 
 def malformed_xml() -> RestError:
-    """As the reader of XML refuses, which is another one than that of JSON."""
+    """Return the refusal of the XML reader, which differs from that of JSON."""
     return RestError(HTTPStatus.BAD_REQUEST, JAX_RS + "BadRequestException", None)
 
 
@@ -123,7 +123,8 @@ def translated(error: YodelError) -> RestError:
 
 
 def failed(error: Exception) -> RestError:
-    """What nobody foresaw: what the operating system refused, or a bug of ours, of which the log has the rest."""
+    """Return the answer to an unforeseen error: the operating system's reason, or a bug of ours with details in the
+    log."""
     if reason := system_reason(error):
         return translated(Unavailable(reason))
     return RestError(HTTPStatus.INTERNAL_SERVER_ERROR, "java.lang.IllegalStateException", "internal error")

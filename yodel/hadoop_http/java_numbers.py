@@ -8,7 +8,7 @@ FLOAT_MAX = 3.4028234e38
 
 
 def java_float(value: float) -> float:
-    """Return what a Java float of this value prints as: the shortest decimals that read back to it.  JSON has no NaN:
+    """Return the value of a Java float as it is printed: the shortest decimals that read back to it.  JSON has no NaN:
     0."""
     if not -FLOAT_MAX <= value <= FLOAT_MAX:
         return 0.0

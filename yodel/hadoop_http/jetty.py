@@ -30,7 +30,7 @@ _HTML = """<html>
 
 
 def not_found(request: Request) -> Response:
-    """For a path that nothing answers."""
+    """Answer a path without a route."""
     url = request.scope.get("raw_path", b"").decode("ascii", "replace") or request.url.path
     return refused_by_filter(request.method, url, request.headers.get("accept", ""), 404, "Not Found")
 

@@ -24,7 +24,7 @@ PIECE_S = 0.003
 
 
 async def answer_many(request: Request, value: Mapping[str, Any], *, root: str | None = None) -> Response:
-    """As ``negotiate.answer`` of a value that holds ``Many``."""
+    """Answer as ``negotiate.answer`` does, for a value that holds ``Many``."""
     return in_pieces(*await written_as(representation(request), value, root=root))
 
 
@@ -36,7 +36,7 @@ async def written_as(form: str, value: Mapping[str, Any], *, root: str | None = 
 
 
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:
-    """Return what was written, a piece at a time."""
+    """Return an answer that sends the written pieces one at a time."""
     return Pieces(pieces, media_type) if len(pieces) > 1 else answer_typed(pieces[0], media_type)
 
 

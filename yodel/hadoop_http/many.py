@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """What ``show`` makes of each; an element of which it makes None is gone by now and left out."""
+    """Holds items that ``show`` converts when they are written; one that it converts to None is gone and left out."""
 
     items: Sequence[Any]
     show: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Which representation a caller gets: the one place that knows media types, and Jersey's rules of choice.
+"""Chooses the representation of an answer: the one place that knows media types, and Jersey's rules of choice.
 
 Both forms come from the same plain values.  Where bytes of JSON are kept already, the XML is made of them.
 """
@@ -64,10 +64,10 @@ def require_acceptable(request: Request) -> None:
 
 
 def declared_type(request: Request) -> str:
-    """Of a body: ``JSON`` or ``XML``; of none, JSON.  A body without a declaration does not come this far.
+    """Return ``JSON`` or ``XML`` for the declared type of a body; JSON without a body.  A body without a declaration
+    does not come this far.
 
-    Raises:
-        RestError: 415 for a body declared as something else.
+    Raises:\n  RestError: 415 for a body declared as something else.
     """
     header = request.headers.get("content-type")
     declared = JSON if header is None else header.partition(";")[0].strip().lower()
@@ -122,7 +122,7 @@ def answer_typed(body: bytes, media_type: str, status: int = 200, location: str 
 
 
 def _matched(media_type: str) -> tuple[str, int] | None:
-    """What of ours a range means, and how many wildcards that took.  A lone ``*`` is what Java's own client sends."""
+    """Return our media type in a range, and its number of wildcards.  A lone ``*`` is what Java's own client sends."""
     if media_type in SERVED:
         return media_type, 0
     if media_type == "application/*":
@@ -131,7 +131,7 @@ def _matched(media_type: str) -> tuple[str, int] | None:
 
 
 def _quality(parameters: str) -> int:
-    """In thousandths; what cannot be read counts as not given."""
+    """Return the quality in thousandths; one that cannot be read is ignored."""
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip() == "q":

@@ -44,7 +44,7 @@ class ProcessorLoads:
         return self._loads
 
     def _ticks(self) -> tuple[int, int, int]:
-        """Of this process, and of all together: busy, and passed.  Guests count with who runs them."""
+        """Return the ticks of this process, and of the machine: busy, and passed.  Guests count for their host."""
         fields = [int(text) for text in (self._proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
         usage = os.times()
         total, idle = sum(fields), sum(fields[3:5])
@@ -58,7 +58,7 @@ def _share(part: int, whole: int) -> float:
 def process_beans(
     service: str, host: str, version: str, started_ms: int, now_ms: int, loads: ProcessorLoads
 ) -> list[Bean]:
-    """Of the daemon ``service`` (ResourceManager, NodeManager)."""
+    """Return the beans of the daemon ``service`` (ResourceManager, NodeManager)."""
     return beans_of(process_facts(started_ms, now_ms, loads), service, host, version)
 
 
@@ -90,7 +90,7 @@ def process_facts(started_ms: int, now_ms: int, loads: ProcessorLoads) -> dict[s
 
 
 def _pages() -> tuple[int, int]:
-    """Of its address space, and resident; reading them does not touch a disk."""
+    """Return the pages of its address space, and the resident ones; reading them does not touch a disk."""
     size, resident, *_ = Path("/proc/self/statm").read_text().split()
     return int(size), int(resident)
 

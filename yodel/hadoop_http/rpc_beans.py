@@ -24,8 +24,8 @@ SERVER_NAMES = {
 
 
 def rpc_activity(server: RpcServer, service: str, host: str, now_s: float) -> Bean:
-    """Of one port of the daemon ``service``.  Calls are not queued, so there is no time in a queue, and none waits for
-    a lock.  Times are by the loop's clock, which the port counts by."""
+    """Return the bean of one port of the daemon ``service``.  Calls are not queued, so there is no time in a queue, and
+    none waits for a lock.  Times are by the loop's clock, which the port counts by."""
     found = server.figures
     return {
         **_names(RPC, server, service, host),
@@ -60,7 +60,7 @@ def rpc_detailed_activity(server: RpcServer, service: str, host: str, now_s: flo
 
 
 def rate_figures(name: str, rate: Rate, now_s: float) -> Bean:
-    """As Hadoop's MutableRate tells it."""
+    """Return the figures as Hadoop's MutableRate shows them."""
     return {f"{name}NumOps": rate.total, f"{name}AvgTime": java_float(rate.mean_ms(now_s))}
 
 

@@ -1,6 +1,6 @@
-"""Where uvicorn is run: the ResourceManager's pages, those of node agents, and the embedded Kubernetes.
+"""Runs uvicorn for the ResourceManager's pages, those of node agents, and the embedded Kubernetes.
 
-Signals belong to the program, not to one of its servers, and nothing is believed of what a proxy says.
+Signals belong to the program, not to one of its servers, and headers of proxies are not trusted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ServerOptions:
 
 
 class HttpServer(uvicorn.Server):
-    """To be run by ``serve(sockets=…)``; ``should_exit`` ends it, once answers under way are given."""
+    """Serves with ``serve(sockets=…)``; ``should_exit`` ends it, once answers in progress are sent."""
 
     def __init__(self, app: Any, options: ServerOptions) -> None:
         self._backlog = options.backlog
@@ -76,6 +76,6 @@ class HttpServer(uvicorn.Server):
         yield
 
     async def until_started(self, serving: asyncio.Task[None]) -> None:
-        """Returns as well when the task has ended."""
+        """Wait until it has started, or the task has ended."""
         while not self.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(LOOK_S)

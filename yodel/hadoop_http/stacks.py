@@ -1,4 +1,4 @@
-"""What a daemon is doing just now, for ``/stacks`` (HttpServer2.StackServlet)."""
+"""Shows what a daemon is doing now, for ``/stacks`` (HttpServer2.StackServlet)."""
 
 from __future__ import annotations
 

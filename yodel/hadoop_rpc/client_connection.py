@@ -39,7 +39,7 @@ from yodel.hadoop_rpc.writable import WireToken
 
 
 class ClientState(Enum):
-    """Names where a connection is."""
+    """Lists the states of a connection."""
 
     START = auto()
     NEGOTIATE = auto()  # SASL opened; the server's offer is awaited
@@ -50,7 +50,7 @@ class ClientState(Enum):
 
 
 class ClientStep(Enum):
-    """Names what moves a connection."""
+    """Lists the steps of a connection from one state to another."""
 
     SIMPLE_SENT = auto()
     SASL_SENT = auto()
@@ -84,7 +84,7 @@ TRANSITIONS: Final[Mapping[ClientState, Mapping[ClientStep, ClientState]]] = Map
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientIdentity:
-    """For whom a connection speaks; ``client_id`` is 16 bytes drawn once a client."""
+    """Names the user of a connection; ``client_id`` is 16 bytes drawn once a client."""
 
     client_id: bytes
     protocol: str

@@ -151,7 +151,7 @@ def take_delimited(data: bytes, position: int) -> tuple[bytes, int]:
 
 
 def take_header(data: bytes, position: int) -> tuple[bytes, int]:
-    """As ``take_delimited``, of what is not long.  Raises MalformedFrame."""
+    """Take a short delimited message, as ``take_delimited`` does.  Raises MalformedFrame."""
     header, end = take_delimited(data, position)
     if len(header) > HEADER_BYTES_MAX:
         raise MalformedFrame(f"a header of {len(header)} bytes, at most {HEADER_BYTES_MAX}")

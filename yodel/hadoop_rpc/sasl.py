@@ -39,7 +39,7 @@ class SaslRefused(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestResponse:
-    """Holds what a client answered, well-formed and for our nonce, but not yet verified."""
+    """Holds a client's response, well-formed and for our nonce, but not yet verified."""
 
     identifier: bytes
     username: str

@@ -134,7 +134,7 @@ class ServerConnection:
 
     @property
     def identity(self) -> CallerIdentity:
-        """Return who calls; only an open connection has one."""
+        """Return the caller; only an open connection has one."""
         assert self._identity is not None
         assert self.state is ServerState.OPEN
         return self._identity
@@ -144,7 +144,7 @@ class ServerConnection:
         return len(self._buffer)
 
     def receive_data(self, data: bytes) -> None:
-        """Take what was read; what comes after the end is dropped."""
+        """Take received bytes; those after the end are dropped."""
         if self.state is not ServerState.CLOSED:
             self._buffer.append(data)
 
@@ -154,7 +154,7 @@ class ServerConnection:
             self._move(ServerStep.END_OF_FILE)
 
     def data_to_send(self) -> bytes:
-        """Return what the machine itself has to say (SASL, refusals), once."""
+        """Return the bytes that the machine itself has to send (SASL, refusals), once."""
         if not self._out:
             return b""
         data = b"".join(self._out)
@@ -207,7 +207,7 @@ class ServerConnection:
         return PeerRefused(refused.fault, error if error.is_over_limit else None, is_open)
 
     def _refuse(self, fault: RemoteFault | None, call_id: int, reply: bytes | None = None) -> PeerRefused:
-        """Say why, unless there is nobody who would understand, and close."""
+        """Send the reason, unless the peer would not understand it, and close."""
         if self.state is not ServerState.OPEN:
             call_id = CALL_ID_AUTHORIZATION_FAILED
         if reply is not None:

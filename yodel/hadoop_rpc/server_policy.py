@@ -1,4 +1,5 @@
-"""Who a caller is, and what a port asks of whoever calls: how they prove it, who is let in, how much they may send."""
+"""Identifies callers, and defines a port's requirements: how they authenticate, who is admitted, how much they may
+send."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
 
 
 class AuthMethod(Enum):
-    """Names how a caller was authenticated; the names are Hadoop's."""
+    """Lists how a caller can be authenticated; the names are Hadoop's."""
 
     SIMPLE = "SIMPLE"
     TOKEN = "TOKEN"
@@ -21,7 +22,7 @@ class AuthMethod(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenGrant:
-    """Holds what a token's identifier stands for: the password to check against, the caller's name, the token's kind.
+    """Holds the password for a token's identifier, the caller's name, and the token's kind.
 
     ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
     """
@@ -38,7 +39,7 @@ TokenPasswords = Callable[[bytes], TokenGrant | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerIdentity:
-    """Who an open connection is.  ``real_user`` is set when a proxy speaks for ``user``."""
+    """Identifies the caller of an open connection.  ``real_user`` is set when a proxy acts for ``user``."""
 
     user: str
     real_user: str | None = None
@@ -53,9 +54,9 @@ Authorize = Callable[[CallerIdentity], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPolicy:
-    """Holds what a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
+    """Defines a port's requirements for clients, and the largest frames it takes (in bytes, without the length itself).
 
-    ``frame_setting`` is what an operator changes to let larger ones in, for the refusal's text.
+    ``frame_setting`` is the setting that allows larger ones, for the refusal's text.
     """
 
     allow_simple: bool

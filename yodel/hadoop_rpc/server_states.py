@@ -1,4 +1,4 @@
-"""Where a connection of a client is and what moves it, as a table: the only place where a state follows another.
+"""Defines the states of a client's connection and its steps, as a table: the only place where a state follows another.
 
 Documentation draws it from here; ``server_connection`` runs on it.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class ServerState(Enum):
-    """Names where a connection is."""
+    """Lists the states of a connection."""
 
     __hash__ = object.__hash__  # Enum's own hash runs Python code on every call's table look-up
 
@@ -25,7 +25,7 @@ class ServerState(Enum):
 
 
 class ServerStep(Enum):
-    """Names what moves a connection."""
+    """Lists the steps of a connection from one state to another."""
 
     __hash__ = object.__hash__
 

@@ -1,4 +1,4 @@
-"""How many fields a serialized message has, counted before anything is built of it.
+"""Counts the fields of a serialized message before anything is built of it.
 
 A message of a few MiB may hold millions of fields of two bytes; each becomes an object of a hundred bytes, and some
 microseconds of whoever reads it.  The bytes are walked over as they are, which costs no memory, and in steps, so that
@@ -26,7 +26,7 @@ _tables: dict[Kind, _Table] = {}
 
 
 def count_fields(descriptor: Kind, data: bytes, fields_max: int) -> Iterator[int]:
-    """Yields how many there are so far, every ``STEP_FIELDS`` and at the end; ends as soon as there are too many."""
+    """Yield the number of fields so far, every ``STEP_FIELDS`` and at the end; ends as soon as there are too many."""
     count, due = 0, STEP_FIELDS
     table, position, end = _table(descriptor), 0, len(data)
     outer: list[tuple[_Table, int]] = []
@@ -68,7 +68,7 @@ def count_fields(descriptor: Kind, data: bytes, fields_max: int) -> Iterator[int
 
 
 def repeated_paths(descriptor: Kind) -> tuple[tuple[str, ...], ...]:
-    """Return where a message may have lists that are in no list themselves, as names of fields."""
+    """Return the paths of a message's lists that are in no list themselves, as names of fields."""
     return tuple(_lists(descriptor, (), ()))
 
 
@@ -113,7 +113,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _table(descriptor: Kind) -> _Table:
-    """What is inside of length-delimited fields, by number; texts, bytes and what is unknown is not there."""
+    """Return the kinds inside of length-delimited fields, by number, without texts, bytes and unknown fields."""
     found = _tables.get(descriptor)
     if found is None:
         found = _tables[descriptor] = {}

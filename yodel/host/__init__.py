@@ -1,1 +1,1 @@
-"""What the ports ask of the machine itself: its clock and its users."""
+"""Implements the ports to the machine itself: its clock and its users."""

@@ -1,4 +1,4 @@
-"""What a request to the API server is, how the server says no, and which project error that becomes.
+"""Defines a request to the API server, its refusals, and their project errors.
 
 ``KubeApi`` is the seam between the loops of this package and HTTP: bytes go out, bytes come back.  A call here is one
 attempt; repeating is for ``retrying`` (single calls) and ``watch_loop`` (which never gives up).
@@ -120,7 +120,7 @@ def _retry_after_s(header: str | None) -> float | None:
 
 
 def as_project_error(status: ApiStatus, what: str) -> Refused | Unavailable:
-    """Return what the services hear: Unavailable if waiting may help, else Refused with the server's own words."""
+    """Return the error for the services: Unavailable if waiting may help, else Refused with the server's own words."""
     if status.is_retryable:
         return Unavailable(f"{what}: {status}")
     return Refused(f"{what}: {status.message or status}")

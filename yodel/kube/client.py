@@ -2,7 +2,7 @@
 
 The package reads kubeconfigs and service accounts, runs credential plugins and prepares TLS; none of that is worth
 repeating.  Its request path and its models are not used (see the package docstring), so a session of our own carries
-the requests.  Credentials expire: on a 401 they are read anew, at most every ``REAUTHENTICATE_PAUSE_S``, and the
+the requests.  Credentials expire: on a 401 they are read again, at most every ``REAUTHENTICATE_PAUSE_S``, and the
 request is sent once more.  Not reloaded while running: the server's address, its CA and client certificates.
 """
 
@@ -188,7 +188,7 @@ class KubeClient:
         return options
 
     async def _reauthenticated(self) -> bool:
-        """Read the credentials anew.  False when that was tried a moment ago or is not possible."""
+        """Read the credentials again.  False when that was tried a moment ago or is not possible."""
         asked_at_s = asyncio.get_running_loop().time()
         async with self._reauthentication:
             if self._reauthenticated_at_s >= asked_at_s:

@@ -366,8 +366,7 @@ def _pod_holding(pod: _Holding) -> PodHolding:
 
 
 def _held(spec: _HoldingSpec, statuses: Sequence[_Allocated]) -> Amounts:
-    """Return what the pod asks for, or what its kubelet has allocated to it while that is more: a resize takes its
-    time."""
+    """Return the requests of the pod, or the kubelet's allocation while that is more: a resize takes its time."""
     held = requests_of(
         {
             "containers": [_sized(container) for container in spec.containers or ()],

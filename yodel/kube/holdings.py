@@ -1,4 +1,4 @@
-"""What bound pods of all namespaces take of their nodes: a list-watch like that of our own pods.
+"""Watches what bound pods of all namespaces take of their nodes, with a list-watch like that of our own pods.
 
 It needs the right to list and watch the pods of the whole cluster, and is run only where this RM chooses nodes.
 """

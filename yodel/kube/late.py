@@ -21,7 +21,7 @@ class LateKube:
         self._api: KubeApi | None = None
 
     def open(self, api: KubeApi) -> None:
-        """From now on calls go there."""
+        """Use this API for calls from now on."""
         self._api = api
         self._opened.set()
 

@@ -1,4 +1,4 @@
-"""Requests only while we lead: a process that stood still may wake up with some that another has decided anew."""
+"""Requests only while we lead: a process that stood still may wake up with some that another has decided again."""
 
 from __future__ import annotations
 

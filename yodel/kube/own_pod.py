@@ -1,10 +1,10 @@
-"""Whether the pod that this ResourceManager runs in is still meant to be.
+"""Checks that the pod of this ResourceManager is still meant to run.
 
 A kubelet that does not answer ends nothing: when its node was found NotReady, or deleted, the pod is replaced while its
-processes run on.  Services send nobody to them any more, and as long as such a process leads, its replacement only
-waits.  So a leader asks for its own pod now and then, and ends when that is gone, or should have ended.
+processes run on.  Services send no callers to them any more, and as long as such a process leads, its replacement only
+waits.  So a leader reads its own pod now and then, and ends when that is gone, or should have ended.
 
-A silent API server, and one that refuses to answer, say nothing about the pod.
+A silent API server, and one that refuses to answer, prove nothing about the pod.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class PodDriver:
 
 
 def pods_path(namespace: str) -> str:
-    """Of the pods of a namespace."""
+    """Return the path of the pods of a namespace."""
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
 
 

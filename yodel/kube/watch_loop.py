@@ -54,7 +54,7 @@ class WatchLimits:
 
 
 class WatchHealth:
-    """How well a watch is doing; read it from anywhere in the event loop's thread."""
+    """Shows how well a watch is doing; read it from anywhere in the event loop's thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -74,7 +74,7 @@ class WatchHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched(Generic[_Observed]):
-    """What is watched, how it is read and who is told.  ``selector`` is by labels."""
+    """Describes a watch: its objects, their decoding, and the receiver.  ``selector`` is by labels."""
 
     kind: str
     path: str
@@ -112,7 +112,7 @@ async def watch(
     limits: WatchLimits | None = None,
     health: WatchHealth | None = None,
 ) -> NoReturn:
-    """Tell of what is watched, until cancelled.  To be run as a task of its own."""
+    """Report the watched objects, until cancelled.  To be run as a task of its own."""
     limits = limits or WatchLimits()
     if watched.page_size is not None:
         limits = replace(limits, page_size=min(limits.page_size, watched.page_size))

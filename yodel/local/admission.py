@@ -1,4 +1,4 @@
-"""What the kubelet refuses of the pods that are bound to its node, pure.
+"""Rejects pods bound to a node as its kubelet does.  Pure.
 
 Follows the kubelet's predicateAdmitHandler (pkg/kubelet/lifecycle/predicate.go, Kubernetes 1.36): resources, node
 selector and required affinity, NoExecute taints.  It asks neither for cordons nor for NoSchedule taints, and an
@@ -50,7 +50,7 @@ def rejection(pod: Json, node: Json, others: Iterable[Json]) -> Rejection | None
 
 
 def beyond(pod: Json, node: Json) -> str:
-    """Of what (cpu, memory) the pod asks more than its node has, in the API server's words; empty when it fits."""
+    """Return what (cpu, memory) the pod requests beyond its node, in the API server's words; empty: it fits."""
     wanted, view = requests_of(pod["spec"]), node_view(node)
     found = []
     for name, unit in (("cpu", 1), ("memory", 1000)):

@@ -44,7 +44,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class LogSource(Protocol):
-    """Describes where container logs come from."""
+    """Reads container logs."""
 
     def read(self, pod: StoredObject, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Chunks of text.  Raises ApiError at once, before the first chunk, when there is nothing to read."""
@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathTarget:
-    """Holds what a path under /api/v1 names.  ``namespace`` None means all, "" a cluster-wide resource."""
+    """Holds the parts of a path under /api/v1.  ``namespace`` None means all, "" a cluster-wide resource."""
 
     resource: str
     namespace: str | None

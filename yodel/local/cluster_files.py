@@ -50,7 +50,7 @@ def make_directories(directory: Path) -> None:
 
 
 def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
-    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written anew at each start."""
+    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written again at each start."""
     directory = options.directory
     credentials = prepare_credentials(directory / "kube")
     write_kubeconfig(
@@ -132,7 +132,7 @@ def rm_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
 
 
 def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
-    """What ``yodel local-kubernetes`` reads.  Batch amounts are fixed only where none are measured."""
+    """Return the settings of ``yodel local-kubernetes``.  Batch amounts are fixed only if none are measured."""
     cpu_milli, memory_bytes = options.cpu_milli, options.memory_mib * 1024 * 1024
     size = {"cpu_milli": cpu_milli, "memory_bytes": memory_bytes}
     if options.colocation is None:
@@ -148,8 +148,8 @@ def kube_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
 
 
 def _priority_classes(options: LocalOptions) -> dict[str, int]:
-    """Return those that pods name: Yodel's own where it lends, as with the chart, else what the dialect's engine
-    brings."""
+    """Return the priority classes that pods name: Yodel's own if it lends, as with the chart, else those of the
+    dialect's engine."""
     if options.colocation is not None:
         return {f"yodel-{role}": value for role, value in OWN_CLASSES.items()}
     name = DIALECTS[options.dialect].priority_class_name
@@ -167,6 +167,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
         "shuffle_port": node.shuffle_port,
         "resource_tracker_host": HOST,
         "resource_tracker_port": ports.tracker,
+        "rm_web_url": f"http://{HOST}:{ports.webapp}",
         "kubernetes_node_name": node.name,
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,
@@ -187,7 +188,7 @@ def agent_settings(options: LocalOptions, ports: ClusterPorts, node: NodePorts) 
 
 
 def remote_app_log_dir(directory: Path) -> str:
-    """Return where logs go when their application is over, for ``yarn logs``."""
+    """Return the directory of ended applications' logs, for ``yarn logs``."""
     return (directory / "app-logs").as_uri()
 
 

@@ -1,4 +1,4 @@
-"""From a pod's specification to what has to be executed: argv, environment, directory, user.  Pure but for look-ups.
+"""Translates a pod's specification into argv, environment, directory and user.  Pure but for look-ups.
 
 Follows the kubelet: ``$(VAR)`` is expanded in command, args and env from variables defined before, ``$$`` is a literal
 dollar.  The image is not used, so a container without a command cannot run; volumes are directories of this machine, so

@@ -28,7 +28,7 @@ TAIL_LINES_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """What ``kubectl logs`` asks for."""
+    """Holds the options of ``kubectl logs``."""
 
     follow: bool = False
     timestamps: bool = False

@@ -1,4 +1,4 @@
-"""What the server says about itself: version, discovery documents and a minimal OpenAPI.
+"""Serves the server's own description: version, discovery documents and a minimal OpenAPI.
 
 Legacy discovery only: kubectl falls back to it from the aggregated form when the answer's content type says so.  The
 OpenAPI documents exist so that ``kubectl create -f`` learns that the server accepts ``fieldValidation`` and stops

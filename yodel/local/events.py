@@ -23,7 +23,7 @@ NORMAL, WARNING = "Normal", "Warning"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSource:
-    """Who speaks: a component, and the node it is on (empty for the scheduler)."""
+    """Names the component that reports an event, and its node (empty for the scheduler)."""
 
     component: str
     host: str = ""

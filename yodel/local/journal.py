@@ -28,7 +28,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Holds what a journal held: the live objects and a version that is higher than any that was ever given out."""
+    """Holds the recovered live objects, and a version that is higher than any that was ever given out."""
 
     objects: dict[Key, Json]
     version: int

@@ -134,7 +134,7 @@ class Kubelet:
         return record.item["spec"].get("nodeName") in self._around.addresses and not is_over
 
     def _remove_pods_of_missing_nodes(self) -> None:
-        """What the pod garbage collector of a real cluster does for pods of nodes that are gone."""
+        """Remove pods of missing nodes, as the pod garbage collector of a real cluster does."""
         for record in self._store.list("pods"):
             node = record.item["spec"].get("nodeName")
             if node and node not in self._around.addresses:

@@ -1,7 +1,7 @@
-"""What an earlier ``yodel local`` on the same directory left when it could not clean up: its programs and containers.
+"""Ends programs and containers that an earlier ``yodel local`` on the same directory left behind.
 
-Ours are recognized by what they are, not by remembered process ids, which may belong to somebody else by now: a program
-by the configuration file on its command line, a container by the mark of its pod in its environment.
+Ours are recognized by their properties, not by remembered process ids, which may belong to somebody else by now: a
+program by the configuration file on its command line, a container by the mark of its pod in its environment.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def programs_of(directory: Path) -> list[psutil.Process]:
 
 
 def is_program_of(directory: Path, command: Sequence[str]) -> bool:
-    """Return whether a command line reads ``python -m MODULE … --config FILE-BELOW-DIRECTORY …``.  Pure."""
+    """Return True for a command line ``python -m MODULE … --config FILE-BELOW-DIRECTORY …``.  Pure."""
     if len(command) < 5 or command[1] != "-m" or command[2] not in MODULES:
         return False
     pairs = pairwise(command[3:])

@@ -114,12 +114,12 @@ class ObjectStore:
         return self._table(resource).get((namespace, name))
 
     def list(self, resource: str, namespace: str | None = None) -> list[StoredObject]:
-        """In the order of etcd: by namespace and name.  ``None`` means all namespaces."""
+        """Return the objects in the order of etcd: by namespace and name.  ``None`` means all namespaces."""
         table = self._table(resource)
         return [table[key] for key in sorted(table) if namespace is None or key[0] == namespace]
 
     def records(self, resource: str) -> Iterator[StoredObject]:
-        """In order of creation; cheaper than ``list``."""
+        """Yield the objects in order of creation; cheaper than ``list``."""
         return iter(tuple(self._table(resource).values()))
 
     def create(self, resource: str, item: Json) -> StoredObject:

@@ -1,4 +1,4 @@
-"""What the user of ``yodel local`` chooses, checked before anything is touched.  Refuses, naming the option."""
+"""Checks the options of ``yodel local`` before anything is changed.  Refuses, naming the option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN_PATH = re.compile(r"[\w./+@=~-]+")
 
 
 class Size(TypedDict):
-    """Of each node."""
+    """Holds the size of each node."""
 
     memory_mib: int
     vcores: int

@@ -1,4 +1,4 @@
-"""Where a pod may and should go: the filters of ``translator.node_fit`` and the scores of a small scheduler, pure.
+"""Chooses a pod's node: the filters of ``translator.node_fit`` and the scores of a small scheduler.  Pure.
 
 The score follows kube-scheduler's LeastAllocated with preferred node affinity.
 """
@@ -57,7 +57,7 @@ def node_view(node: Json) -> SchedulerNode:
 
 
 def pod_requests(pod: Json) -> Amounts:
-    """Return what the pod takes of its node."""
+    """Return the resources that the pod takes of its node."""
     return requests_of(pod["spec"])
 
 

@@ -1,4 +1,4 @@
-"""What the API server does to a pod before it is stored: defaults, validation and what an update may change.
+"""Applies the API server's rules to a pod before it is stored: defaults, validation and permitted updates.
 
 Follows ``pkg/apis/core/v1/defaults.go`` and ``validation.go`` for the fields that this cluster acts on; other fields
 are kept as they are.  Refused here although a real server takes it: a restartPolicy other than Never (the process
@@ -100,7 +100,7 @@ def _frozen_spec(spec: Json) -> Json:
 
 
 def priority(pod: Json, classes: Mapping[str, int]) -> int:
-    """Return what the priority admission plugin computes, of classes by name; without one it is 0, for none is the
+    """Return the result of the priority admission plugin, of classes by name; without one it is 0, because none is the
     default.
 
     Raises ApiError (403).

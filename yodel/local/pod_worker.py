@@ -40,7 +40,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodWorkerServices:
-    """Holds what every worker of one kubelet shares.  ``addresses`` maps node names to addresses."""
+    """Holds the parts that all workers of one kubelet share.  ``addresses`` maps node names to addresses."""
 
     store: ObjectStore
     events: EventRecorder
@@ -240,8 +240,7 @@ class PodWorker:
             await processes.kill_left_over(frozenset({self.uid}), shims=shims, spare=frozenset(s.pid for s in alive))
             for shim in alive:
                 try:
-                    async with asyncio.timeout(SHIM_END_TIMEOUT_S):
-                        await shim.wait()
+                    await asyncio.wait_for(shim.wait(), SHIM_END_TIMEOUT_S)  # also in a task that was cancelled
                 except TimeoutError:
                     shim.kill()
         await processes.kill_left_over(frozenset({self.uid}), shims=shims)
@@ -324,7 +323,7 @@ class PodWorker:
         return (self._started_at + timedelta(seconds=active_s) - self._around.now()).total_seconds()
 
     def _published_start(self, name: str) -> datetime:
-        """When the container started, as an earlier run of this program told; else now."""
+        """Return the container's start as an earlier run of this program published it; else now."""
         for entry in self._pod["status"].get("containerStatuses") or []:
             state = entry.get("state") or {}
             text = (state.get("running") or {}).get("startedAt")

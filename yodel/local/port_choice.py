@@ -1,4 +1,4 @@
-"""Which ports a local cluster uses: YARN's standard ones, or free ones that are kept from start to start.
+"""Chooses the ports of a local cluster: YARN's standard ones, or free ones that are kept from start to start.
 
 Each node has a loopback address of its own (127.0.0.1, 127.0.0.2, …), so that all of them can have the same port.  The
 API server's port is always a free one.  A chosen port is not held until its process binds it: whoever takes it in
@@ -49,7 +49,7 @@ class NodePorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPorts:
-    """Of the whole cluster."""
+    """Holds the ports of the whole cluster."""
 
     client: int
     scheduler: int
@@ -81,7 +81,7 @@ def choose_ports(choice: Literal["standard", "auto"], nodes: int, memory: Path) 
 
 
 def is_free(host: str, port: int) -> bool:
-    """Return whether a server could listen there now."""
+    """Return True if a server could listen there now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -50,7 +50,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 def _adopt_orphans() -> None:
-    """In the forked child; the attribute outlives ``exec``."""
+    """Adopt orphaned processes.  Runs in the forked child; the attribute outlives ``exec``."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -208,7 +208,7 @@ def was_started(files: ContainerFiles) -> bool:
 
 
 def ended(files: ContainerFiles) -> Ended | None:
-    """Return how the container ended, when its shim could say so."""
+    """Return how the container ended; None: its shim has not recorded it."""
     lines = _status_lines(files)
     if len(lines) < 2 or not lines[1].strip().isdigit():
         return None
@@ -371,7 +371,7 @@ def _executable(launch: ContainerLaunch) -> str:
 
 
 def _numbers(identity: ProcessIdentity) -> tuple[int | None, int | None, list[int] | None]:
-    """Return what Popen gets.  Only root may become somebody else.  Raises CannotRun."""
+    """Return user, group and groups for Popen.  Only root may change them.  Raises CannotRun."""
     if os.geteuid() != 0:
         _check_is_ourselves(identity)
         return None, None, None

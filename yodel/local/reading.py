@@ -47,7 +47,7 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Where the next page starts: after ``(namespace, name)``."""
+    """Locates the start of the next page: after ``(namespace, name)``."""
 
     version: int
     after: tuple[str, str]

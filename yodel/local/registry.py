@@ -219,7 +219,7 @@ def scheduled_condition(at: datetime) -> Json:
 
 
 def parse_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
-    """From the request's body (DeleteOptions) and query; the body wins, as in the real server."""
+    """Parse the request's body (DeleteOptions) and query; the body wins, as in the real server."""
     grace: Any = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     try:
         grace_s = None if grace is None else int(grace)

@@ -1,4 +1,4 @@
-"""Which ``yodel local`` run on this machine as this user: by what their programs are, so that nothing stale counts."""
+"""Finds this user's running ``yodel local`` clusters by their processes, so that nothing stale counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunningLocal:
 
 
 def running_locals() -> list[RunningLocal]:
-    """Of this user, and ready; by directory."""
+    """Return the ready clusters of this user, by directory."""
     found: dict[Path, RunningLocal] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError, ValueError, LookupError, TypeError):
@@ -37,8 +37,8 @@ def running_locals() -> list[RunningLocal]:
 
 
 def directory_of(command: Sequence[str]) -> Path | None:
-    """Return whose ResourceManager has this command line: ``python -m yodel serve … --config DIR/rm/rm.toml``.
-    Pure."""
+    """Return the directory of a ResourceManager with the command line ``python -m yodel serve … --config
+    DIR/rm/rm.toml``.  Pure."""
     if tuple(command[1:4]) != ("-m", "yodel", "serve"):
         return None
     for option, value in pairwise(command[4:]):

@@ -187,5 +187,5 @@ def _is_pending(pod: Json) -> bool:
 
 
 def _matters(node: Json) -> tuple[object, ...]:
-    """What of a node can change a decision: a heartbeat does not."""
+    """Return the parts of a node that can change a decision, without its heartbeat."""
     return node["metadata"].get("labels"), node.get("spec"), (node.get("status") or {}).get("allocatable")

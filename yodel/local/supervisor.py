@@ -66,7 +66,7 @@ class Supervised:
 
     @property
     def pid(self) -> int:
-        """Of the present process; 0 before the first start."""
+        """Return the id of the present process; 0 before the first start."""
         return self._process.pid if self._process is not None else 0
 
     @property
@@ -126,8 +126,7 @@ class Supervised:
             return
         _signal(process, signal.SIGTERM)
         try:
-            async with asyncio.timeout(self.child.stop_timeout_s):
-                await process.wait()
+            await asyncio.wait_for(process.wait(), self.child.stop_timeout_s)  # also in a task that was cancelled
         except TimeoutError:
             log.warning("process does not stop, killing it", role=self.child.role)
             await self._kill(process)

@@ -25,7 +25,7 @@ def from_text(text: str) -> datetime:
 
 
 def age(since: str | None, at: datetime) -> str:
-    """As ``duration.HumanDuration`` of apimachinery prints the time from ``since`` to ``at``."""
+    """Return the time from ``since`` to ``at`` as ``duration.HumanDuration`` of apimachinery prints it."""
     if not since:
         return "<unknown>"
     try:

@@ -51,7 +51,7 @@ WrittenMessage = pb.YodelWrittenReportProto | pb.YodelCapacityProto
 
 
 def loan_report(message: LoanMessage) -> LoanReport:
-    """Return what an agent reports of what its node lends.
+    """Return an agent's report of its lent capacity.
 
     Raises:
         InvalidValue: a text is too long or unprintable, there are too many entries, a number is out of range, or terms
@@ -72,7 +72,7 @@ def loan_report(message: LoanMessage) -> LoanReport:
 
 
 def written_report(message: WrittenMessage) -> WrittenReport:
-    """Return what an agent reports of control groups.
+    """Return an agent's report of control groups.
 
     Raises:
         InvalidValue: a text is too long or unprintable, there are too many entries, or a number is out of range.
@@ -110,7 +110,7 @@ def loan_report_pb(report: LoanReport) -> pb.YodelLoanReportProto:
 
 
 def written_report_pb(report: WrittenReport) -> pb.YodelWrittenReportProto:
-    """What is more than a report may hold is left out, and said among the problems."""
+    """Encode a report; what exceeds its maximum is left out, and noted among the problems."""
     problems = report.problems
     if len(report.bounds) > BOUNDS_MAX:
         left_out = f"{len(report.bounds)} limits are enforced, of which {BOUNDS_MAX} are reported"
@@ -126,7 +126,8 @@ def written_report_pb(report: WrittenReport) -> pb.YodelWrittenReportProto:
 
 
 def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -> pb.YodelCapacityProto:
-    """Both in one, for a ResourceManager of the release before: their fields have the same numbers there."""
+    """Encode both reports in one message, for a ResourceManager of the previous release: the fields have the same
+    numbers there."""
     message = pb.YodelCapacityProto()
     if loan is not None:
         message.MergeFromString(loan_report_pb(loan).SerializeToString())
@@ -137,7 +138,7 @@ def capacity_report_pb(loan: LoanReport | None, written: WrittenReport | None) -
 
 
 def emergency(message: pb.YodelEmergencyProto) -> MemoryEmergency:
-    """Return what an agent says of its node.
+    """Return an agent's report of an emergency.
 
     Raises:
         InvalidValue: the reason is empty, too long or unprintable, there are too many containers, or the cool-down is
@@ -163,7 +164,7 @@ def emergency_pb(value: MemoryEmergency) -> pb.YodelEmergencyProto:
 
 
 def allocatable(messages: Sequence[pb.YodelFigureProto]) -> dict[str, int]:
-    """Return what the kubelet leaves to pods, by resource; empty where nothing is said of it.
+    """Return the amounts that the kubelet leaves to pods, by resource; empty if there are none in the message.
 
     Raises:
         InvalidValue: a name that is no resource, or an amount out of range.
@@ -239,7 +240,8 @@ def _written_groups(message: WrittenMessage) -> int | None:
     return _within("capacity.written_groups", message.written_groups, 0, BOUND_RANGE[1])
 
 
-def _group(value: str) -> str:
+def _group(value: object) -> str:
+    value = text("capacity.best_effort", value)
     found = best_effort_group(value)
     if value and not found:
         expected = "the kubelet's best-effort group, below a root of letters, digits and ._-"

@@ -33,7 +33,8 @@ NEGATIVE = "numAllocation in ResourceSizing field must be >= 0, updating schedul
 
 
 def scheduling_ask(message: pb.SchedulingRequestProto) -> SchedulingAsk:
-    """As SingleConstraintAppPlacementAllocator takes it.  Raises InvalidValue, InvalidResourceRequest."""
+    """Return the ask as SingleConstraintAppPlacementAllocator takes it.  Raises InvalidValue,
+    InvalidResourceRequest."""
     if not message.HasField("resourceSizing"):
         raise InvalidResourceRequest(NO_SIZING)
     sizing, type_ = message.resourceSizing, ExecutionType(message.executionType.execution_type)

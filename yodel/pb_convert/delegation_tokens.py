@@ -31,7 +31,7 @@ def delegation_token(key: MasterKey, content: DelegationTokenContent) -> Token:
 
 
 def delegation_content(identifier: bytes) -> DelegationTokenContent:
-    """Return what a (not yet verified) identifier says.  Raises InvalidToken."""
+    """Return the content of a (not yet verified) identifier.  Raises InvalidToken."""
     try:
         message = token_pb.YARNDelegationTokenIdentifierProto.FromString(identifier)
     except DecodeError as error:

@@ -7,7 +7,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 
 def load_of(containers: pb.ResourceUtilizationProto, node: pb.ResourceUtilizationProto, health_ms: int) -> NodeLoad:
-    """Return what a heartbeat says; an agent that measures nothing says zero."""
+    """Return the load in a heartbeat; it is zero from an agent that measures nothing."""
     return NodeLoad(containers=_utilization(containers), node=_utilization(node), health_ms=health_ms)
 
 

@@ -1,6 +1,7 @@
-"""Regular expressions of a submission, judged before anything is kept of it.
+"""Checks the regular expressions of a submission before anything of it is stored.
 
-They are Java's, and matched on the nodes when the application may long be over: what cannot be matched is refused now.
+They are Java's, and matched on the nodes when the application may long be over: one that cannot be matched is refused
+now.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What clients are shown, as YARN's report records (yarn_protos.proto, BuilderUtils).
+"""Builds YARN's report records for clients (yarn_protos.proto, BuilderUtils).
 
 Every field that a Java client dereferences is always set; see the comments at those that look superfluous.
 """
@@ -38,7 +38,8 @@ DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFacts:
-    """What of an application's report is derived elsewhere.  Amounts are -1 once it has ended, as in YARN."""
+    """Holds the parts of an application's report that are derived elsewhere.  Amounts are -1 once it has ended, as in
+    YARN."""
 
     attempt: Attempt | None
     used: Resource
@@ -97,8 +98,8 @@ def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationRe
 
 
 def diagnostics_of(app: Application, attempt: Attempt | None) -> str:
-    """Return what users read while an AM is awaited, too (RMAppImpl.getDiagnostics,
-    SchedulerApplicationAttempt.AMState); and why it runs without what its queue says of shuffle."""
+    """Return the diagnostics for users, also while an AM is awaited (RMAppImpl.getDiagnostics,
+    SchedulerApplicationAttempt.AMState), with the reason if it runs without its queue's shuffle settings."""
     note = attempt.shuffle.note if attempt is not None and attempt.shuffle is not None else ""
     return "\n".join(text for text in (_diagnostics(app, attempt), note) if text)
 

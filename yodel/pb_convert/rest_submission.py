@@ -68,7 +68,7 @@ class InvalidReservationId(InvalidValue):
 
 
 def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, Submission] | None]:
-    """Yield what a body asks for, in a user's name, in steps of milliseconds: None each, what was found the last.
+    """Parse a submission in a user's name, in steps of milliseconds: yields None after each, and the result at last.
 
     Raises:
         InvalidApplicationId: missing or malformed.
@@ -81,7 +81,7 @@ def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, 
 
 
 def context_in_turns(body: Json) -> Iterator[tuple[ApplicationId, pb.ApplicationSubmissionContextProto] | None]:
-    """The context a client of the RPC would have sent, in steps of milliseconds.  Raises likewise."""
+    """Return the context that a client of the RPC would have sent, in steps of milliseconds.  Raises likewise."""
     fields = body
     application_id = _application_id(fields.get("application-id"))
     context = pb.ApplicationSubmissionContextProto(
@@ -239,8 +239,10 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
 
 
 def _read_over(request: Json) -> None:
-    """What ResourceRequestInfo has of SchedulingRequests is taken and comes to nothing, as in RMWebAppUtil: there is no
-    other container that an ApplicationMaster could be near to.  Raises InvalidValue for what is no text.
+    """Read and ignore the SchedulingRequests in a ResourceRequestInfo, as RMWebAppUtil does.
+
+    There is no other container that an ApplicationMaster could be near to.  Raises InvalidValue if a value is not a
+    text.
     """
     _strings(request.get("allocationTags"), "allocationTag", "allocationTags")
     _text(request, "placementConstraint")

@@ -1,6 +1,6 @@
-"""What node agents report of remote shuffle, and what they can do for it, between protobuf and domain.
+"""Converts node agents' shuffle reports and abilities between protobuf and domain.
 
-What comes from the wire is bounded here; a reason of a later release is OTHER, and an outcome of one is no report.
+Messages are bounded here; a reason of a later release becomes OTHER, and a report with an outcome of one is ignored.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ KEY_LENGTH_MAX = 256
 _CLIENTS = tuple(sorted(service.name for service in SERVICES.values() if service.client is not None))
 _WORD = "shuffle:"
 _WITHOUT_WORDS = ("celeborn", "uniffle")
-"""What an agent of the release before can prepare, which does not say so; it measures, as a NodeManager does not."""
+"""Clients that an agent of the previous release can prepare without listing them; unlike a NodeManager, it measures."""
 
 
 def shuffle_words() -> tuple[str, ...]:
-    """Return what an agent says of itself when it registers."""
+    """Return the words with which an agent describes its shuffle clients when it registers."""
     return tuple(_WORD + name for name in _CLIENTS)
 
 
 def shuffle_clients(can: Collection[str]) -> tuple[str, ...]:
-    """The services whose client an agent can prepare, by what it says of itself; a genuine NodeManager says nothing."""
+    """Return the services whose client an agent can prepare, by its registration; a genuine NodeManager lists none."""
     if not any(word.startswith(_WORD) for word in can):
         return _WITHOUT_WORDS if set(RESOURCES).issubset(can) else ()
     return tuple(name for name in _CLIENTS if _WORD + name in can)
@@ -50,12 +50,12 @@ def reports_pb(reports: Mapping[ContainerId, Report]) -> list[pb.YodelShufflePro
 
 
 def _readable(detail: str) -> str:
-    """An error names files as they are; one line that every reader takes."""
+    """Return an error's text in one line that every reader accepts: it may contain names of files as they are."""
     return "".join(one if one.isprintable() else "?" for one in detail[:DETAIL_LENGTH_MAX])
 
 
 def reports_of(messages: Iterable[pb.YodelShuffleProto]) -> dict[ContainerId, Report]:
-    """By the container of the ApplicationMaster.
+    """Return the reports by the container of the ApplicationMaster.
 
     Raises:
         InvalidValue: a text is too long or unreadable, or there are more reasons than exist.

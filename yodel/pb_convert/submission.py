@@ -27,7 +27,7 @@ DEFAULT_AM_RESOURCE = Resource(1024, 1)
 
 
 def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Submission:
-    """Return what the submitter asked for; rounding and limits are the service's.
+    """Return the submitter's request; rounding and limits are the service's.
 
     Raises:
         InvalidValue: no launch context, credentials that cannot be read, or a pattern that cannot be matched.
@@ -109,7 +109,7 @@ def launch_environment(context: bytes) -> dict[str, str]:
 
 
 def entries_of(context: bytes) -> int:
-    """Return how many entries the lists and maps of a submission and its launch context have together."""
+    """Return the number of entries in the lists and maps of a submission and its launch context."""
     try:
         parsed = parse_context(context)
     except InvalidValue:
@@ -124,7 +124,7 @@ def entries_of(context: bytes) -> int:
 
 
 def without_launch(context: bytes) -> bytes:
-    """Return what reports still say of a submission whose application has ended; nothing to launch anything with."""
+    """Return the context of an ended application as reports need it, without the launch context."""
     try:
         parsed = parse_context(context)
     except InvalidValue:
@@ -136,7 +136,7 @@ def without_launch(context: bytes) -> bytes:
 
 
 def names_a_label(context: bytes) -> bool:
-    """Return whether the submitter set the application's label at all; REST bodies do, with an empty one."""
+    """Return True if the submitter set the application's label at all; REST bodies do, with an empty one."""
     try:
         return parse_context(context).HasField("node_label_expression")
     except InvalidValue:
@@ -176,7 +176,7 @@ def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAcce
 
 
 def asked_priority(context: bytes) -> int:
-    """Of a submission as it came, whatever became of it; 0 where it said none, or its context cannot be read."""
+    """Return the priority in the original submission; 0: it has none, or its context cannot be read."""
     try:
         found = pb.ApplicationSubmissionContextProto.FromString(context)
     except DecodeError:

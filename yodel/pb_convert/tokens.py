@@ -22,7 +22,7 @@ from yodel.pb_convert import ids
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerTokenContent:
-    """Holds what a container token says (ContainerTokenIdentifierProto)."""
+    """Holds the content of a container token (ContainerTokenIdentifierProto)."""
 
     container_id: ContainerId
     node_id: NodeId
@@ -66,7 +66,8 @@ def amrm_identity(identifier: bytes) -> tuple[ApplicationAttemptId, int]:
 
 
 def nm_token(key: MasterKey, attempt: ApplicationAttemptId, node: NodeId, user: str) -> Token:
-    """Return what an ApplicationMaster shows to a node agent; valid for all containers of the attempt on that node."""
+    """Return the token that an ApplicationMaster shows to a node agent; valid for all containers of the attempt on that
+    node."""
     message = token_pb.NMTokenIdentifierProto(
         appAttemptId=ids.attempt_id_pb(attempt), nodeId=ids.node_id_pb(node), appSubmitter=user, keyId=key.key_id
     )

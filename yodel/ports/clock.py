@@ -11,7 +11,7 @@ class Clock(Protocol):
         """Epoch milliseconds (UTC)."""
 
     def monotonic_s(self) -> float:
-        """For durations."""
+        """Return seconds of the monotonic clock, for durations."""
 
 
 class Timer(Protocol):

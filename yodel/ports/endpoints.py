@@ -1,4 +1,4 @@
-"""Whether somebody is there: endpoints of services that are not Yodel's."""
+"""Probes endpoints of services that are not Yodel's."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ class Endpoints(Protocol):
     """By a connection that is closed at once."""
 
     async def answers(self, host: str, port: int) -> bool:
-        """Return whether a connection is accepted, within a second or two.  Never raises."""
+        """Return True if a connection is accepted, within a second or two.  Never raises."""

@@ -1,6 +1,6 @@
-"""What ``kubectl`` shows of YARN's side: events on pods and a list of applications.
+"""Shows YARN's side in ``kubectl``: events on pods and a list of applications.
 
-All of it is for people.  Nothing is ever read back to decide anything, and whoever writes it may be late or silent.
+All of it is for people.  Nothing is ever read back to decide anything, and its writer may be late or silent.
 """
 
 from __future__ import annotations
@@ -64,4 +64,4 @@ class ApplicationBoard(Protocol):
         """Take its line away; "not found" is success."""
 
     async def shown(self) -> Collection[ApplicationId]:
-        """Return whose lines there are."""
+        """Return the applications that are listed."""

@@ -22,7 +22,8 @@ class NodeAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeObservation:
-    """Holds what matters of one node, as last seen.  A node may carry several addresses of one kind (dual stack)."""
+    """Holds the relevant state of one node, as last seen.  A node may carry several addresses of one kind (dual
+    stack)."""
 
     name: str
     uid: str
@@ -54,15 +55,15 @@ class NodeStatuses(Protocol):
         """
 
     async def missing_rights(self) -> Sequence[str]:
-        """Return what publishing needs and the ResourceManager may not do, each by the name of the chart's value that
-        grants it and in words; empty also where the API server does not tell.
+        """Return the rights that publishing needs and the ResourceManager lacks, each by the name of the chart's value
+        that grants it and in words; empty also if the API server does not report them.
 
         Raises: Unavailable.
         """
 
 
 class NodeSink(Protocol):
-    """Describes where an adapter delivers what it sees.  All methods return at once."""
+    """Receives the observations of an adapter.  All methods return at once."""
 
     def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
         """The whole truth: every selected node that exists now.  Nodes not in it are gone."""

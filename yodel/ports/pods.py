@@ -18,7 +18,7 @@ Manifest = Mapping[str, Any]
 
 
 class PodSink(Protocol):
-    """Describes where an adapter delivers what it sees.  All methods return at once."""
+    """Receives the observations of an adapter.  All methods return at once."""
 
     def pods_listed(self, pods: Sequence[PodObservation]) -> None:
         """The whole truth: every pod of ours that exists now.  Pods not in it are gone."""
@@ -31,8 +31,7 @@ class PodSink(Protocol):
 
 
 class HoldingSink(Protocol):
-    """Describes where an adapter delivers what bound pods of all namespaces take of their nodes.  All methods return at
-    once."""
+    """Receives what bound pods of all namespaces take of their nodes.  All methods return at once."""
 
     def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
         """The whole truth: every bound pod that has not ended.  Pods not in it hold nothing any more."""

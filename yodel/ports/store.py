@@ -36,7 +36,7 @@ class OutcomeUnknown(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterIdentity:
-    """Holds what outlives every restart.
+    """Holds the identity that survives every restart.
 
     ``cluster_timestamp_ms`` is the RM's identifier in application ids and container tokens, made once with the store;
     ``epoch`` counts openings, from 0; ``application_sequence`` is the last one reserved.
@@ -118,7 +118,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedKept:
-    """How many of the containers that ended are kept for those who look them up, and for how long."""
+    """Limits the number and age of ended containers that are kept for reports."""
 
     per_application: int = 1_000
     in_all: int = 100_000

@@ -66,7 +66,7 @@ log = structlog.get_logger("yodel.rest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSide:
-    """Holds what each room is given."""
+    """Holds the services of each room."""
 
     door: DoorServices
     hadoop: HadoopServices
@@ -76,7 +76,7 @@ class WebSide:
 
 
 def create_app(side: WebSide) -> FastAPI:
-    """The application, ready for any ASGI server; ``state`` has what the routes of each room use."""
+    """Return the application, ready for any ASGI server; ``state`` has the services of each room."""
     origins = side.proxy.origins
 
     @contextlib.asynccontextmanager

@@ -1,4 +1,5 @@
-"""The HTML of the API's page and of the proxy's own answers.  Every value is escaped; nothing from elsewhere."""
+"""Writes the HTML of the API's page and of the proxy's own answers.  Every value is escaped; nothing is loaded from
+elsewhere."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ReplayingHttp(BoundedHttp):
             asked_in(self.scope, self._head, self.server_state.default_headers)
 
     def _is_answered_again(self, data: bytes, replay: Replay) -> bool:
-        """Return whether that was a whole request, and its answer is sent: nothing of this connection was under way."""
+        """Return True if the data was a whole request and its kept answer was sent; nothing else was in progress."""
         self._head = b""
         if not may_be_kept(data) or (self.cycle is not None and not self.cycle.response_complete) or self.pipeline:
             return False

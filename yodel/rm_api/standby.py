@@ -1,11 +1,12 @@
 """The web side of a ResourceManager that waits for the lead: who it is and why it waits, and nothing else.
 
-Hadoop's standby sends browsers on to the active one.  Here both are behind one address, so there is nowhere to send
-them: whoever comes here comes again.
+Hadoop's standby sends browsers on to the active one.  Here both are behind one address, so programs ask again; a person
+who looks at this one sees who leads, and a link.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
@@ -22,10 +23,14 @@ from yodel.hadoop_http.negotiate import answer, answer_error
 from yodel.hadoop_http.probe_port import LIVE, READY
 from yodel.rm_api.hadoop.routes.servlets import stacks
 from yodel.rm_api.hadoop.wire import cluster as wire
+from yodel.rm_api.proxy import pictures
+from yodel.rm_api.ui.frame import STATIC_PATHS, standby_page, static
 from yodel.rm_api.v1.problems import ProblemRim
 
 LEADER_GAUGE = "leader"
 """``yodel_leader`` at /prom: 1 where the lead is, 0 at a standby."""
+_LEADER = re.compile(r"([A-Za-z0-9.-]{1,253})/[0-9a-f]+ leads")
+"""The reason why a standby does not lead: the holder of the lease begins with its host (``store.sql_lease``)."""
 METHODS = ["GET", "POST", "PUT", "DELETE"]
 
 
@@ -72,7 +77,12 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
         Gauge(f"yodel_{LEADER_GAUGE}", LEADER_GAUGE, registry=registry).set(0)
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
-    async def elsewhere(_: Request) -> Response:
+    async def elsewhere(request: Request) -> Response:
+        if _is_person(request):
+            known = _LEADER.fullmatch(reason())
+            page = standby_page(request, reason(), known[1] if known is not None else "")
+            page.headers["Retry-After"] = str(RETRY_AFTER_S)
+            return page
         return _elsewhere(reason())
 
     return Starlette(
@@ -85,10 +95,18 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
             Route("/ws/v1/cluster/info/", info),
             Route("/stacks", stacks),
             Route("/prom", prometheus),
+            *(Route(path, static) for path in STATIC_PATHS.values()),
+            *pictures.ROUTES,
             Route("/{path:path}", elsewhere, methods=METHODS),
         ],
         middleware=[Middleware(ProblemRim)],
     )
+
+
+def _is_person(request: Request) -> bool:
+    """Return True for a browser that asks for a page."""
+    is_page = request.url.path == "/" or request.url.path.startswith("/cluster")
+    return is_page and request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
 def _elsewhere(reason: str) -> Response:

@@ -106,6 +106,7 @@ class AdminProtocol:
         self, context: CallContext, _: msg.RefreshUserToGroupsMappingsRequestProto
     ) -> msg.RefreshUserToGroupsMappingsResponseProto:
         self._admin.require_admin(context.user, "refreshUserToGroupsMappings")
+        self._admin.refresh_groups()
         return msg.RefreshUserToGroupsMappingsResponseProto()
 
     def refresh_service_acls(
@@ -114,10 +115,10 @@ class AdminProtocol:
         """Hadoop looks whether there is anything to refresh before it looks who asks."""
         self._admin.refuse_service_acls()
 
-    def get_groups_for_user(
+    async def get_groups_for_user(
         self, _: CallContext, request: msg.GetGroupsForUserRequestProto
     ) -> msg.GetGroupsForUserResponseProto:
-        return msg.GetGroupsForUserResponseProto(groups=self._admin.groups_of(request.user))
+        return msg.GetGroupsForUserResponseProto(groups=await self._admin.groups_of(request.user))
 
     async def update_node_resource(
         self, context: CallContext, request: msg.UpdateNodeResourceRequestProto

@@ -30,8 +30,8 @@ class Wanted:
 async def add_reports(
     found: MutableSequence[pb.ApplicationReportProto], queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
 ) -> None:
-    """To an answer's list that is empty, where each is copied: newest first; the limit counts what is told.  What is
-    forgotten meanwhile is left out."""
+    """Add reports to an empty list, newest first; the limit counts those that are shown.  What is forgotten meanwhile
+    is left out."""
     done, limit = 0, wanted.filter.limit
     for application_id in queries.newest_first(wanted.filter):
         if limit is not None and len(found) >= limit:

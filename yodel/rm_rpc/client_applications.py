@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
+from yodel.domain.ids import ApplicationId
 from yodel.domain.states import YarnApplicationState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -49,10 +52,17 @@ class ApplicationCalls:
             "updateApplicationTimeouts": self.update_timeouts,
         }
 
-    async def get_new_application(
+    def get_new_application(
         self, context: CallContext, _: msg.GetNewApplicationRequestProto
-    ) -> msg.GetNewApplicationResponseProto:
-        application_id = await self._submission.give_id(_asker(context))
+    ) -> msg.GetNewApplicationResponseProto | Awaitable[msg.GetNewApplicationResponseProto]:
+        asker = _asker(context)
+        application_id = self._submission.id_at_hand(asker)
+        return self._new(application_id) if application_id is not None else self._reserve(asker)
+
+    async def _reserve(self, asker: Asker) -> msg.GetNewApplicationResponseProto:
+        return self._new(await self._submission.give_id(asker))
+
+    def _new(self, application_id: ApplicationId) -> msg.GetNewApplicationResponseProto:
         return msg.GetNewApplicationResponseProto(
             application_id=ids.application_id_pb(application_id),
             maximumCapability=ids.resource_pb(self._submission.maximum_capability),

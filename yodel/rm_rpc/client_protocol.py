@@ -31,7 +31,7 @@ NAME = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientServices:
-    """Holds what the protocol's methods speak to."""
+    """Holds the services that the protocol's methods call."""
 
     queries: Queries
     rights: Rights

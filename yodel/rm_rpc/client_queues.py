@@ -53,7 +53,7 @@ class QueueCalls:
     def get_queue_user_acls(
         self, context: CallContext, _: msg.GetQueueUserAclsInfoRequestProto
     ) -> msg.GetQueueUserAclsInfoResponseProto:
-        """Return what the caller may in every queue; with yarn.acl.enable off everybody may submit and administer."""
+        """Return the caller's rights in every queue; with yarn.acl.enable off everybody may submit and administer."""
         response = msg.GetQueueUserAclsInfoResponseProto()
         for path in self._queries.rows.queues:
             acls = []
@@ -65,7 +65,7 @@ class QueueCalls:
         return response
 
     async def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
-        """What runs or waits in the queue itself, of what the caller may see."""
+        """Add the live applications of the queue itself, as far as the caller may view them."""
         may_view = self._rights.viewer(user)
         wanted = Wanted(
             filter=ApplicationFilter(queues=frozenset({view.queue.path})),

@@ -65,7 +65,7 @@ class MasterProtocol:
         return protocol(NAME, descriptor, handlers)
 
     def token_grant(self, identifier: bytes) -> TokenGrant | None:
-        """Return what a received AMRM identifier must come with; None for a key we do not have.
+        """Return the password and user for a received AMRM identifier; None for a key we do not have.
 
         An attempt that has ended may still connect: what its call is answered tells its AM to go.
         """
@@ -202,7 +202,8 @@ class MasterProtocol:
         return self._last_limit
 
     def _identity(self, context: CallContext) -> tuple[ApplicationAttemptId, int]:
-        """As ``_identity`` of the module, which reads a token once a connection rather than once a beat."""
+        """Return the identity, as ``_identity`` of the module does, but read once a connection instead of once a
+        heartbeat."""
         found = self._identities.get(context.token_identifier or b"")
         if found is None or context.token_kind != AMRM_TOKEN_KIND:
             found = _identity(context)

@@ -1,4 +1,4 @@
-"""How a protocol's methods are listed: served ones with a handler, all others with Hadoop's "not supported" form."""
+"""Lists a protocol's methods: served ones with a handler, all others with Hadoop's "not supported" form."""
 
 from __future__ import annotations
 

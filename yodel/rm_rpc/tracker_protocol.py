@@ -72,7 +72,7 @@ class TrackerProtocol:
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
         self._master_keys, self._log_aggregation = master_keys, log_aggregation
         self._agents: dict[tuple[str, int], NodeId] = {}
-        """Whose heartbeat came first on each connection that is open, by the address of its other end."""
+        """Agents by the first heartbeat on each open connection, by the address of its other end."""
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -84,7 +84,7 @@ class TrackerProtocol:
         return replace(protocol(NAME, descriptor, handlers), closed=self.closed)
 
     def closed(self, remote_host: str, remote_port: int) -> None:
-        """A connection is over: its agent gives up its claim to the node until it is heard again."""
+        """Note the end of a connection: its agent gives up its claim to the node until its next heartbeat."""
         node_id = self._agents.pop((remote_host, remote_port), None)
         if node_id is not None:
             self._heartbeats.closed(node_id, (remote_host, remote_port))
@@ -256,7 +256,7 @@ def _action(answer: HeartbeatAnswer) -> common.NodeActionProto:
 def _capacity(
     request: msg.NodeHeartbeatRequestProto,
 ) -> tuple[LoanReport | None, WrittenReport | None, str]:
-    """Both reports, and why one is none."""
+    """Return both reports, and why one could not be read."""
     if request.HasField("capacity"):  # of an agent that was not told yet that they are read apart
         both, problem = _read(capacity_report, request.capacity)
         return (*both, problem) if both is not None else (None, None, problem)
@@ -266,8 +266,7 @@ def _capacity(
 
 
 def _read(convert: Callable[[MessageT], ValueT], message: MessageT) -> tuple[ValueT | None, str]:
-    """Return what was sent, or why it is none: that an agent measures wrongly is no reason to lose what runs on its
-    node."""
+    """Return the decoded message, or the error: a wrong measurement is no reason to lose the containers of a node."""
     try:
         return convert(message), ""
     except InvalidValue as error:
@@ -275,7 +274,7 @@ def _read(convert: Callable[[MessageT], ValueT], message: MessageT) -> tuple[Val
 
 
 def _shuffle(request: msg.NodeHeartbeatRequestProto) -> Mapping[ContainerId, Report]:
-    """None of them, if one is malformed."""
+    """Return the shuffle reports; none of them, if one is malformed."""
     try:
         return reports_of(request.shuffle)
     except InvalidValue as error:
@@ -288,7 +287,7 @@ def _peer(context: CallContext) -> tuple[str, int]:
 
 
 def _proved_name(context: CallContext) -> str:
-    """The node that the connection's token names (``yodel.serving.node_token``)."""
+    """Return the node that the connection's token names (``yodel.serving.node_token``)."""
     is_of_node = context.token_kind == NODE_TOKEN_KIND and context.token_identifier is not None
     return (context.token_identifier or b"").decode("utf-8", "replace") if is_of_node else ""
 

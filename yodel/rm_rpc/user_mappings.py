@@ -63,15 +63,16 @@ class UserMappings:
             ),
         ]
 
-    def get_groups_for_user(
+    async def get_groups_for_user(
         self, _: CallContext, request: groups_pb.GetGroupsForUserRequestProto
     ) -> groups_pb.GetGroupsForUserResponseProto:
-        return groups_pb.GetGroupsForUserResponseProto(groups=self._admin.groups_of(request.user))
+        return groups_pb.GetGroupsForUserResponseProto(groups=await self._admin.groups_of(request.user))
 
     def refresh_groups(
         self, context: CallContext, _: mappings_pb.RefreshUserToGroupsMappingsRequestProto
     ) -> mappings_pb.RefreshUserToGroupsMappingsResponseProto:
         self._admin.require_admin(context.user, "refreshUserToGroupsMappings")
+        self._admin.refresh_groups()
         return mappings_pb.RefreshUserToGroupsMappingsResponseProto()
 
     async def refresh_proxy_users(

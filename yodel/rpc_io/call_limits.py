@@ -1,4 +1,4 @@
-"""What one call may hold, judged before values are built of it, so that no call keeps the loop for long.
+"""Limits the content of one call before values are built of it, so that no call keeps the loop for long.
 
 A small body holds few of anything.  Of a larger one the elements of lists are counted when it is parsed, which is
 cheap, and before they are used, which is not.  Of a large one the fields are counted before it is parsed, a step at a
@@ -30,7 +30,7 @@ LARGE_CALLS_BYTES_MAX = 64 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallLimits:
-    """Of one call; ``large_calls_bytes_max`` is of all large ones under way on a port."""
+    """Limits one call; ``large_calls_bytes_max`` is of all large ones in progress on a port."""
 
     fields_max: int = 150_000
     items_max: int = 5_000

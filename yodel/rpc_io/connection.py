@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def refuse(self, fault: RemoteFault) -> None:
-        """Say why, and close.  The caller of this has told the log."""
+        """Send the reason, and close.  The caller has logged it."""
         self._machine.refuse(fault)
         self._say_and_let_go()
 
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
             self._work(has_turn=True)
 
     def _keep_watch_of_frame(self) -> None:
-        """What is left after the work is the beginning of a frame."""
+        """Watch the bytes that are left after the work, which begin a frame."""
         size, frames = self._machine.buffered_bytes, self._machine.frames
         if not size:
             self._frame_since_s = None

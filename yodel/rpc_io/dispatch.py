@@ -35,6 +35,7 @@ __all__ = [
     "CallLimits",
     "Dispatcher",
     "Handler",
+    "Lookups",
     "Peer",
     "RetryCacheLimits",
     "RpcMethod",
@@ -50,7 +51,7 @@ STACK_FRAMES_LOGGED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Who calls, from where, and which call it is.  ``real_user`` is set when a proxy speaks for ``user``."""
+    """Identifies the caller, the address, and the call.  ``real_user`` is set when a proxy acts for ``user``."""
 
     user: str
     real_user: str | None
@@ -80,8 +81,10 @@ class RpcMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcProtocol:
-    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name.  ``closed`` is called with the address of
-    the other end of each connection of the port that is over."""
+    """Describes a protocol by its ``declaringClassProtocolName``, with ``methods`` by name.
+
+    ``closed`` is called with the peer's address when a connection of the port has ended.
+    """
 
     name: str
     version: int = 1
@@ -98,6 +101,21 @@ class Peer:
     remote_port: int
 
 
+async def _nobody_looks(_: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """Brings callers' accounts into memory before a handler asks for them, see ``yodel.ports.identity``.  By default it
+    does not: handlers of the port do not ask."""
+
+    is_known: Callable[[str], bool] = lambda _: True
+    look_up: Callable[[str], Awaitable[None]] = _nobody_looks
+
+
+NO_LOOKUPS = Lookups()
+
+
 class Dispatcher:
     """The methods of one port.  ``retry_cache`` None means that nothing is at most once."""
 
@@ -111,11 +129,13 @@ class Dispatcher:
         call_timeout_s: float = CALL_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
         require: Callable[[], None] = lambda: None,
+        lookups: Lookups = NO_LOOKUPS,
     ) -> None:
         """``require`` is called before every handler, and raises when nothing may be answered: a process that stood
         still finds calls in its sockets that another is there for by now."""
         self._protocols = {protocol.name: protocol for protocol in protocols}
         self._fault_for, self._require = fault_for, require
+        self._is_known, self._look_up = lookups.is_known, lookups.look_up
         self._call_timeout_s = call_timeout_s
         self._retries = None if retry_cache is None else RetryCache(retry_cache, monotonic)
         self._scale = CallScale(call_limits or CallLimits())
@@ -124,13 +144,13 @@ class Dispatcher:
         self._log = structlog.get_logger("yodel.rpc")
 
     def closed(self, remote_host: str, remote_port: int) -> None:
-        """A connection is over."""
+        """Pass the end of a connection to the protocols."""
         for protocol in self._protocols.values():
             protocol.closed(remote_host, remote_port)
 
     @property
     def protocols(self) -> Collection[RpcProtocol]:
-        """Return those that are served."""
+        """Return the served protocols."""
         return self._protocols.values()
 
     def has(self, protocol: str, method: str) -> bool:
@@ -142,8 +162,8 @@ class Dispatcher:
         try:
             self._require()
             method = self._method(call)
-            if len(call.body) > LARGE_BYTES:
-                return self._dispatch_large(method, peer, call)
+            if len(call.body) > LARGE_BYTES or not self._is_known(peer.identity.user):
+                return self._dispatch_later(method, peer, call)
             return self._dispatch(method, peer, call)
         except Exception as error:  # the boundary: whatever a handler raises is answered, never a dropped connection
             return self._fault(call, error)
@@ -160,10 +180,11 @@ class Dispatcher:
             return success_frame(call.call_id, call.client_id, call.retry_count, answer.SerializeToString())
         return self._finish(call, self._serialized(answer))
 
-    async def _dispatch_large(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes:
+    async def _dispatch_later(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes:
         caller = f"{peer.identity.user}@{peer.remote_host}"
         try:
             with self._scale.under_way(len(call.body), caller):
+                await self._look_up(peer.identity.user)
                 await self._scale.check_fields(method.request_type, call.body, caller)
                 answer = self._dispatch(method, peer, call)
                 return answer if isinstance(answer, bytes) else await answer

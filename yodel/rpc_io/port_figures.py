@@ -1,4 +1,4 @@
-"""What a port of the RPC counts of itself, for the beans that watch it.  All but the open connections only grow."""
+"""Counts the activity of an RPC port, for its beans.  All but the open connections only grow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PortFigures:
             rate.add(took_s, now_s)
 
     def count_refusal(self, fault: RemoteFault | None) -> None:
-        """Of a connection; those for other reasons than who comes are no failure to log in."""
+        """Count a refused connection; only refusals of a caller are failed logins."""
         if fault is not None and fault.code is RpcErrorCode.FATAL_UNAUTHORIZED:
             is_known_caller = fault.java_class == faults.AUTHORIZATION
             self.unauthorized += is_known_caller

@@ -19,7 +19,7 @@ from yodel.errors import YodelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryCacheLimits:
-    """How much is kept.  600 s is HDFS's ``dfs.namenode.retrycache.expirytime.millis``."""
+    """Limits the kept replies.  600 s is HDFS's ``dfs.namenode.retrycache.expirytime.millis``."""
 
     entries_max: int = 10_000
     reply_bytes_max: int = 32 * 1024 * 1024

@@ -1,6 +1,6 @@
-"""Who may be connected to a port: so many, so many from one address, and who gives way when the port is full.
+"""Limits the connections of a port, in total and by address, and chooses which to close when it is full.
 
-Newcomers are not refused while somebody only sits there: the connection that has been idle for longest goes first.  A
+New connections are not refused while others are idle: the one that has been idle for longest is closed first.  Its
 client notices nothing, it connects again at its next call, as after Hadoop's own ``ipc.client.connection.maxidletime``.
 """
 
@@ -30,7 +30,8 @@ class Sitter(Hashable, Protocol):
     def address(self) -> str: ...
 
     def idle_order(self, now_s: float) -> tuple[bool, float] | None:
-        """Return whether it is open and since when idle; None when it is not idle for long enough."""
+        """Return whether it is open, and since when it has been idle, in seconds; None if it is not idle for long
+        enough."""
 
     def give_way(self) -> None:
         """Close at once; the seat is taken back by who asks."""
@@ -53,7 +54,7 @@ class Seats(Generic[S]):
         return len(self._taken)
 
     def __iter__(self) -> Iterator[S]:
-        """Of those who sit there now, whatever happens meanwhile."""
+        """Iterate over the present connections, whatever happens meanwhile."""
         return iter(tuple(self._taken))
 
     def take(self, sitter: S, now_s: float) -> RemoteFault | None:

@@ -86,7 +86,7 @@ def rpc_limits(settings: RpcSettings, frame_mib_max: int, frame_limit: Limit) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSecurity:
-    """Who may come in.  ``token_passwords`` None means that the port knows no tokens."""
+    """Configures who is admitted.  ``token_passwords`` None means that the port knows no tokens."""
 
     allow_simple: bool
     token_passwords: TokenPasswords | None = None
@@ -140,7 +140,7 @@ class RpcServer:
         return self._listener is not None
 
     def connections_by_user(self) -> dict[str, int]:
-        """Of those that have said who they are."""
+        """Count the connections of known users, by user."""
         users = (connection.user for connection in self._seats)
         return dict(Counter(user for user in users if user is not None))
 
@@ -205,14 +205,13 @@ class RpcServer:
         await self.dispatcher.close()
         if self._are_any_left:  # the last answers are on their way out
             try:
-                async with asyncio.timeout(self.limits.stop_timeout_s):
-                    await self._empty.wait()
+                await asyncio.wait_for(self._empty.wait(), self.limits.stop_timeout_s)  # also in a cancelled task
             except TimeoutError:
                 for connection in self._everybody():
                     connection.abort()
 
     def policy(self, remote_host: str) -> ConnectionPolicy:
-        """Return what this port asks of a client at an address."""
+        """Return the port's requirements for a client at an address."""
 
         def authorize(identity: CallerIdentity) -> None:
             # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
@@ -242,7 +241,7 @@ class RpcServer:
         return no_seat
 
     def may_be_turned_away(self, connection: Connection) -> bool:
-        """Return whether a connection without a seat may stay until it was told why."""
+        """Return True if a connection over the limit may stay until it has the reason."""
         if len(self._turned_away) >= TURNED_AWAY_MAX:
             return False
         self._turned_away.add(connection)

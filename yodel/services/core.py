@@ -1,4 +1,4 @@
-"""All services of one ResourceManager, wired: the one place where they come together.
+"""Wires all services of one ResourceManager: the one place where they come together.
 
 What differs between a process, a test and a simulation is in ``Ports``: the disk, the clock, Kubernetes, node agents,
 users and the settings' files.  What the services are told once is in ``ServiceSettings``.  No adapter is made here and
@@ -119,7 +119,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Holds what the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
+    """Configures the services.  No field has a default: whoever wires a ResourceManager sets all of them.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
@@ -188,7 +188,7 @@ class Core:
         self.performer = EffectPerformer(self.state, self.nodes, ports.clock, self.reconciles.add, self.launches.add)
 
     def _wire_pods(self) -> None:
-        """From a container's row to its pod and back."""
+        """Wire the services between a container's row and its pod."""
         ports, limits, state = self._ports, self._limits, self.state
         self.topology = Topology(
             self.engine,
@@ -318,7 +318,7 @@ class Core:
         self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, self.inspection.noticed)
 
     def _wire_applications(self, stored: Snapshot) -> None:
-        """What clients and ApplicationMasters talk to."""
+        """Wire the services that clients and ApplicationMasters call."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
         maximum = MaximumAllocation(self.state, limits.allocation)
         self.submission = SubmissionService(
@@ -386,7 +386,7 @@ class Core:
         await recovery.resume(self.engine, self._ports.clock, self.launches.add, self.reconciles.add)
 
     def loops(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """What has to run until the end, by the names of its tasks; the engine first."""
+        """Return the tasks that run until the end, by name; the engine first."""
         return {
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
@@ -422,7 +422,7 @@ class Core:
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:
-        """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""
+        """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""
         for container_id in self.state.container_index.planned:
             if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
                 self.reconciles.add(container_id)
@@ -458,7 +458,7 @@ class Core:
         self.scheduler.wake()
 
     def _see_others(self, node_name: str, held: Mapping[str, int]) -> None:
-        """What others hold counts where nodes are chosen here, not where it is only known because loans are
+        """Count the usage of others, if nodes are chosen here; not if it is known only because lent capacity is
         published."""
         if self.maker.profiles.binds:
             self.lending.see_others(node_name, held)
@@ -471,7 +471,7 @@ class Core:
         return await require_giving_way(self._ports.pods, drawing_on(self.maker.profiles, measures))
 
     def use_colocation(self, colocation: ColocationSwitch) -> None:
-        """From now on."""
+        """Use these colocation settings from now on."""
         self.publisher.use(colocation, self.lending.rules)
 
     def _use_am_share(self, am_share: float) -> None:

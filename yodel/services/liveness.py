@@ -1,7 +1,7 @@
 """Deadlines: ApplicationMasters and nodes that fell silent, containers nobody started, increases nobody passed on,
 applications past their lifetime.
 
-One task looks once a second at what lives in memory.  After a restart every deadline starts anew: nobody is punished
+One task looks once a second at what lives in memory.  After a restart every deadline starts again: nobody is punished
 for the RM's own absence (AMLivelinessMonitor, NMLivelinessMonitor, ContainerAllocationExpirer, RMAppLifetimeMonitor).
 """
 

@@ -96,7 +96,7 @@ class EffectPerformer:
         self._reconcile(container_id)
 
     def _update_refused(self, runtime: AttemptRuntime, refused: ReportUpdateRefused) -> None:
-        """Kubernetes' words are the operator's; the AM hears what Hadoop says of a size that cannot be had."""
+        """Kubernetes' words are the operator's; the AM hears what Hadoop says of a size that is not available."""
         container = self._state.containers[refused.container_id]
         log.warning("resize refused", container_id=str(container.id), reason=refused.reason)
         request = UpdateRequest(

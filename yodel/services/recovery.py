@@ -1,6 +1,6 @@
 """After a start: what of the rows has to be looked at again (RMStateStore recovery, work-preserving).
 
-Running containers are left alone.  ApplicationMasters register again and say anew what they want, so containers that
+Running containers are left alone.  ApplicationMasters register again and repeat their requests, so containers that
 were planned or bound but never handed out are given back: asking for them again is how they come to be wanted.
 
 All rows are gone through in batches: the lease is renewed, and probes are answered, between them.  What comes to be
@@ -42,12 +42,12 @@ async def opened(
     random_bytes: Callable[[int], bytes],
     enforcement: LimitEnforcement | None = None,
 ) -> Snapshot:
-    """What is stored.  Keys that a new store lacks, and ``queues`` of the settings that it has otherwise, are written
-    first; queues that were changed through the ResourceManager stay, whatever the settings say.  ``enforcement`` is
-    what these say of limits; None: as it is stored.
+    """Open the store and return its content.
 
-    Raises:
-        Unavailable, InvalidValue: the store cannot be used.
+    Keys that a new store lacks, and ``queues`` whose settings have changed, are written first; queues that were changed
+    through the ResourceManager stay as they are.  ``enforcement`` is the setting for limits; None: as it is stored.
+
+    Raises:\n  Unavailable, InvalidValue: the store cannot be used.
     """
     found = await store.open(now_ms=clock.now_ms(), default_queues=with_enforcement(queues, {}, enforcement))
     new_keys = missing_keys(found.master_keys, random_bytes)

@@ -1,4 +1,5 @@
-"""What every port of a daemon needs, whatever it speaks: telling callers apart, turns of the loop, ends of connections.
+"""Shares what every port of a daemon needs, whatever its protocol: caller identities, turns of the loop, ends of
+connections.
 
 sites, proxy_users       by what callers are told apart, and who may speak for whom
 http_cookie, node_token  how a caller proves again who it is

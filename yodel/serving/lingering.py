@@ -30,7 +30,7 @@ class Lingering:
         bytes_max: int = LINGER_BYTES_MAX,
         is_paused: bool = False,
     ) -> None:
-        """What was written to the transport before this is sent; nothing can be written after."""
+        """End the sending side: what was written to the transport before this is sent; nothing can be written after."""
         self._transport = transport
         self._left_bytes = bytes_max
         transport.write_eof()

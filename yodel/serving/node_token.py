@@ -1,6 +1,6 @@
-"""How a node agent proves that it knows the secret which it shares with the ResourceManager (decision 0007).
+"""Proves that a node agent knows the secret which it shares with the ResourceManager (decision 0007).
 
-A token of a kind of its own: its identifier is the node's name, its password HMAC-SHA1(secret, name).
+It is a token of a kind of its own: its identifier is the node's name, its password HMAC-SHA1(secret, name).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ SECRET_BYTES_MIN, SECRET_BYTES_MAX = 16, 4096
 
 
 def read_secret(path: Path, setting: str = "node_token_file") -> bytes:
-    """What is in the file that a setting names, on either side, without the space around it.  Blocks.
+    """Return the content of the file that a setting names, on either side, without the space around it.  Blocks.
+    Blocks.
 
     Raises:
         InvalidValue: it cannot be read, or is too short or too long; the text does not show it.

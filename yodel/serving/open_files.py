@@ -1,4 +1,4 @@
-"""How many files and connections the process may have open: more than what a login gives it.
+"""Raises the number of files and connections that the process may have open above that of a login.
 
 Java raises its own limit as soon as it starts, so Hadoop's daemons have what the administrator allows at most.
 """

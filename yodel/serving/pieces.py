@@ -25,7 +25,7 @@ async def taking_turns(elements: Iterable[T], piece: int) -> AsyncIterator[T]:
 
 
 async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: int = PIECE) -> list[T]:
-    """What ``read`` makes of each.  Raises as it does."""
+    """Return the result of ``read`` for each message.  Raises as it does."""
     found = list[T]()
     for start in range(0, len(messages), piece):
         found += map(read, messages[start : start + piece])

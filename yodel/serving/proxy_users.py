@@ -22,7 +22,8 @@ KEY_PREFIX = "hadoop.proxyuser."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyUserRule:
-    """Holds what one proxy may: from ``hosts``, for members of ``groups`` or for ``users``.  ``*`` is everything."""
+    """Defines the rights of one proxy: from ``hosts``, for members of ``groups`` or for ``users``.  ``*`` is
+    everything."""
 
     hosts: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()

@@ -33,7 +33,7 @@ class Turns:
         return sum(map(len, self._waiting.values()))
 
     def take(self) -> bool:
-        """Return whether the turn is free; if so it is taken until the loop has come round."""
+        """Return True if the turn is free; it is then taken until the loop has come round."""
         if self._is_taken:
             return False
         self._is_taken = True
@@ -46,7 +46,7 @@ class Turns:
         self.take()
 
     async def turn(self, caller: str) -> None:
-        """Returns when the caller's turn has come, at once if it is free."""
+        """Wait for the caller's turn; return at once if it is free."""
         if not self.take():
             await self.next_turn(caller)
 
@@ -76,7 +76,7 @@ _PLACE: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar("place", d
 
 @contextlib.contextmanager
 def standing(turns: Turns, caller: str) -> Iterator[None]:
-    """What this task does now is done for the caller: where others come first, it waits for the caller's turn."""
+    """Do the task's work for the caller: where others come first, it waits for the caller's turn."""
     token = _PLACE.set(lambda: turns.next_turn(caller))
     try:
         yield

@@ -1,1 +1,1 @@
-"""What an operator may set, one module a subject."""
+"""Defines the operator's settings, one module for each subject."""

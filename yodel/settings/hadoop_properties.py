@@ -1,7 +1,7 @@
-"""What ``/conf`` shows: the settings under the names of Hadoop's properties.
+"""Shows the settings under the names of Hadoop's properties in ``/conf``.
 
-Tools read there how clients authenticate and where the ports are.  Only what is listed here is shown, so no secret can
-be; what has no property in Hadoop is not shown either.
+Tools read there how clients authenticate and the ports.  Only what is listed here is shown, so no secret can be;
+settings without a property in Hadoop are not shown either.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _seconds(name: str) -> Value:
 
 
 def _filters(settings: Settings) -> tuple[str, ...]:
-    """Return those that are in force, the outermost first."""
+    """Return the filters in force, the outermost first."""
     return (_CROSS_ORIGIN_FILTER, *_FILTERS) if settings.web.cross_origin_enabled else _FILTERS
 
 

@@ -6,7 +6,7 @@ What is wrong is told a line a mistake, with the file and the place in it, or th
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 class InvalidSettings(InvalidValue):
-    """Says of every mistake on a line of its own the setting, what was given, and what is expected."""
+    """Reports every mistake on a line of its own: the setting, its value, and what was expected."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
         super().__init__("settings", None, "no mistake")
@@ -64,6 +64,26 @@ def load(settings: type[S], config: Path | None, overrides: Mapping[str, Any]) -
     except ValidationError as error:
         raise InvalidSettings(_mistakes(error, settings)) from error
     return made
+
+
+def sources(settings: type[BaseSettings], config: Path | None, overrides: Mapping[str, Any]) -> dict[str, str]:
+    """Return where each setting that is given is read from, the layer that counts, by its name; of a table as a whole,
+    of the settings in it too.
+
+    Raises InvalidValue, as ``load``.
+    """
+    found: dict[str, str] = {}
+    in_file = _of_file(config) if config is not None else {}
+    for layer, source in ((in_file, "file"), (_Variables(settings)(), "environment"), (overrides, "command line")):
+        found |= dict.fromkeys(_names(layer), source)
+    return found
+
+
+def _names(layer: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in layer.items():
+        yield f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            yield from _names(value, f"{prefix}{name}.")
 
 
 def _of_file(config: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""What the operator may say for a queue: how its pods look and who places them.
+"""Defines the operator's settings of a queue: how its pods look and who schedules them.
 
-Tables of the settings file until queues are rows of their own, under the names that they will have there.  A field that
-a queue does not name is ``queue_defaults``'; one that these do not name either is the setting of the whole RM.  What
-only the translator can judge (names of dialects, pod templates) is refused when the profiles are built, before anything
-is started.
+They are tables of the settings file until queues are rows of their own, under the names that they will have there.  A
+field that a queue does not set is ``queue_defaults``'; one that these do not set either is the setting of the whole RM.
+Values that only the translator can check (names of dialects, pod templates) are refused when the profiles are built,
+before anything is started.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class CustomDialect(BaseModel):
 
 
 class UserIds(BaseModel):
-    """Who a user is on the nodes, for an RM whose own machine does not know its users."""
+    """Maps a user to ids on the nodes, for an RM whose own machine does not know its users."""
 
     model_config = _STRICT
 

@@ -1,6 +1,6 @@
 """Settings of the RM: command line > environment (``YODEL_…``) > TOML file > defaults.
 
-Every field has a unit in its name where it has one; the YARN property a field stands for is named beside it.  Secrets
+Every field has a unit in its name where it has one; the YARN property a field stands for is named next to it.  Secrets
 are never settings: a shared secret is a *file* named here.
 """
 
@@ -14,11 +14,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from yodel import __version__
 from yodel.settings import layers
+from yodel.settings.differing import Differing, differing
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
 from yodel.settings.rpc import RmRpcSettings
@@ -28,9 +29,11 @@ ENV_PREFIX = "YODEL_"
 
 
 class Settings(BaseSettings):
-    """What one ResourceManager needs to know."""
+    """Configures one ResourceManager."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict)
 
     # --- store and Kubernetes
     store_url: str = "sqlite+aiosqlite:////var/lib/yodel/rm.db"
@@ -213,6 +216,11 @@ class Settings(BaseSettings):
     """Users' ids on the nodes: tables `[user_ids.NAME]` below. Looked up before this machine's own users."""
     allowed_system_users: tuple[str, ...] = ()
     """Users below `min_user_id` who may run applications all the same."""
+    groups_cache_s: float = Field(default=300.0, ge=1)
+    """How long a user's groups and uid are used before they are looked up again (hadoop.security.groups.cache.secs).
+    The old ones stay in force until there is an answer, ten times as long at most."""
+    groups_negative_cache_s: float = Field(default=30.0, ge=0)
+    """How long a user who was not found stays unknown (hadoop.security.groups.negative-cache.secs)."""
     admin_acl: str = Field(default_factory=getpass.getuser)
     """Administrators: users, a space, groups (yarn.admin.acl)."""
     acl_enable: bool = False
@@ -297,6 +305,11 @@ class Settings(BaseSettings):
             raise ValueError("expected at least one name, each of letters, digits, _ and -, none twice")
         return names
 
+    @property
+    def differing(self) -> list[Differing]:
+        """Settings that are not at their defaults, without secrets."""
+        return list(differing(self, self._sources))
+
     @field_validator("queue_settings")
     @classmethod
     def _queues_with_settings_exist(
@@ -323,4 +336,6 @@ def _is_below(path: str, children: Collection[str]) -> bool:
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Read the layers.  Raises InvalidValue."""
-    return layers.load(Settings, config, overrides or {})
+    settings = layers.load(Settings, config, overrides or {})
+    settings._sources = layers.sources(Settings, config, overrides or {})
+    return settings

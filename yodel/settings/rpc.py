@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RpcSettings(BaseModel):
-    """What every program with an RPC port has."""
+    """Configures every program with an RPC port."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, extra="forbid", frozen=True)
 
@@ -25,7 +25,7 @@ class RpcSettings(BaseModel):
 
 
 class RmRpcSettings(RpcSettings):
-    """Of the ResourceManager."""
+    """Configures the RPC ports of the ResourceManager."""
 
     client_frame_mib_max: int = Field(default=4, ge=1, le=1024)
     """Largest frame on the client port. Hadoop's limit is 128 MiB on every port (ipc.maximum.data.length)."""
@@ -38,7 +38,7 @@ class RmRpcSettings(RpcSettings):
 
 
 class AgentRpcSettings(RpcSettings):
-    """Of the node agent."""
+    """Configures the RPC port of the node agent."""
 
     frame_mib_max: int = Field(default=8, ge=1, le=1024)
     """Largest frame. Hadoop's limit is 128 MiB (ipc.maximum.data.length)."""

@@ -1,4 +1,4 @@
-"""The table ``[web]``: who may call over HTTP, and what browsers are told.  Hadoop's property is named beside each."""
+"""The table ``[web]``: who may call over HTTP, and what browsers are told.  Hadoop's property is named next to each."""
 
 from __future__ import annotations
 

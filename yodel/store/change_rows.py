@@ -46,7 +46,7 @@ def page(before: int | None, limit: int) -> Select[Any]:
 
 
 KEPT = select(_CHANGES.version, _CHANGES.size, _CHANGES.since)
-"""What of each change says whether it goes (``yodel.domain.queues.history.HistoryEntry``)."""
+"""Selects the columns that decide whether a change is deleted (``yodel.domain.queues.history.HistoryEntry``)."""
 
 
 def of_versions(versions: Iterable[int]) -> Select[Any]:

@@ -94,7 +94,7 @@ def past_usage_from(row: Columns) -> PastUsage:
 
 
 def page(application_id: ApplicationId, after: ContainerId | None, limit: int) -> Select[*tuple[object, ...]]:
-    """Of one application, in the order of their ids."""
+    """Select ended containers of one application, in the order of their ids."""
     statement = select(tables.ended_containers).where(_ENDED.application_id == str(application_id))
     if after is not None:
         statement = statement.where(tuple_(_ENDED.attempt, _ENDED.number) > (after.attempt_id.attempt, after.number))

@@ -1,6 +1,7 @@
-"""How a database is reached: the URL, the connection's settings, its failures, and the version of its tables.
+"""Connects to the database: the URL, the connection's settings, its failures, and the version of its tables.
 
-Only ``sqlite+aiosqlite`` and ``postgresql+asyncpg`` are served, and the URL has to say so: what a bare ``postgresql://``
+Only ``sqlite+aiosqlite`` and ``postgresql+asyncpg`` are served (the first by Python's own driver, whose name a settings
+file need not change for), and the URL has to say so: what a bare ``postgresql://``
 means changes with SQLAlchemy's version.  An SQLite database is a file (a memory one would lose the intent with the
 process) which only its owner may read, since master keys are inside.
 """
@@ -13,17 +14,21 @@ import os
 import shutil
 import sqlite3
 import stat
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from sqlalchemy import URL, Connection, event, exc, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from yodel.errors import InvalidValue, Unavailable
+from yodel.ports.store import OutcomeUnknown
 
 SQLITE = "sqlite+aiosqlite"
 POSTGRES = "postgresql+asyncpg"
@@ -33,6 +38,7 @@ STATEMENT_TIMEOUT_S = 10.0
 FULL_BYTES = 1 << 20
 """Free bytes below which an error of SQLite's is put down to its disk: a commit is a few pages at a time."""
 
+ResultT = TypeVar("ResultT")
 BUGS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
 """Errors which say that our statement is wrong: trying again does not help, so they are not Unavailable."""
 
@@ -58,35 +64,112 @@ def parsed_url(url: str) -> URL:
 
 
 def is_shared(url: str) -> bool:
-    """Return whether processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
+    """Return True if processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
     return parsed_url(url).drivername == POSTGRES
 
 
-def engine_for(
-    url: str,
-    *,
-    statement_timeout_s: float,
-    lock_timeout_s: float,
-    foreign_keys: bool = True,
-    application_name: str = "yodel",
-    connections: int = 1,
-    is_reader: bool = False,
-) -> AsyncEngine:
-    """An engine with one connection, because there is one writer; more are for PostgreSQL, which lists them by
-    ``application_name``.  With ``is_reader`` it is for reading beside the writer: nothing can be written with it.
+class Database:
+    """Runs plain functions of a connection, one after another, because there is one writer.
 
-    For SQLite it makes the file (mode 0600) and the folders that are missing (0700).
+    SQLite blocks, so its functions run in a thread, of which a transaction needs one turn; PostgreSQL's run on the
+    event loop, which goes on while they wait.  With ``is_reader`` nothing can be written.  PostgreSQL lists connections
+    by ``application_name``.  For SQLite, makes the file (mode 0600) and the folders that are missing (0700).
 
     Raises:
         InvalidValue: see ``parsed_url``.
         Unavailable: the file cannot be made.
     """
-    parsed = parsed_url(url)
-    if parsed.drivername == SQLITE:
-        return _sqlite_engine(parsed, lock_timeout_s, foreign_keys, is_reader)
-    return _postgres_engine(
-        parsed, statement_timeout_s, lock_timeout_s, application_name, connections, is_reader=is_reader
-    )
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        statement_timeout_s: float = STATEMENT_TIMEOUT_S,
+        lock_timeout_s: float = STATEMENT_TIMEOUT_S,
+        foreign_keys: bool = True,
+        application_name: str = "yodel",
+        is_reader: bool = False,
+    ) -> None:
+        parsed = parsed_url(url)
+        if parsed.drivername == SQLITE:
+            self.engine = _sqlite_engine(parsed, lock_timeout_s, foreign_keys, is_reader)
+            self._side: _Thread | _Loop = _Thread(self.engine)
+        else:
+            engine = postgres_engine(
+                parsed, statement_timeout_s, lock_timeout_s, application_name, connections=1, is_reader=is_reader
+            )
+            self.engine, self._side = engine.sync_engine, _Loop(engine)
+
+    async def run(self, what: str, timeout_s: float, work: Callable[[Connection], ResultT]) -> ResultT:
+        """Return what the function does with a connection; what it does not commit is rolled back.
+
+        Raises:
+            Unavailable: see ``answering``.
+        """
+        async with answering(what, timeout_s, self.engine.url):
+            return await self._side.run(work)
+
+    async def transact(self, what: str, timeout_s: float, work: Callable[[Connection], ResultT]) -> ResultT:
+        """Return what the function does with a connection, once that is committed.
+
+        Raises:
+            Unavailable: the database does not answer; nothing was written.
+            OutcomeUnknown: it does not answer and was told to commit.
+        """
+        decision = threading.Lock()  # taken once: by who commits, or by who has stopped waiting for that
+
+        def transaction(connection: Connection) -> ResultT:
+            begun = connection.begin()
+            result = work(connection)
+            if not decision.acquire(blocking=False):
+                raise TimeoutError
+            try:
+                begun.commit()
+            except BaseException:
+                connection.invalidate()  # it may still be in its transaction
+                raise
+            return result
+
+        try:
+            return await self.run(what, timeout_s, transaction)
+        except Unavailable as silence:
+            if not decision.acquire(blocking=False):
+                raise OutcomeUnknown(str(silence)) from silence.__cause__
+            raise
+        except asyncio.CancelledError:
+            decision.acquire(blocking=False)
+            raise
+
+    async def close(self) -> None:
+        """Close the connections.  Closing twice is harmless."""
+        await self._side.close()
+
+
+class _Thread:
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._thread = engine, ThreadPoolExecutor(1, thread_name_prefix="sqlite")
+
+    async def run(self, work: Callable[[Connection], ResultT]) -> ResultT:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+
+    def _run(self, work: Callable[[Connection], ResultT]) -> ResultT:
+        with self._engine.connect() as connection:
+            return work(connection)
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.dispose)
+
+
+class _Loop:
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def run(self, work: Callable[[Connection], ResultT]) -> ResultT:
+        async with self._engine.connect() as connection:
+            return await connection.run_sync(work)
+
+    async def close(self) -> None:
+        await self._engine.dispose()
 
 
 @asynccontextmanager
@@ -127,14 +210,14 @@ def _reason(error: Exception) -> str:
 # --- SQLite --------------------------------------------------------------------------------------------------------
 
 
-def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reader: bool) -> AsyncEngine:
+def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reader: bool) -> Engine:
     assert url.database is not None
     try:
         _make_private(Path(url.database))
     except OSError as error:
         raise Unavailable(f"The store's file cannot be used: {error}") from error
-    engine = create_async_engine(
-        url,
+    engine = create_engine(
+        url.set(drivername="sqlite"),
         hide_parameters=True,
         pool_size=1,
         max_overflow=0,
@@ -142,7 +225,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         connect_args={"timeout": lock_timeout_s},
     )
 
-    @event.listens_for(engine.sync_engine, "connect")
+    @event.listens_for(engine, "connect")
     def set_up(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         # Python's sqlite3 would begin transactions by itself, late, and never before DDL: we say BEGIN ourselves.
         connection.isolation_level = None
@@ -153,7 +236,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         cursor.execute(f"PRAGMA query_only = {'ON' if is_reader else 'OFF'}")
         cursor.close()
 
-    @event.listens_for(engine.sync_engine, "begin")
+    @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         # IMMEDIATE takes the write lock at once: a transaction that has begun cannot fail for want of it.
         connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
@@ -201,15 +284,16 @@ def _make_private(path: Path) -> None:
 # --- PostgreSQL ----------------------------------------------------------------------------------------------------
 
 
-def _postgres_engine(
+def postgres_engine(
     url: URL,
     statement_timeout_s: float,
     lock_timeout_s: float,
-    application_name: str,
-    connections: int,
+    application_name: str = "yodel",
     *,
-    is_reader: bool,
+    connections: int,
+    is_reader: bool = False,
 ) -> AsyncEngine:
+    """Return an engine whose connections PostgreSQL lists by ``application_name``."""
     settings = {
         "application_name": application_name,
         "statement_timeout": _ms(statement_timeout_s),

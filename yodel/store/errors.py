@@ -1,4 +1,4 @@
-"""What can be wrong with a store besides ``yodel.errors.Unavailable`` (no answer) and ``FencedOut`` (taken over)."""
+"""Defines the store's errors besides ``yodel.errors.Unavailable`` (no answer) and ``FencedOut`` (taken over)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who leads: one lease in the database, renewed by the ResourceManager that serves; the others wait for it to end.
+"""Elects the leader: one lease in the database, renewed by the ResourceManager that serves; the others wait for its
+end.
 
 The lease is in the database because that is what has to have one writer: whoever cannot reach it can neither lead nor
 take over, and a silent Kubernetes ends nobody's lead.  It is a row and no lock of a session, since a stopped process
@@ -10,7 +11,7 @@ asked, and stops some time before the lease ends, so that it has stopped when an
 what the fence in the store is for (``yodel.store.sql_store``): the lease decides who serves, the fence who writes.
 
 It refuses to lead again once the lead is lost: what was decided meanwhile is unknown here, so the process ends and
-starts anew as a standby.  SQLite has no leadership: its file is one machine's.
+starts again as a standby.  SQLite has no leadership: its file is one machine's.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class LeaseTimes:
 
     @property
     def leading_s(self) -> float:
-        """Return how long one renewal lets its holder lead: the rest is for what is under way when it ends."""
+        """Return the seconds for which one renewal lets its holder lead: the rest is for work in progress at its
+        end."""
         return self.lease_s * 5 / 6
 
     @property
@@ -51,7 +53,7 @@ class LeaseTimes:
 
     @property
     def answer_s(self) -> float:
-        """Return what the database has to answer in."""
+        """Return the seconds within which the database has to answer."""
         return self.lease_s / 4
 
     @property
@@ -61,7 +63,7 @@ class LeaseTimes:
 
     @property
     def successor_s(self) -> float:
-        """Return how long a standby that was seen counts as one."""
+        """Return the seconds for which a standby counts after it was seen."""
         return max(2.0, 4 * self.look_s)
 
 
@@ -72,7 +74,7 @@ class Lease(Protocol):
         """Take the lease if it has ended, is free or ours already, else be noted as successor; whose it is then."""
 
     async def renew(self) -> bool | None:
-        """Return whether a successor waits; None when the lease is another's."""
+        """Renew the lease; return True if a successor waits, None if the lease is another's."""
 
     async def release(self) -> None:
         """End the lease now, if it is ours."""
@@ -99,8 +101,18 @@ class Leadership:
 
     @property
     def remaining_s(self) -> float:
-        """Return how long we may lead without another renewal; 0 for a standby."""
+        """Return the seconds for which we may lead without another renewal; 0 for a standby."""
         return max(0.0, self._leads_until_s - self._clock.monotonic_s())
+
+    @property
+    def lease_s(self) -> float:
+        """Return how long a silent leader keeps the lead."""
+        return self._times.lease_s
+
+    @property
+    def has_successor(self) -> bool:
+        """Return True if a standby waited for the lead when the lease was renewed last."""
+        return self._successor.is_set()
 
     def require(self) -> None:
         """Called before whatever only the leader may do; reads a clock and nothing else.
@@ -231,6 +243,6 @@ class Leadership:
         raise LeadLost(self.holder)
 
     def _stands_by(self, reason: str) -> bool:
-        """Return whether that is news."""
+        """Stand by for this reason; return True if it is a new one."""
         before, self.reason = self.reason, reason
         return reason != before

@@ -29,7 +29,7 @@ from yodel.store.snapshots import snapshot_of
 
 
 class Point(Enum):
-    """Names where a hook is called: before a commit nothing of it is stored, after it everything is."""
+    """Lists the points where a hook is called: before a commit nothing of it is stored, after it everything is."""
 
     OPENING = "opening"
     BEFORE_COMMIT = "before commit"
@@ -46,7 +46,7 @@ def nothing_happens(_: Point) -> None:
 
 @dataclass(slots=True)
 class MemoryDisk:
-    """What is stored.  ``identity`` is None until a store was opened on it."""
+    """Holds the stored rows.  ``identity`` is None until a store was opened on it."""
 
     identity: ClusterIdentity | None = None
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class MemoryStore:
 
 
 def read(disk: MemoryDisk) -> Snapshot:
-    """Return what a store opened now would find; the disk must have been opened once."""
+    """Return the content that a store opened now would find; the disk must have been opened once."""
     assert disk.identity is not None, "nothing was ever stored"
     return snapshot_of(
         disk.identity,
@@ -171,7 +171,7 @@ def _count(disk: MemoryDisk, commit: Commit) -> None:
 
 
 def _refuse_orphans(disk: MemoryDisk, rows: Sequence[Row]) -> None:
-    """What foreign keys do in a database, before anything is written."""
+    """Refuse rows without their parents before anything is written, as foreign keys do in a database."""
     applications = disk.applications.keys() | {row.id for row in rows if isinstance(row, Application)}
     attempts = disk.attempts.keys() | {row.id for row in rows if isinstance(row, Attempt)}
     for row in rows:

@@ -15,7 +15,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from yodel.store.engine import answering, engine_for
+from yodel.store.engine import Database
 
 MIGRATION_STATEMENT_TIMEOUT_S = 600.0
 """Long enough to rewrite a large table; a migration should not."""
@@ -33,7 +33,7 @@ async def migrate(url: str, *, revision: str = "head") -> list[str]:
     Raises:
         Unavailable: the database does not answer, or something holds its locks too long.
     """
-    engine = engine_for(
+    database = Database(
         url,
         statement_timeout_s=MIGRATION_STATEMENT_TIMEOUT_S,
         lock_timeout_s=MIGRATION_LOCK_TIMEOUT_S,
@@ -41,10 +41,11 @@ async def migrate(url: str, *, revision: str = "head") -> list[str]:
         foreign_keys=False,
     )
     try:
-        async with answering("migrate", MIGRATION_STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(_upgrade, revision)
+        return await database.run(
+            "migrate", MIGRATION_STATEMENT_TIMEOUT_S, lambda connection: _upgrade(connection, revision)
+        )
     finally:
-        await engine.dispose()
+        await database.close()
 
 
 def head_revision() -> str:

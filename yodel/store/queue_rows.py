@@ -41,7 +41,7 @@ def queue_values(queue: Queue) -> dict[str, Any]:
 
 
 def _limits(queue: Queue) -> dict[str, Any] | None:
-    """What is not as a row without limits has it; None: everything is."""
+    """Return the values that differ from those of a row without limits; None: none does."""
     plain = Queue(path=queue.path)
     found: dict[str, Any] = {
         name: getattr(queue, name) for name in _PLAIN if getattr(queue, name) != getattr(plain, name)

@@ -44,7 +44,7 @@ from yodel.store.values import Columns, Values, node_id_from, pod_from, resource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKind:
-    """How one type of record is kept."""
+    """Describes how one type of record is stored."""
 
     record: type[Row]
     table: Table[Any]

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, inspect, select, text
 
 from yodel.errors import Unavailable
 from yodel.store import tables
-from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
+from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 from yodel.store.errors import SchemaNotAtHead
 
 HEAD_REVISION = "0013"
@@ -28,7 +28,7 @@ WAIT_POLL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Holds what a database has.  Migrations are named by numbers of one width, so that later ones compare as
+    """Holds the database's schema version.  Migrations are numbered with a fixed width, so that later ones compare as
     greater."""
 
     current: str | None
@@ -45,22 +45,21 @@ class Schema:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether this release has migrations that it lacks."""
+        """Return True if the database lacks migrations of this release."""
         return self.current is None or self.current < HEAD_REVISION
 
 
 async def look(url: str) -> Schema:
-    """Return what the database has.
+    """Return the database's schema.
 
     Raises:
         Unavailable: the database does not answer.
     """
-    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
+    database = Database(url)
     try:
-        async with answering("report its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(schema_of)
+        return await database.run("report its version", STATEMENT_TIMEOUT_S, schema_of)
     finally:
-        await engine.dispose()
+        await database.close()
 
 
 async def migrate_if_behind(url: str) -> list[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import secrets
 import socket
 
-from sqlalchemy import BigInteger, ColumnElement, cast, extract, func, literal, or_, select, text, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, cast, extract, func, literal, or_, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from yodel.store import tables
-from yodel.store.engine import answering, engine_for
+from yodel.store.engine import answering, parsed_url, postgres_engine
 from yodel.store.errors import LeadLost
 from yodel.store.leadership import RENEWALS_MAX, LeaseTimes
 from yodel.store.schema import require_usable
@@ -46,9 +46,7 @@ class SqlLease:
     """
 
     def __init__(self, url: str, holder: str, times: LeaseTimes) -> None:
-        engine = engine_for(
-            url, statement_timeout_s=times.answer_s, lock_timeout_s=times.answer_s, connections=RENEWALS_MAX
-        )
+        engine = postgres_engine(parsed_url(url), times.answer_s, times.answer_s, connections=RENEWALS_MAX)
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._holder, self._times = holder, times
         self._is_known = False
@@ -97,22 +95,22 @@ class SqlLease:
             await self._engine.dispose()
 
 
-async def cut_off_others(connection: AsyncConnection, holder: str) -> None:
+def cut_off_others(connection: Connection, holder: str) -> None:
     """End the connections of those who led before: one that stopped in the middle of a commit holds its rows.
 
     Only connections of our own database user, which may always be ended.
     """
-    await connection.execute(_CUT_OFF, {"leaders": f"{LEADER_PREFIX}%", "ours": f"{LEADER_PREFIX}{holder}"})
+    connection.execute(_CUT_OFF, {"leaders": f"{LEADER_PREFIX}%", "ours": f"{LEADER_PREFIX}{holder}"})
 
 
-async def require_lease(connection: AsyncConnection, holder: str) -> None:
+def require_lease(connection: Connection, holder: str) -> None:
     """Within the transaction that takes the store over, after it has locked the identity.
 
     Raises:
         LeadLost: the lease is another's by now, or has ended.
     """
     is_ours = select(literal(1)).where(_row.holder == holder, _row.expires_ms > _now_ms())
-    if await connection.scalar(is_ours) is None:
+    if connection.scalar(is_ours) is None:
         raise LeadLost(holder)
 
 
@@ -124,7 +122,7 @@ async def _make_row(connection: AsyncConnection) -> None:
 
 
 def _now_ms() -> ColumnElement[int]:
-    """Of the statement, not of its transaction's beginning."""
+    """Return the time of the statement, not of its transaction's beginning."""
     return cast(extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 
 

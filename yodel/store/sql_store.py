@@ -18,20 +18,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from sqlalchemy import Case, Column, Executable, Insert, Table, bindparam, case, delete, func, select, update
+from sqlalchemy import (
+    Case,
+    Column,
+    Connection,
+    Executable,
+    Insert,
+    Table,
+    bindparam,
+    case,
+    delete,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncTransaction
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queues.history import ChangesKept, TreeChange, folded, surplus
 from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
-from yodel.errors import Unavailable
-from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, OutcomeUnknown, Row, Snapshot
+from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, Row, Snapshot
 from yodel.store import change_rows, ended_rows, queue_rows, rows, tables
-from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
+from yodel.store.engine import STATEMENT_TIMEOUT_S, Database, answering
 from yodel.store.errors import OrphanRow
 from yodel.store.schema import require_usable
 from yodel.store.snapshots import snapshot_of
@@ -48,7 +59,7 @@ WRITTEN_AT_ONCE = 200
 
 
 class Lead(Protocol):
-    """Describes what whoever writes has to have where several may."""
+    """Describes the lead that a writer needs if there may be several."""
 
     @property
     def holder(self) -> str: ...
@@ -69,23 +80,24 @@ class SqlStore:
     """
 
     def __init__(self, url: str, *, statement_timeout_s: float = STATEMENT_TIMEOUT_S, lead: Lead | None = None) -> None:
-        self._engine = engine_for(
+        self._database = Database(
             url,
             statement_timeout_s=statement_timeout_s,
             lock_timeout_s=statement_timeout_s,
             application_name="yodel" if lead is None else f"{LEADER_PREFIX}{lead.holder}",
         )
-        self._readers = engine_for(
+        self._readers = Database(
             url, statement_timeout_s=statement_timeout_s, lock_timeout_s=statement_timeout_s, is_reader=True
         )
         """A connection of its own for pages of what ended: whoever reads them keeps no commit waiting."""
         self._statement_timeout_s = statement_timeout_s
         self._lead = lead
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
-        self._upserts = {kind: _upsert(self._engine.dialect.name, kind.table) for kind in rows.KINDS}
-        self._upsert_ended = _upsert(self._engine.dialect.name, tables.ended_containers)
-        self._upsert_change = _upsert(self._engine.dialect.name, tables.queue_changes)
-        self._upsert_master_key = _master_key_upsert(self._engine.dialect.name)
+        self._dialect = self._database.engine.dialect.name
+        self._upserts = {kind: _upsert(self._dialect, kind.table) for kind in rows.KINDS}
+        self._upsert_ended = _upsert(self._dialect, tables.ended_containers)
+        self._upsert_change = _upsert(self._dialect, tables.queue_changes)
+        self._upsert_master_key = _master_key_upsert(self._dialect)
         self._epoch: int | None = None
 
     async def open(self, *, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
@@ -96,20 +108,24 @@ class SqlStore:
             LeadLost: another leads by now.
             Unavailable: the database does not answer.
         """
-        async with answering("open", OPEN_TIMEOUT_S, self._engine.url), self._engine.begin() as connection:
-            await connection.run_sync(require_usable)
-            if self._lead is not None:
-                self._lead.require()
-                await cut_off_others(connection, self._lead.holder)
-            identity = await self._take_over(connection, now_ms)
-            if self._lead is not None:
-                # With the identity locked: whoever claims the lease after this opens the store after us, and fences us.
-                await require_lease(connection, self._lead.holder)
-            if identity.epoch == 0:
-                await self._write(connection, default_queues)
-            snapshot = await _read(connection, identity)
-        self._epoch = identity.epoch
+        snapshot = await self._database.transact(
+            "open", OPEN_TIMEOUT_S, lambda connection: self._open(connection, now_ms, default_queues)
+        )
+        self._epoch = snapshot.identity.epoch
         return snapshot
+
+    def _open(self, connection: Connection, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
+        require_usable(connection)
+        if self._lead is not None:
+            self._lead.require()
+            cut_off_others(connection, self._lead.holder)
+        identity = self._take_over(connection, now_ms)
+        if self._lead is not None:
+            # With the identity locked: whoever claims the lease after this opens the store after us, and fences us.
+            require_lease(connection, self._lead.holder)
+        if identity.epoch == 0:
+            self._write(connection, default_queues)
+        return _read(connection, identity)
 
     async def commit(self, commit: Commit) -> None:
         """Write one transaction.  Rows are written before removals: what is both written and removed is gone.
@@ -124,31 +140,25 @@ class SqlStore:
         assert self._epoch is not None, "the store is not open"
         if self._lead is not None:
             self._lead.require()
-        is_sent = False
+        epoch = self._epoch
         try:
-            async with (
-                answering("commit", self._commit_timeout_s, self._engine.url),
-                self._engine.connect() as connection,
-            ):
-                transaction = await connection.begin()
-                await self._prove_epoch(connection, self._epoch, commit)
-                await self._write(connection, commit.rows)
-                await self._write_master_keys(connection, commit.master_keys)
-                await self._write_ended(connection, commit.ended_containers)
-                await _remove(connection, tables.containers, commit.removed_containers)
-                await _remove(connection, tables.attempts, commit.removed_attempts)
-                await _remove(connection, tables.applications, commit.removed_applications)
-                await _remove_tokens_and_keys(connection, commit)
-                await _remove_queues(connection, commit)
-                await self._write_changes(connection, commit)
-                is_sent = True
-                await _send_commit(connection, transaction)
+            await self._database.transact(
+                "commit", self._commit_timeout_s, lambda connection: self._commit(connection, epoch, commit)
+            )
         except IntegrityError as error:
             raise OrphanRow from error
-        except Unavailable as silence:
-            if is_sent:
-                raise OutcomeUnknown(str(silence)) from silence.__cause__
-            raise
+
+    def _commit(self, connection: Connection, epoch: int, commit: Commit) -> None:
+        self._prove_epoch(connection, epoch, commit)
+        self._write(connection, commit.rows)
+        self._write_master_keys(connection, commit.master_keys)
+        self._write_ended(connection, commit.ended_containers)
+        _remove(connection, tables.containers, commit.removed_containers)
+        _remove(connection, tables.attempts, commit.removed_attempts)
+        _remove(connection, tables.applications, commit.removed_applications)
+        _remove_tokens_and_keys(connection, commit)
+        _remove_queues(connection, commit)
+        self._write_changes(connection, commit)
 
     async def last_commit(self) -> int:
         """The number of the last commit that happened; see the module's docstring.
@@ -158,11 +168,11 @@ class SqlStore:
             Unavailable: the database does not answer, or a commit is still under way.
         """
         assert self._epoch is not None, "the store is not open"
-        async with (
-            answering("report its last commit", self._commit_timeout_s, self._engine.url),
-            self._engine.begin() as connection,
-        ):
-            row = (await connection.execute(_LAST_COMMIT)).mappings().one()
+        row = await self._database.run(
+            "report its last commit",
+            self._commit_timeout_s,
+            lambda connection: connection.execute(_LAST_COMMIT).mappings().one(),
+        )
         if row["epoch"] != self._epoch:
             raise _fenced_out(self._epoch)
         return int(row["last_commit"])
@@ -172,20 +182,20 @@ class SqlStore:
     ) -> Sequence[Container]:
         """See the port."""
         statement = ended_rows.page(application_id, after, limit)
-        async with (
-            answering("read ended containers", self._statement_timeout_s),
-            self._readers.connect() as connection,
-        ):
-            found = (await connection.execute(statement)).mappings().all()
+        found = await self._readers.run(
+            "read ended containers",
+            self._statement_timeout_s,
+            lambda connection: connection.execute(statement).mappings().all(),
+        )
         return [ended_rows.ended_from(row) for row in found]
 
     async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
         """See the port."""
-        async with (
-            answering("read changes of queues", self._statement_timeout_s),
-            self._readers.connect() as connection,
-        ):
-            found = (await connection.execute(change_rows.page(before, limit))).mappings().all()
+        found = await self._readers.run(
+            "read changes of queues",
+            self._statement_timeout_s,
+            lambda connection: connection.execute(change_rows.page(before, limit)).mappings().all(),
+        )
         return [change_rows.change_from(row) for row in found]
 
     async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
@@ -193,21 +203,24 @@ class SqlStore:
         assert self._epoch is not None, "the store is not open"
         if self._lead is not None:
             self._lead.require()
-        async with answering("prune", self._commit_timeout_s), self._engine.begin() as connection:
-            await self._prove_epoch(connection, self._epoch, Commit())
-            return await _prune(connection, kept, now_ms, batch)
+        epoch = self._epoch
+
+        def prune(connection: Connection) -> int:
+            self._prove_epoch(connection, epoch, Commit())
+            return _prune(connection, kept, now_ms, batch)
+
+        return await self._database.transact("prune", self._commit_timeout_s, prune)
 
     async def close(self) -> None:
         """Let go.  Closing twice is harmless."""
         self._epoch = None
         async with answering("close", CLOSE_TIMEOUT_S):
-            await self._readers.dispose()
-            await self._engine.dispose()
+            await self._readers.close()
+            await self._database.close()
 
-    async def _take_over(self, connection: AsyncConnection, now_ms: int) -> ClusterIdentity:
+    def _take_over(self, connection: Connection, now_ms: int) -> ClusterIdentity:
         """Make the identity if there is none, then count this opening."""
-        dialect = self._engine.dialect.name
-        first = _insert(dialect, tables.identity).values(
+        first = _insert(self._dialect, tables.identity).values(
             id=tables.IDENTITY_ROW,
             cluster_timestamp_ms=now_ms,
             epoch=-1,
@@ -215,10 +228,10 @@ class SqlStore:
             delegation_sequence=0,
             last_commit=0,
         )
-        await connection.execute(first.on_conflict_do_nothing())
+        connection.execute(first.on_conflict_do_nothing())
         # The update locks the row: of two that open at once, the second counts from what the first wrote.
-        await connection.execute(update(tables.identity).values(epoch=tables.identity.c.epoch + 1))
-        row = (await connection.execute(select(tables.identity))).mappings().one()
+        connection.execute(update(tables.identity).values(epoch=tables.identity.c.epoch + 1))
+        row = (connection.execute(select(tables.identity))).mappings().one()
         return ClusterIdentity(
             cluster_timestamp_ms=row["cluster_timestamp_ms"],
             epoch=row["epoch"],
@@ -227,7 +240,7 @@ class SqlStore:
             last_commit=row["last_commit"],
         )
 
-    async def _prove_epoch(self, connection: AsyncConnection, epoch: int, commit: Commit) -> None:
+    def _prove_epoch(self, connection: Connection, epoch: int, commit: Commit) -> None:
         """One update both reserves numbers (never fewer than before) and fences."""
         numbers = {
             "our_epoch": epoch,
@@ -235,98 +248,89 @@ class SqlStore:
             "delegation_number": commit.delegation_sequence or 0,
             "commit_number": commit.number or 0,
         }
-        result = await connection.execute(_EPOCH_PROOF, numbers)
+        result = connection.execute(_EPOCH_PROOF, numbers)
         if result.rowcount != 1:
             raise _fenced_out(epoch)
 
-    async def _write(self, connection: AsyncConnection, records: Sequence[Row]) -> None:
+    def _write(self, connection: Connection, records: Sequence[Row]) -> None:
         for kind in rows.KINDS:
-            await _execute_many(connection, self._upserts[kind], rows.rows_of(kind, records))
+            _execute_many(connection, self._upserts[kind], rows.rows_of(kind, records))
 
-    async def _write_ended(self, connection: AsyncConnection, containers: Sequence[Container]) -> None:
-        await _execute_many(connection, self._upsert_ended, map(ended_rows.ended_values, containers))
-        await _remove(connection, tables.containers, [row.id for row in containers])
+    def _write_ended(self, connection: Connection, containers: Sequence[Container]) -> None:
+        _execute_many(connection, self._upsert_ended, map(ended_rows.ended_values, containers))
+        _remove(connection, tables.containers, [row.id for row in containers])
 
-    async def _write_changes(self, connection: AsyncConnection, commit: Commit) -> None:
+    def _write_changes(self, connection: Connection, commit: Commit) -> None:
         if commit.tree_changes:
-            await connection.execute(self._upsert_change, list(map(change_rows.change_values, commit.tree_changes)))
-            await self._remove_surplus(connection, commit.tree_changes_kept)
+            connection.execute(self._upsert_change, list(map(change_rows.change_values, commit.tree_changes)))
+            self._remove_surplus(connection, commit.tree_changes_kept)
 
-    async def _remove_surplus(self, connection: AsyncConnection, kept: ChangesKept) -> None:
+    def _remove_surplus(self, connection: Connection, kept: ChangesKept) -> None:
         """The oldest changes; what is put together with a newer one is read first."""
-        gone = surplus((await connection.execute(change_rows.KEPT)).all(), kept)
+        gone = surplus((connection.execute(change_rows.KEPT)).all(), kept)
         if not gone:
             return
         versions = {number for version, into in gone if into is not None for number in (version, into)}
-        found = (await connection.execute(change_rows.of_versions(versions))).mappings().all() if versions else []
+        found = (connection.execute(change_rows.of_versions(versions))).mappings().all() if versions else []
         by_version = {row["version"]: change_rows.change_from(row) for row in found}
         if made := folded(by_version, gone):
-            await connection.execute(self._upsert_change, list(map(change_rows.change_values, made)))
-        await connection.execute(change_rows.without(version for version, _ in gone))
+            connection.execute(self._upsert_change, list(map(change_rows.change_values, made)))
+        connection.execute(change_rows.without(version for version, _ in gone))
 
-    async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
+    def _write_master_keys(self, connection: Connection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
-        await _execute_many(connection, self._upsert_master_key, values)
+        _execute_many(connection, self._upsert_master_key, values)
 
 
 def _fenced_out(epoch: int) -> FencedOut:
     return FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
 
 
-async def _send_commit(connection: AsyncConnection, transaction: AsyncTransaction) -> None:
-    """A connection whose COMMIT failed may still be in its transaction: it is not used again."""
-    try:
-        await transaction.commit()
-    except BaseException:
-        await connection.invalidate()
-        raise
-
-
-async def _execute_many(connection: AsyncConnection, statement: Executable, values: Iterable[Values]) -> None:
+def _execute_many(connection: Connection, statement: Executable, values: Iterable[Values]) -> None:
     """One prepared statement, run once a row: no row count meets the databases' limit of variables a statement.
 
     Values are made and bound a slice at a time: twenty thousand rows in one go keep the loop for half a second.
     """
     left = iter(values)
     while some := list(islice(left, WRITTEN_AT_ONCE)):
-        await connection.execute(statement, some)
+        connection.execute(statement, some)
 
 
-async def _prune(connection: AsyncConnection, kept: EndedKept, now_ms: int, batch: int) -> int:
-    gone = (await connection.execute(ended_rows.older_than(now_ms - kept.age_s * 1000, batch))).rowcount
-    excess = (await connection.execute(ended_rows.counted())).scalar_one() - kept.in_all
+def _prune(connection: Connection, kept: EndedKept, now_ms: int, batch: int) -> int:
+    gone = (connection.execute(ended_rows.older_than(now_ms - kept.age_s * 1000, batch))).rowcount
+    excess = (connection.execute(ended_rows.counted())).scalar_one() - kept.in_all
     if gone < batch and excess > 0:
-        gone += (await connection.execute(ended_rows.oldest(min(excess, batch - gone)))).rowcount
+        gone += (connection.execute(ended_rows.oldest(min(excess, batch - gone)))).rowcount
     if gone == batch:
         return gone
-    crowded = (await connection.execute(ended_rows.crowded(kept.per_application, batch))).all()
+    crowded = (connection.execute(ended_rows.crowded(kept.per_application, batch))).all()
     for application_id, count in crowded:
         most = min(count - kept.per_application, batch - gone)
         if most > 0:
-            gone += (await connection.execute(ended_rows.oldest_of(application_id, most))).rowcount
+            gone += (connection.execute(ended_rows.oldest_of(application_id, most))).rowcount
     return gone
 
 
-async def _remove(connection: AsyncConnection, table: Table, ids: Iterable[object]) -> None:
-    """What belongs to the removed goes with them, by the foreign keys."""
-    await _execute_many(connection, _REMOVALS[table], ({"removed_id": str(removed)} for removed in ids))
+def _remove(connection: Connection, table: Table, ids: Iterable[object]) -> None:
+    """Remove rows; those that belong to them go with them, by the foreign keys."""
+    _execute_many(connection, _REMOVALS[table], ({"removed_id": str(removed)} for removed in ids))
 
 
-async def _remove_tokens_and_keys(connection: AsyncConnection, commit: Commit) -> None:
-    await _execute_many(
+def _remove_tokens_and_keys(connection: Connection, commit: Commit) -> None:
+    _execute_many(
         connection,
         _TOKEN_REMOVAL,
         [{"removed_sequence": sequence} for sequence in commit.removed_delegation_tokens],
     )
-    await _execute_many(
+    _execute_many(
         connection,
         _KEY_REMOVAL,
         [{"old_purpose": purpose, "old_key_id": key_id} for purpose, key_id in commit.removed_master_keys],
     )
 
 
-async def _remove_queues(connection: AsyncConnection, commit: Commit) -> None:
-    await _execute_many(connection, _QUEUE_REMOVAL, [{"removed_path": path} for path in commit.removed_queues])
+def _remove_queues(connection: Connection, commit: Commit) -> None:
+    _execute_many(connection, _QUEUE_REMOVAL, [{"removed_path": path} for path in commit.removed_queues])
 
 
 def _at_least(column: Column[int], number: str) -> Case[int]:
@@ -359,9 +363,9 @@ _KEY_REMOVAL = delete(tables.master_keys).where(
 )
 
 
-async def _read(connection: AsyncConnection, identity: ClusterIdentity) -> Snapshot:
-    read = {kind: (await connection.execute(select(kind.table))).mappings().all() for kind in rows.KINDS}
-    key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
+def _read(connection: Connection, identity: ClusterIdentity) -> Snapshot:
+    read = {kind: (connection.execute(select(kind.table))).mappings().all() for kind in rows.KINDS}
+    key_rows = (connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
     return snapshot_of(
         identity,
         queues=queue_rows.linked(map(queue_rows.queue_from, read[rows.QUEUES])),

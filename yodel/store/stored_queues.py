@@ -8,15 +8,18 @@ from sqlalchemy import select
 
 from yodel.domain.queues.queue import Queue
 from yodel.store import queue_rows, tables
-from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
+from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 
 
 async def stored_queues(url: str) -> Sequence[Queue]:
     """Raises Unavailable: the database does not answer, or has no such table."""
-    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
+    database = Database(url)
     try:
-        async with answering("report its queues", STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            found = (await connection.execute(select(tables.queues))).mappings().all()
+        found = await database.run(
+            "report its queues",
+            STATEMENT_TIMEOUT_S,
+            lambda connection: connection.execute(select(tables.queues)).mappings().all(),
+        )
     finally:
-        await engine.dispose()
+        await database.close()
     return queue_rows.linked(map(queue_rows.queue_from, found))

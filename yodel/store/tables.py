@@ -51,7 +51,7 @@ class IdentityColumns(TypedColumns):
 
 
 class SchemaWindowColumns(TypedColumns):
-    """Which releases may use these tables (``yodel.store.schema``)."""
+    """Records which releases may use these tables (``yodel.store.schema``)."""
 
     id = Column(SmallInteger, primary_key=True, autoincrement=False)
     oldest_head = Column(Text, nullable=False)
@@ -229,7 +229,8 @@ class ContainerColumns(TypedColumns):
 
 
 class EndedContainerColumns(TypedColumns):
-    """What is shown of containers that ended; no decision reads it, and rows go when they are too old or too many."""
+    """Stores ended containers for reports; no decision reads them, and rows are deleted when they are too old or too
+    many."""
 
     application_id = Column(Text, ForeignKey("applications.id", ondelete="CASCADE"), primary_key=True)
     attempt = Column(BigInteger, primary_key=True, autoincrement=False)
@@ -282,7 +283,7 @@ class DelegationTokenColumns(TypedColumns):
 
 
 class SchedulerConfColumns(TypedColumns):
-    """What was changed of the scheduler's configuration: one row, for it is read and written whole."""
+    """Stores the changes of the scheduler's configuration: one row, which is read and written whole."""
 
     id = Column(SmallInteger, primary_key=True, autoincrement=False)
     version = Column(BigInteger, nullable=False)

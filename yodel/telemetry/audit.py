@@ -1,8 +1,9 @@
-"""Who did what, from where, to what, and with what result: one line of JSON for each submission, kill, refusal and
-administrative act, whatever the log's level and format are.  The fields are RMAuditLogger's.
+"""Writes the audit log: one line of JSON for each submission, kill, refusal and administrative act, with caller,
+address, target and result.
 
-What callers send becomes values of JSON and nothing else: no text of theirs begins a line or steers a terminal.  Values
-have a greatest length.  Nothing secret gets here: neither tokens nor bodies are given to it.
+It is written whatever the log's level and format are.  The fields are RMAuditLogger's.  Callers' texts become values of
+JSON and nothing else: none of them begins a line or controls a terminal.  Values have a maximum length.  Nothing secret
+gets here: neither tokens nor bodies are passed to it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ CLIENT_SERVICE, WEB_SERVICE, ADMIN_SERVICE = "ClientRMService", "RMWebService", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """Holds what was asked for.  ``operation`` and ``target`` are words of RMAuditLogger; ``user`` is None for nobody,
-    and ``real_user`` who spoke in the user's name."""
+    """Describes an act.  ``operation`` and ``target`` are words of RMAuditLogger; ``user`` is None without a name, and
+    ``real_user`` acts in the user's name."""
 
     operation: str
     target: str

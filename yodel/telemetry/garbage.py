@@ -22,7 +22,7 @@ EVERYTHING_S = 86_400.0
 
 
 def take_over() -> None:
-    """From now on full collections happen in ``run`` only; modules and rows that are there by now are set aside."""
+    """Restrict full collections to ``run``, and set aside the modules and rows that exist by now."""
     gc.set_threshold(*YOUNG, NEVER)
     set_aside()
 
@@ -41,7 +41,7 @@ def look() -> bool:
 
 
 async def run(looks_a_day: int = round(EVERYTHING_S / LOOK_S), look_s: float = LOOK_S) -> None:
-    """To be run as a task of its own, until cancelled."""
+    """Collect from time to time.  Runs as a task of its own, until cancelled."""
     while True:
         for _ in range(looks_a_day):
             look()

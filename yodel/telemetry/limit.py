@@ -7,7 +7,7 @@ from enum import Flag, auto
 
 
 class Daemon(Flag):
-    """Who looks at a limit, and can refuse by it."""
+    """Names the daemons that check a limit, and can refuse by it."""
 
     RESOURCE_MANAGER = auto()
     NODE_AGENT = auto()
@@ -32,6 +32,6 @@ class Limit:
     daemons: Daemon = Daemon.RESOURCE_MANAGER
 
     def words(self, value: int, maximum: int) -> str:
-        """Of a refusal."""
+        """Return the text of a refusal."""
         where = f"setting {self.setting}" if self.setting else "fixed"
         return f"{self.name} is {value}, where at most {maximum} are allowed ({where})"

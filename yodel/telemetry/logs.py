@@ -29,7 +29,7 @@ class _Routed(logging.Handler):
 
 
 class _Lossy:
-    """What a logger prints to."""
+    """Writes a logger's lines to a stream, and ignores its failures."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -64,12 +64,12 @@ def configure(level: str = "info", style: str = "json") -> None:
 
 
 def level() -> str:
-    """What is written now: ``debug``, ``info``, ``warning``, ``error`` or ``critical``."""
+    """Return the level in force: ``debug``, ``info``, ``warning``, ``error`` or ``critical``."""
     return logging.getLevelName(int(structlog.get_logger().get_effective_level())).lower()
 
 
 def set_level(level: str) -> None:
-    """From now on, for the whole process; loggers that were bound before keep theirs."""
+    """Set the level of the whole process; loggers that were bound before keep theirs."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())))
     _let_libraries_speak(level)
 

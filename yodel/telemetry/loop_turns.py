@@ -1,8 +1,8 @@
-"""How long the event loop's thread works in one piece, in processor time: whoever comes meanwhile waits.
+"""Measures how long the event loop's thread works in one piece, in processor time: other callers wait meanwhile.
 
 A timer fires every few milliseconds.  Between when it was due and when it fires the thread did nothing but the turn
-that made it late, so the processor time since the last fire, less the time until it was due, is a turn's for sure.
-That tells a little too little, by a timer's period at most, but never takes a busy machine or many short turns for a
+that made it late, so the processor time since the last fire, less the time until it was due, is a turn's for sure.  The
+result is a little too small, by a timer's period at most, but never mistakes a busy machine or many short turns for a
 long one, and costs the calls themselves nothing.  What arrived at once on many connections is one turn.
 """
 

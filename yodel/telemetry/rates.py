@@ -1,4 +1,4 @@
-"""How often something was done and how long it took, as Hadoop's MutableRate tells it."""
+"""Counts operations and their durations, as Hadoop's MutableRate shows them."""
 
 from __future__ import annotations
 

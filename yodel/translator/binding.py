@@ -1,4 +1,4 @@
-"""Which node a pod goes to where this RM chooses (``placement = "bind"``), from its ledger.
+"""Chooses a pod's node where this RM does so (``placement = "bind"``), from its ledger.
 
 A node is out when kube-scheduler's filters refuse it, when it is not ready, when no node agent of ours runs there, or
 when there is not enough left of a resource.  Of the others the most wished for wins (preferred node affinity: hosts
@@ -40,7 +40,7 @@ INDEXES_MAX = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """Holds what a pod wants of a node.  ``where`` tells demands on nodes apart, ``amounts`` are in thousandths."""
+    """Holds a pod's demands on its node.  ``where`` tells them apart, ``amounts`` are in thousandths."""
 
     spec: Object
     where: str
@@ -73,7 +73,7 @@ class Chooser:
         self._by_label: dict[str, dict[str, list[NodeBook]]] = {}
 
     def open(self, node_name: str, *, is_open: bool) -> bool:
-        """Return whether the node's agent may be given containers; True when that is news."""
+        """Set whether the node's agent may get containers; return True if that is a change."""
         if (node_name in self._open) is is_open:
             return False
         (self._open.add if is_open else self._open.discard)(node_name)
@@ -93,7 +93,7 @@ class Chooser:
         return best.name if best is not None else None
 
     def may_go(self, wants: Wants, node_name: str) -> bool:
-        """Return whether the node still is one to choose, what is left of its resources aside."""
+        """Return True if the node may still be chosen, regardless of its free resources."""
         self._refresh()
         node = self._ledger.nodes.get(node_name)
         return node is not None and node in self._eligible_for(wants)

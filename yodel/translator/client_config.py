@@ -1,4 +1,4 @@
-"""Where a ResourceManager is, as the files that Hadoop's clients and ApplicationMasters read.
+"""Writes the files with which Hadoop's clients and ApplicationMasters find a ResourceManager.
 
 core-site.xml, yarn-site.xml and mapred-site.xml are complete for spark-submit, yarn, mapred and Flink.  An address is
 written out in full: behind a NodePort or a load balancer the ports are not YARN's, and clients that derive one from
@@ -23,8 +23,11 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """Holds what its readers have to know.  ``web_proxy`` is the host:port whose address the RM's web proxy calls from,
-    where that is another name than ``host`` (decision 0033); empty: the web address."""
+    """Holds the values of the files.
+
+    ``web_proxy`` is the host:port whose address the RM's web proxy calls from, if it is another name than ``host``
+    (decision 0033); empty: the web address.
+    """
 
     host: str
     client_port: int

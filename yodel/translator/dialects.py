@@ -36,7 +36,8 @@ MemoryUnit = Literal["quantity", "byte", "mib"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """How a capability is written: two resource names and their units.  ``quantity`` is Kubernetes' own notation."""
+    """Describes how a capability is written: two resource names and their units.  ``quantity`` is Kubernetes' own
+    notation."""
 
     cpu: str
     memory: str
@@ -45,7 +46,7 @@ class Measures:
 
     @property
     def units(self) -> dict[str, str]:
-        """Return what a whole number of each counts, where a node's status says it."""
+        """Return the unit of a whole number of each resource, as a node's status notes it."""
         cpu = "m" if self.cpu_unit == "milli" else "cores"
         return {self.cpu: cpu, self.memory: "Mi" if self.memory_unit == "mib" else "bytes"}
 
@@ -75,7 +76,7 @@ class GangKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Holds what one engine wants of a pod.  ``gang`` None: it has no groups.  ``has_pods`` False: there are none."""
+    """Describes the form of pods for one engine.  ``gang`` None: it has no groups; ``has_pods`` False: no pods."""
 
     name: str
     measures: Measures

@@ -1,9 +1,9 @@
-"""Which image an application's pods run: the queue's, or one that its submitter asked for and the queue allows.
+"""Chooses the image of an application's pods: the queue's, or one that its submitter requested and the queue allows.
 
-Asked for as YARN users know it (DockerLinuxContainerRuntime): ``YARN_CONTAINER_RUNTIME_TYPE=docker`` and
+It is requested as YARN users know it (DockerLinuxContainerRuntime): ``YARN_CONTAINER_RUNTIME_TYPE=docker`` and
 ``YARN_CONTAINER_RUNTIME_DOCKER_IMAGE`` in the environment of the ApplicationMaster's launch context.  It counts for all
-pods of the application: the pod of a task is there before anybody knows its launch context, so a task that names
-another one ends with an error (``nm_plugin.launch.command``).  The other variables of that runtime (mounts, privileged,
+pods of the application: the pod of a task exists before anybody knows its launch context, so a task that names another
+one ends with an error (``nm_plugin.launch.command``).  The other variables of that runtime (mounts, privileged,
 network, capabilities) are not read at all.
 """
 

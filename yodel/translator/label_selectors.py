@@ -19,7 +19,7 @@ _LABEL_VALUE = re.compile(_VALUE)
 
 
 class NotASelector(ValueError):
-    """Says which requirement cannot be read."""
+    """Reports the requirement that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is free on which node, as this RM sees it: allocatable less what pods hold, whoever's pods they are.
+"""Tracks the free resources of each node, as this RM sees them: allocatable less what all pods use.
 
 It is told of nodes and of bound pods by watches, and of pods that are about to be created by whoever chose their node:
 such a pod is *assumed* until its watch shows it, or until it should have been seen long ago.  Listings are the truth;
@@ -136,12 +136,12 @@ class NodeLedger:
         self._orders: dict[tuple[str, ...], NodeOrder] = {}
 
     def others_on(self, name: str) -> Amounts:
-        """Return what pods hold there that are not ours."""
+        """Return the usage of pods there that are not ours."""
         book = self.nodes.get(name) or self._absent.get(name)
         return book.others if book is not None else {}
 
     def held_on(self, name: str) -> Amounts:
-        """Return what pods hold there, whoever's they are, those that are being created included."""
+        """Return the usage of all pods there, including those that are being created."""
         book = self.nodes.get(name) or self._absent.get(name)
         return book.used if book is not None else {}
 
@@ -244,7 +244,7 @@ class NodeLedger:
         return assumed.node_name if assumed is not None else None
 
     def keep_until(self, key: Key, until_s: float) -> None:
-        """When an assumption falls, if the pod has not been seen by then."""
+        """Set when an assumption ends, if the pod has not been seen by then."""
         assumed = self._assumed.get(key)
         if assumed is not None:
             self._assumed[key] = _Assumed(

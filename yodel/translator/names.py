@@ -90,7 +90,7 @@ def container_of(pod_labels: object) -> ContainerId | None:
 
 
 def remembered_count() -> int:
-    """Of how many labels the ids are remembered; ``PARSED_MAX`` at most."""
+    """Return the number of labels whose ids are cached; ``PARSED_MAX`` at most."""
     return _container_of.cache_info().currsize
 
 

@@ -1,7 +1,8 @@
-"""What Kubernetes does to a node, and what YARN says of the node: one table.
+"""Maps what Kubernetes does to a node to the state of the YARN node, in one table.
 
-Whether a node is there is its agent's word, not Kubernetes': a kubelet that is away leaves its containers running, and
-the agent goes on reporting them.  What happens to pods because of their node is told by the pods (``pod_events``).
+Whether a node is there is decided by its agent's heartbeats, not by Kubernetes: a kubelet that is away leaves its
+containers running, and the agent goes on reporting them.  What happens to pods because of their node is seen on the
+pods (``pod_events``).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class WatchedNode(Protocol):
 
 
 class NodeOutcome(Enum):
-    """Names what a line makes of the YARN node."""
+    """Lists the effects of a line on the YARN node."""
 
     LEAVES = "DECOMMISSIONING as long as the cordon lasts; ApplicationMasters are notified; running containers continue"
     AS_ITS_AGENT_SAYS = "as its agent reports; LOST after `node_expiry_s` without a heartbeat"

@@ -1,4 +1,4 @@
-"""Whether a pod may go to a node: kube-scheduler's filters, pure.
+"""Checks whether a pod may go to a node: kube-scheduler's filters.  Pure.
 
 Follows the plugins NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit in their default order.  The
 message of a pod that fits nowhere counts the reasons of all nodes, sorted by text, as ``framework.FitError`` does.  It
@@ -60,7 +60,7 @@ def refusal(spec: Object, node: Fitted) -> str:
 
 
 def lacking(requests: Mapping[str, int], allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[str]:
-    """Return what there is too little of."""
+    """Return a message for each insufficient resource."""
     return [
         "Too many pods" if name == PODS else f"Insufficient {name}"
         for name, wanted in requests.items()
@@ -137,13 +137,13 @@ def expression_matches(expression: Object, labels: Mapping[str, str]) -> bool:
 
 
 def amounts(quantities: Mapping[str, Any]) -> Amounts:
-    """In thousandths."""
+    """Return the quantities in thousandths."""
     return {name: milli(value) for name, value in quantities.items()}
 
 
 @lru_cache(QUANTITIES_MAX)
 def milli(quantity: object) -> int:
-    """In thousandths; 0 for what cannot be read."""
+    """Return the quantity in thousandths; 0 if it cannot be read."""
     try:
         return parse_milli(quantity)
     except InvalidValue:
@@ -151,7 +151,7 @@ def milli(quantity: object) -> int:
 
 
 def requests_of(spec: Object) -> Amounts:
-    """Return what a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
+    """Return the resources that a pod of this spec takes of its node (resourcehelper.PodRequests), and one pod.
 
     Containers that run before the others count where they need more than all that run later; those that stay (sidecars)
     count beside what comes after them.  Requests of the pod as a whole take the place of the sum.

@@ -8,10 +8,10 @@ Contract with the node agent, in the hand-over directory ``H`` (a hostPath direc
   session is there: a signal to its group would go to nobody before;
 - it reads signal names from the FIFO ``H/signal`` and sends each to the whole process group;
 - at the end it writes the exit status to ``H/exit`` (by rename) and exits with it;
-- unless there is ``H/again``: then it waits until the agent has taken ``H/exit`` away, and begins anew at ``H/go``; or
+- unless there is ``H/again``: then it waits until the agent has taken ``H/exit`` away, and begins again at ``H/go``; or
   until ``H/again`` is gone (with all of ``H``, as a rule), and exits.
 
-A pod that begins anew first kills what the script left running, where the pod has process ids of its own and the shell
+A pod that begins again first kills what the script left running, where the pod has process ids of its own and the shell
 is the first of them: nobody else's processes can be meant.
 
 A shell that is PID 1 ignores SIGTERM unless it traps it, so an idle parked pod traps it: its deletion must not take the

@@ -29,7 +29,7 @@ HOSTS_MAX = 100
 AVOID_MAX = 10_000
 """As many as an ApplicationMaster may blacklist (services.masters.beat.BLACKLIST_MAX)."""
 CLOSED_MAX = 500
-"""Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
+"""Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed again."""
 STABLE_WEIGHT = 50
 """Of nodes that are preferred as stable: hosts asked for weigh more, racks less."""
 _DIGEST = "sha256-"
@@ -45,7 +45,7 @@ class StableNodes:
 
     @property
     def expressions(self) -> list[dict[str, Any]]:
-        """In a node selector term."""
+        """Return the expressions of a node selector term."""
         return [
             {"key": one.key, "operator": one.operator} | ({"values": sorted(one.values)} if one.values else {})
             for one in self.requirements
@@ -57,10 +57,11 @@ ANY_NODES = StableNodes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landmarks:
-    """How places are found in Kubernetes: the key of the label that names a node's rack, and what
-    ``kubernetes.io/hostname`` says on the node that ApplicationMasters know as a host.
+    """Configures how nodes are found in Kubernetes.
 
-    With ``are_labels_enabled`` nodes that have a YARN label are kept for those who ask for it.
+    ``rack_label`` is the key of the label with a node's rack, and ``hostname_of`` returns the value of
+    ``kubernetes.io/hostname`` on the node that ApplicationMasters know as a host.  With ``are_labels_enabled`` nodes
+    that have a YARN label are reserved for requests with it.
     """
 
     rack_label: str = RACK_LABEL

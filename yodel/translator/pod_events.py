@@ -1,11 +1,11 @@
-"""What Kubernetes does to a pod, and what YARN says of its container: one table.
+"""Maps what Kubernetes does to a pod to the state of its YARN container, in one table.
 
-The first line that applies is the meaning; ``docs/pod-to-container.md`` is made from the same lines.  The node agent is
-the first to know of an end (an exit file beats the kubelet's status by seconds); what is said here is used when there
-is no agent to ask, when the pod is gone, or when the process died of a signal that Kubernetes can explain.
+The first line that applies is used; ``docs/pod-to-container.md`` is made from the same lines.  The node agent is the
+first to know of an end (an exit file is seconds ahead of the kubelet's status); this table is used when there is no
+agent to ask, when the pod is gone, or when the process died of a signal that Kubernetes can explain.
 
-Why statuses and not words decide about blame: ApplicationMasters look at the exit status only.  ABORTED and PREEMPTED
-are nobody's fault in Spark (``YarnAllocator``), MapReduce (``RMContainerAllocator``) and the RM itself
+Statuses and not texts decide about blame, because ApplicationMasters look at the exit status only.  ABORTED and
+PREEMPTED are nobody's fault in Spark (``YarnAllocator``), MapReduce (``RMContainerAllocator``) and the RM itself
 (``RMAppAttemptImpl.shouldCountTowardsMaxAttemptRetry``); DISKS_FAILED is one in MapReduce and therefore not used.
 """
 
@@ -51,7 +51,8 @@ _NOT_STARTED = ("StartError", "ContainerCannotRun")
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a container ended, in YARN's words.  ``awaits_agent``: its node agent may tell more, and is waited for."""
+    """Describes the end of a container in YARN's words.  ``awaits_agent``: its node agent may report more, and is
+    waited for."""
 
     exit_status: int
     diagnostics: str
@@ -59,7 +60,7 @@ class End:
 
 
 class ContainerOutcome(Enum):
-    """Names what a line makes of the container."""
+    """Lists the effects of a line on the container."""
 
     WAITS = "waits to be scheduled"
     STARTS = "is scheduled, not started yet"
@@ -88,8 +89,7 @@ class PodEventRow:
 
     @property
     def is_the_applications_fault(self) -> bool | None:
-        """Return whether an end counts against the application; None when the process's exit decides or nothing
-        ends."""
+        """Return True if an end counts against the application; None if the process's exit decides, or nothing ends."""
         return None if self.exit_status is None else self.exit_status not in NOT_THE_APPLICATIONS_FAULT
 
     def diagnostics(self, pod: PodObservation) -> str:

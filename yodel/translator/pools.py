@@ -29,8 +29,8 @@ class PoolKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRules:
-    """Which queue draws on which pool, and what pods of each ask for.  ``milli_per_vcore``: thousandths of a core in a
-    vcore.  ``node_managers``: the pool that NodeManagers are nodes of."""
+    """Defines the pools of the queues.  ``milli_per_vcore``: thousandths of a core in a vcore.  ``node_managers``: the
+    pool that NodeManagers are nodes of."""
 
     pools: Pools = field(default_factory=Pools)
     kinds: Mapping[PoolName, PoolKind] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class PoolRules:
     node_managers: PoolName = YARN
 
     def lent(self, name: PoolName, allocatable: Mapping[str, str]) -> Resource | None:
-        """Return what a node of this allocatable lends to a pool; None: it publishes neither of the two resources."""
+        """Return a node's capacity in a pool by its allocatable; None: it publishes neither of the two resources."""
         measures = self.kinds[name].measures
         if measures.cpu not in allocatable and measures.memory not in allocatable:
             return None
@@ -68,7 +68,7 @@ def amount(measures: Measures, allocatable: Mapping[str, str], milli_per_vcore: 
 def rules_of(
     default: Dialect, by_child: Mapping[str, Dialect], milli_per_vcore: int, node_managers_pool: str = YARN
 ) -> PoolRules:
-    """Of the dialect of root, and of those children of root by path that have another.
+    """Return the pools for the dialect of root, and for children of root by path that have another.
 
     Raises:
         InvalidValue: two dialects share a resource and are not one pool; ``node_managers_pool`` is none that a queue

@@ -29,7 +29,7 @@ _OF_PODS_ONLY = ("image", "pod_template", "gang", "read_only_root", "ephemeral_s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodProfiles:
-    """How pods look, by the full path of their queue."""
+    """Holds the settings of pods, by the full path of their queue."""
 
     default: PodSettings
     by_queue: Mapping[str, PodSettings]
@@ -46,7 +46,7 @@ class PodProfiles:
         return self.default, *self.by_queue.values(), *self.by_child.values()
 
     def pool_rules(self) -> PoolRules:
-        """Return what the queues draw on.  Raises InvalidValue: a resource would be in two pools."""
+        """Return the pools of the queues.  Raises InvalidValue: a resource would be in two pools."""
         by_child = {path: self.of(path).dialect for path in {*map(top_of, self.by_queue), *self.by_child} - {ROOT}}
         milli = self.default.milli_per_vcore
         return rules_of(self.default.dialect, by_child, milli, self.node_managers_pool)
@@ -188,7 +188,7 @@ def _check(profile: PodSettings, section: str) -> None:
 
 
 def _check_bound(profile: PodSettings, section: str) -> None:
-    """Of what keeps pods together and apart only nodes are judged where the RM chooses."""
+    """Check a profile whose nodes the RM chooses: of what keeps pods together and apart it judges only nodes."""
     if profile.gang:
         raise InvalidValue(f"{section}.gang", True, "false with placement bind: no scheduler sees the group")
     spec = profile.template.get("spec") or {}

@@ -1,7 +1,7 @@
-"""What is written into a node's status, of what its agent lends and what the pods there ask for.  Pure.
+"""Computes the node status to publish from what its agent lends and what the pods there request.  Pure.
 
-Never less than the pods of the node ask for: a kubelet that starts again judges its pods by what is published, and
-rejects those that do not fit any more.  Where the loan is below that, nothing new may start there until it fits.
+It is never less than the requests of the node's pods: a kubelet that restarts judges its pods by what is published, and
+rejects those that do not fit any more.  If the lent amount is below that, nothing new may start there until it fits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KUBELET = "kubelet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentAmounts:
-    """Holds what a node lends."""
+    """Holds the lent amounts of a node."""
 
     cpu_milli: int
     memory_mib: int
@@ -32,15 +32,15 @@ class LentAmounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentCapacity:
-    """Holds what counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to
-    it."""
+    """Holds the amounts of a report that count, None if nothing new is lent; by resource, the steps from the agent's
+    amount to it."""
 
     lent: LentAmounts | None
     steps: Mapping[str, tuple[ShapingStep, ...]]
 
 
 class Silence(IntEnum):
-    """Names how long a node's agent has reported nothing."""
+    """Lists how long a node's agent has reported nothing."""
 
     NONE = 0
     STALE = 1
@@ -113,7 +113,7 @@ def _memory(lent: LentAmounts) -> int:
 
 
 def last_steps(name: str, lent: int, publication: Publication) -> tuple[ShapingStep, ShapingStep]:
-    """From what is lent, in the resource's own unit, to what is published under a name."""
+    """Return the steps from the lent amount, in the resource's own unit, to the one published under a name."""
     units_lent, amount = publication.counted[name], publication.amounts[name]
     why = "not below what the node's pods request" if amount is not None else "no pod requests it: the name is removed"
     return (
@@ -135,8 +135,8 @@ def publication(
 
 
 def units(lent: LentAmounts, measures: Measures) -> dict[str, int]:
-    """In the units of two resources.  What Kubernetes' own notation would write as a fraction is whole cores here, for
-    only its own ``cpu`` may be one."""
+    """Return the amounts in the units of two resources.  Kubernetes allows fractions only for its own ``cpu``, so
+    others get whole cores."""
     cpu = lent.cpu_milli if measures.cpu_unit == "milli" else lent.cpu_milli // 1000
     memory = lent.memory_mib if measures.memory_unit == "mib" else lent.memory_mib * MIB
     return {measures.cpu: cpu, measures.memory: memory}
@@ -150,7 +150,7 @@ def size_of(quantities: Mapping[str, str]) -> LentAmounts | None:
 
 
 def amounts_of(held_milli: Mapping[str, int], measures: Measures) -> LentAmounts:
-    """Return what pods ask for under two names, thousandths by resource name, in the units of a loan, rounded up."""
+    """Return the requests of pods under two names, given in thousandths, in the units of lent amounts, rounded up."""
     cpu, memory = (max(0, held_milli.get(name, 0)) for name in (measures.cpu, measures.memory))
     return LentAmounts(
         cpu_milli=-(-cpu // 1000) if measures.cpu_unit == "milli" else cpu,
@@ -183,10 +183,10 @@ def whole(quantity: str) -> int:
 
 
 def publisher_of(name: str, managers: Mapping[str, str], quantity: str, ours: Collection[str], publisher: str) -> str:
-    """Return who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
+    """Return the publisher of a name on a node; empty: this ResourceManager, or an earlier process of it.
 
     The manager of ``status.capacity`` says it; where there is none, whether our annotation names it.  A kubelet whose
-    machine was started anew sets such names to 0: what it zeroed was ours where the annotation says so.
+    machine was started again sets such names to 0: what it zeroed was ours where the annotation says so.
     """
     manager = managers.get(name)
     if manager is None:

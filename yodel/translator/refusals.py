@@ -3,7 +3,7 @@
 A refusal is known by its words only: both a full quota and a webhook's no are 403 ``Forbidden``.  What may be different
 tomorrow without anybody changing the pod (quotas, a namespace's limits) is waited for, as YARN waits for room in a
 queue; what is about this pod fails an AM's container at once, for nobody would ever learn of it otherwise.  A task's
-container is asked for again and again in both cases: as in YARN, what cannot be had stays asked for.
+container is asked for again and again in both cases: as in YARN, what is not available stays asked for.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Trials = Mapping[bytes, Mapping[str, Any]]
 
 
 def trial_pods(profiles: Iterable[PodSettings]) -> Trials:
-    """Return what an ApplicationMaster and a task of each profile would be."""
+    """Return sample pods of an ApplicationMaster and a task of each profile."""
     found: dict[bytes, Mapping[str, Any]] = {}
     for profile in profiles:
         for kind in (ContainerType.APPLICATION_MASTER, ContainerType.TASK):

@@ -55,7 +55,8 @@ class Finding:
 
 
 async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIterator[Finding]:
-    """What ``yodel serve`` needs: one finding a check, as it comes.  ``is_running``: a ResourceManager serves here.
+    """Yield one finding for each requirement of ``yodel serve``, as it is checked.  ``is_running``: a ResourceManager
+    serves here.
 
     In a pod its ports are the ResourceManager's own, and containers have the Java of their image.
     """
@@ -89,7 +90,8 @@ def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Findi
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
-    """What ``yodel local --dir DIRECTORY`` needs: one finding a check, as it comes.  ``directory`` is absolute."""
+    """Yield one finding for each requirement of ``yodel local --dir DIRECTORY``, as it is checked.  ``directory`` is
+    absolute."""
     yield directory_finding(directory)
     yield reach_finding(directory)
     yield disk_finding(directory)
@@ -113,7 +115,7 @@ def directory_finding(directory: Path) -> Finding:
 
 
 def reach_finding(directory: Path) -> Finding:
-    """As root, containers run as their submitters, who have to pass through every folder above."""
+    """Check the folders above: as root, containers run as their submitters, who have to enter every one of them."""
     if os.geteuid() != 0:
         text = "containers run as you, because yodel does not run as root"
         return Finding(name="other users", verdict=Verdict.OK, text=text)
@@ -265,7 +267,7 @@ async def _queues_finding(settings: Settings) -> Finding:
 
 
 def node_managers_finding(settings: Settings) -> Finding:
-    """What it means that NodeManagers may register."""
+    """Report which NodeManagers may register, and what that means."""
     name, path = "NodeManagers", settings.nodes_include_path
     if settings.node_managers == "refused":
         return Finding(name=name, verdict=Verdict.OK, text='refused (node_managers = "refused")')
@@ -280,7 +282,7 @@ def _pods(client: KubeClient, settings: Settings) -> PodDriver:
 
 
 async def _colocation_finding(settings: Settings) -> Finding:
-    """What is missing before measured capacity can be lent.  That is no mistake: it is off unless somebody wants it.
+    """Check what is missing for colocation.  That is not a mistake: it is off unless it is wanted.
 
     Batch pods that would stay where services go are one, for what it takes to lend is there.
     """
@@ -320,7 +322,7 @@ def limits_finding(nodes: Sequence[str]) -> Finding:
 
 
 async def _shuffle_findings(settings: Settings) -> list[Finding]:
-    """Whether the endpoints that queues name accept connections from here; none where no queue names any."""
+    """Check that the shuffle endpoints of queues accept connections from here; empty: no queue has any."""
     try:
         queues = await stored_queues(settings.store_url)
     except (YodelError, OSError) as error:
@@ -344,7 +346,7 @@ def _endpoint_finding(endpoint: tuple[str, int], paths: list[str], has_answered:
 
 
 def others_finding(pods: int, nodes: int) -> Finding:
-    """Of pods that nobody meant to bound."""
+    """Return a finding about pods that share the quota unintentionally."""
     text = (
         f"{pods} best-effort pods that are not Yodel's, on nodes ({nodes}), share the quota of batch pods; pods that "
         "request cpu do not (yodel node explain NODE counts them)"

@@ -25,7 +25,7 @@ from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
-from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.dispatch import NO_LOOKUPS, CallLimits, Dispatcher, Lookups, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services.core import Core
@@ -85,6 +85,7 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
     by_node_token = ServerSecurity(allow_simple=is_simple_allowed, token_passwords=node_passwords)
     by_name = ServerSecurity(allow_simple=True, proxy_users=proxy_users)
     limits = from_settings.rpc_limits_of_ports(settings.rpc)
+    lookups = Lookups(core.rights.is_known, core.rights.look_up)
     shared = _Shared(
         calls=CallLimits(fields_max=settings.rpc.call_fields_max, items_max=settings.rpc.call_items_max),
         unfinished=UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB),
@@ -92,10 +93,10 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
         require=require,
     )
     return RpcServers(
-        client=shared.server("client", [audited_client(client.protocol())], by_name_or_token, limits.client),
+        client=shared.server("client", [audited_client(client.protocol())], by_name_or_token, limits.client, lookups),
         scheduler=shared.server("scheduler", [master.protocol()], by_am_token, limits.scheduler),
         tracker=shared.server("tracker", [tracker.protocol()], by_node_token, limits.tracker),
-        admin=shared.server("admin", _admin_protocols(core), by_name, limits.admin),
+        admin=shared.server("admin", _admin_protocols(core), by_name, limits.admin, lookups),
     )
 
 
@@ -107,14 +108,21 @@ def _admin_protocols(core: Core) -> list[RpcProtocol]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
-    """Holds what the ports have in common."""
+    """Holds the parts that the ports share."""
 
     calls: CallLimits
     unfinished: UnfinishedFrames
     turns: Turns
     require: Callable[[], None]
 
-    def server(self, name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits) -> RpcServer:
+    def server(
+        self,
+        name: str,
+        protocols: list[RpcProtocol],
+        security: ServerSecurity,
+        limits: RpcLimits,
+        lookups: Lookups = NO_LOOKUPS,
+    ) -> RpcServer:
         return RpcServer(
             name=name,
             dispatcher=Dispatcher(
@@ -123,6 +131,7 @@ class _Shared:
                 retry_cache=RetryCacheLimits(),
                 call_limits=self.calls,
                 require=self.require,
+                lookups=lookups,
             ),
             security=security,
             limits=limits,

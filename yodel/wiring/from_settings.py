@@ -1,4 +1,4 @@
-"""What the parts of the RM are given, made of its settings."""
+"""Derives the values for the RM's parts from its settings."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def pod_settings(settings: Settings) -> PodSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortLimits:
-    """Of each RPC port."""
+    """Holds the limits of each RPC port."""
 
     client: RpcLimits
     scheduler: RpcLimits
@@ -241,7 +241,7 @@ def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:
-    """Return what node agents prove themselves with; None: they need no proof.  Raises InvalidValue."""
+    """Return the passwords that node agents must prove; None: they need no proof.  Raises InvalidValue."""
     if path is None:
         return None
     secret = read_secret(path)

@@ -33,14 +33,15 @@ class KubeSide:
         """With a ``lead``, nothing is asked that might be answered after it is lost."""
         self._settings, self._clock = settings, clock
         self.late = LateKube()
-        """For what must be known whoever leads: whether our own pod is to go."""
+        """For what must be known whoever leads: whether our own pod will be stopped."""
         self._is_binding = asyncio.Event()
         self._pods, self._nodes, self._holdings = (WatchHealth(clock.monotonic_s) for _ in range(3))
         way: KubeApi = self.late if lead is None else LedKube(self.late, lead.require)
         self.api = PacedKube(way, limits, clock=clock.monotonic_s, random=random.random)
 
     def bind(self) -> None:
-        """From now on the RM chooses nodes, or publishes what they lend: who else is on them has to be seen."""
+        """Note that the RM chooses nodes from now on, or publishes lent capacity: the other pods there have to be
+        watched."""
         self._is_binding.set()
 
     async def watch_pods(self, sink: PodSink, opened: Callable[[], Awaitable[None]]) -> None:
@@ -62,7 +63,7 @@ class KubeSide:
             )
 
     async def watch_nodes(self, sink: NodeSink) -> None:
-        """Where nobody may list nodes unless this RM chooses among them, it begins when it does."""
+        """Watch the nodes.  If the RM has no right to list them unless it chooses nodes, this begins when it does."""
         if not self._settings.watch_nodes:
             await self._is_binding.wait()
         await watch(
@@ -86,7 +87,7 @@ class KubeSide:
         )
 
     def gauges(self) -> dict[str, float]:
-        """Return how well Kubernetes is seen and reached."""
+        """Return how well Kubernetes is seen and reached, by name."""
         nodes = {"node_watch_staleness_seconds": self._nodes.staleness_s} if self._settings.watch_nodes else {}
         usage = {"node_usage_watch_lag_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
         return {

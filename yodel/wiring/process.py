@@ -42,7 +42,7 @@ async def run_rm(
     reload: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve until ``stop`` is set; on PostgreSQL, wait as a standby for the lead before.  ``reload`` reads the settings
-    anew for ``yarn rmadmin -refresh…``; it blocks, and raises InvalidValue.
+    again for ``yarn rmadmin -refresh…``; it blocks, and raises InvalidValue.
 
     Raises:
         InvalidValue, Unavailable: settings, store or kubeconfig are not usable; nothing was started.
@@ -134,7 +134,7 @@ def _end_process(_: str) -> None:
 
 
 class _Serving:
-    """What is done with the store, once it is ours."""
+    """Serves from the store, once it is ours."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What ``yarn rmadmin -refresh…`` reads anew, as services and ports take it.  All of it blocks."""
+"""Reloads what ``yarn rmadmin -refresh…`` refreshes, as services and ports take it.  All of it blocks."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import structlog
 
 from yodel.errors import Refused, Unavailable
+from yodel.host.accounts import Accounts
 from yodel.host.clock import LoopTimers
 from yodel.host.endpoints import TcpEndpoints
 from yodel.host.files import text_of
@@ -41,7 +42,7 @@ from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.wiring import from_settings
 from yodel.wiring.faces import rpc_servers, web_rules
-from yodel.wiring.gauges import gauges
+from yodel.wiring.gauges import gauges, process_facts
 from yodel.wiring.kube import KubeSide
 from yodel.wiring.reloading import Reloading
 from yodel.wiring.web_rules import connection_limits
@@ -56,7 +57,7 @@ class _Stoppable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """Where a started RM listens."""
+    """Holds the ports of a started RM."""
 
     client_port: int
     scheduler_port: int
@@ -83,7 +84,9 @@ class Rm:
         self._rpc_servers: Sequence[RpcServer] = ()
         self._turns = LoopTurns()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
+        self._accounts = Accounts(settings.groups_cache_s, settings.groups_negative_cache_s)
         self._users = OsUsers(
+            self._accounts,
             min_user_id=settings.min_user_id,
             allowed_system_users=settings.allowed_system_users,
             mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
@@ -195,9 +198,10 @@ class Rm:
                 conf=lambda: hadoop_properties.properties(settings),
                 gauges=lambda: gauges(self.core, self._kube, self._turns, self._lead),
                 rpc_servers=lambda: self._rpc_servers,
-                group_lookups=self._users.group_lookups,
+                group_lookups=self._accounts.lookups,
                 not_ready=self.not_ready,
             ),
+            facts=process_facts(self.core, settings, self._clock, self._kube, self._lead),
         )
         rules = await asyncio.to_thread(web_rules, self.core, settings, self._clock)
         limits = connection_limits(settings.web)

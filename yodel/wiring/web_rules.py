@@ -1,4 +1,4 @@
-"""From the table ``[web]`` to what the web side is built with."""
+"""Derives the rules of the web side from the table ``[web]``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The web side, made of the services, of what the process shows of itself, and of what is configured."""
+"""Builds the web side from the services, the process's own figures, and the settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yodel.ports.clock import Clock
 from yodel.ports.store import Store
@@ -18,6 +18,7 @@ from yodel.rm_api.proxy.services import ProxyRules, ProxyServices
 from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.ui.services import PageServices
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import ApiServices
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.services.core import Core
@@ -26,7 +27,7 @@ from yodel.serving.proxy_users import ProxyUserRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebRules:
-    """Says what the web side is, and what each room allows.
+    """Holds the rules of the web side and of each room.
 
     ``web_address`` is the host:port clients use; with port 0 the bound port is put in by ``server.serve``.
     """
@@ -40,7 +41,7 @@ class WebRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfTheProcess:
-    """Holds what the web side is given that is no service's."""
+    """Holds the parts of the web side that come from the process and not from a service."""
 
     store: Store
     clock: Clock
@@ -48,6 +49,7 @@ class OfTheProcess:
     proxy_users: ProxyUserRules
     acceptor: Acceptor | None = None
     figures: ProcessFigures
+    facts: ProcessFacts = field(default_factory=ProcessFacts)
 
 
 def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
@@ -62,6 +64,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             clock=clock,
             delegation_tokens=core.delegation_tokens,
             proxy_users=process.proxy_users,
+            rights=core.rights,
             acceptor=process.acceptor,
             replay=replay,
         ),
@@ -93,11 +96,13 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             nodes=core.nodes,
             capacities=core.capacities,
             taking_back=core.taking_back,
+            emergency_count=lambda: core.reports.preempted_count,
             log_aggregation=core.log_aggregation,
             scheduler_conf=core.scheduler_conf,
             tree_changes=process.store.tree_changes,
             observed=core.reconciler.observed,
             namespace=process.namespace,
+            process=process.facts,
             transitions=core.transitions,
             rendered_events=RenderedEvents(core.transitions.epoch),
         ),

@@ -83,7 +83,7 @@ class AggregatedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TFileHead:
-    """Holds what the web pages ask a file before they show it."""
+    """Holds the owner and ACLs that the web pages check before they show a file."""
 
     owner: str
     acls: Mapping[str, str]

@@ -74,7 +74,7 @@ _ACCESS_TYPE = ClassDescriptor("org.apache.hadoop.yarn.api.records.ApplicationAc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedLog:
-    """Where one log is in the file."""
+    """Locates one log in the file."""
 
     name: str
     stored_bytes: int
@@ -85,7 +85,7 @@ class IndexedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """Holds what one upload brought, by container."""
+    """Holds the logs of one upload, by container."""
 
     uploaded_ms: int
     node_file: str
@@ -165,7 +165,7 @@ class IndexedFileWriter:
 
 
 def read_index(file: RandomFile, application: str, end_bytes: int | None = None) -> Index:
-    """Return what the file, up to ``end_bytes``, says of itself.  Raises CorruptLogFile."""
+    """Return the index of the file up to ``end_bytes``.  Raises CorruptLogFile."""
     end = file.size_bytes if end_bytes is None else min(end_bytes, file.size_bytes)
     if end < UID_BYTES + _TRAILER_BYTES:
         raise CorruptLogFile("it is too short for an indexed file")
@@ -226,7 +226,7 @@ def read_log(file: RandomFile, compression: str, log: IndexedLog) -> Iterator[by
 
 
 def encode_checksum(file_name: str, length_bytes: int) -> bytes:
-    """Return what readers are told of a file while it is appended to: the length up to which it is good."""
+    """Return the checksum file, which tells readers how many bytes of a growing file are valid."""
     name = file_name.encode("utf-8")
     return len(name).to_bytes(4, "big") + name + length_bytes.to_bytes(8, "big")
 
@@ -297,7 +297,7 @@ def _java_hash(text: str) -> int:
 
 
 def _grown_capacity(count: int) -> int:
-    """Of a HashMap that entries were put into one by one."""
+    """Return the capacity of a Java HashMap whose entries were put one by one."""
     capacity = 16
     while count > capacity * 3 // 4:
         capacity *= 2
@@ -305,7 +305,7 @@ def _grown_capacity(count: int) -> int:
 
 
 def _copied_capacity(count: int) -> int:
-    """Of a HashMap that was made as a copy."""
+    """Return the capacity of a Java HashMap that was made as a copy."""
     capacity = 1
     while capacity < int(count / 0.75 + 1):
         capacity *= 2

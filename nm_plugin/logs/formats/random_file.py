@@ -1,4 +1,4 @@
-"""What the readers of aggregated logs read from: ranges of a file of known size, wherever it is.
+"""Reads ranges of a file of known size, for the readers of aggregated logs.
 
 Everything read from such a file was written by somebody else: every length is bounded before it is believed.
 """

@@ -30,14 +30,14 @@ _VALUE_CHUNK_BYTES_MAX = 2**31 - 1
 
 
 class Sink(Protocol):
-    """Describes where a writer writes to."""
+    """Takes the bytes of a writer."""
 
     def write(self, data: bytes, /) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a block is in the file."""
+    """Locates a block in the file."""
 
     offset: int
     stored_bytes: int

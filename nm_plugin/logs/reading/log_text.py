@@ -26,7 +26,7 @@ def aggregated_tail(name: str) -> bytes:
 
 
 def local_tail(name: str, running_container: str = "") -> bytes:
-    """Of a log on the node's disk (NMWebServices.getLogs); of a container that runs, with a warning that more may come.
+    """Return the tail of a log on the node's disk (NMWebServices.getLogs), with a warning if the container still runs.
 
     Unlike the other one it begins without a line break.
     """

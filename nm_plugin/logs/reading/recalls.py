@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """Of which container, whose it was, who asks, and the node that had it if that is known."""
+    """Names a container, its owner, the viewer, and the node that ran it if that is known."""
 
     container_id: ContainerId
     owner: str

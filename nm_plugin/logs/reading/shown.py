@@ -1,4 +1,4 @@
-"""What a node uploaded of one container, read back for its web port.  Blocking; streams."""
+"""Reads back what a node uploaded of one container, for its web port.  Blocking; streams."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show(remote: RemoteFiles, root: str, job: Show, emit: Emit, progress: Progre
 
 
 def emit_text(job: Show | Recall, file: RemoteFile, log: Shown, emit: Emit) -> None:
-    """Of the job's log in one file, as much as the job says."""
+    """Emit the text of one log of the file, at most the job's size."""
     name, size, modified_ms, between = log
     emit(log_text.head(job.container, file.name, "AGGREGATED", name, modified_ms, size))
     for data in between(*log_text.shown_range(size, job.size_bytes)):
@@ -67,7 +67,7 @@ def _logs_of(remote: RemoteFiles, root: str, job: Show, file: RemoteFile, progre
 
 
 def shown_logs(content: RandomFile, job: Show | Recall, file: RemoteFile, end: int) -> Iterator[Shown]:
-    """Yield what a file, up to ``end``, has of the job's container.  Raises CorruptLogFile."""
+    """Yield the logs of the job's container in a file up to ``end``.  Raises CorruptLogFile."""
     if job.format == "tfile":
         for log in aggregated_tfile.logs(content, job.container):
             yield log.name, log.size_bytes, file.modified_ms, log.between

@@ -82,12 +82,12 @@ class LogAggregator:
         return self._settings
 
     def uploads_of(self, application_id: ApplicationId) -> int:
-        """Return how many files' worth was uploaded while the application runs."""
+        """Return the number of uploads of a running application."""
         logs = self._applications.get(application_id)
         return logs.uploads if logs is not None else 0
 
     def applications(self) -> frozenset[ApplicationId]:
-        """Return whose local logs must stay."""
+        """Return the applications whose local logs must stay."""
         return frozenset(self._applications)
 
     def origin_of(self, application_id: ApplicationId) -> LogContext | None:
@@ -97,7 +97,7 @@ class LogAggregator:
     # Start of the agent.
 
     async def load(self, node_id: NodeId) -> None:
-        """What the last agent left; before containers are taken over."""
+        """Load the state that the previous agent left.  Call it before containers are taken over."""
         self._node, self._uploads.node_id = str(node_id), node_id
         if not self._settings.enabled:
             return
@@ -154,7 +154,7 @@ class LogAggregator:
     # What the RM hears.
 
     def reports(self, is_first: bool = False) -> tuple[LogReport, ...]:
-        """Return what it does not know yet; to a new one (``is_first``) everything."""
+        """Return the reports that the ResourceManager does not have; all of them on the first (``is_first``)."""
         return tuple((self._current if is_first else self._unsaid).values())
 
     def reported(self, reports: Iterable[LogReport]) -> None:

@@ -1,4 +1,4 @@
-"""What the agent must still know of applications' logs after it was restarted: one journal for each application.
+"""Keeps what the agent must know of applications' logs after a restart: one journal for each application.
 
 A journal is a file of JSON lines that only grows: what is true of an application is what its lines say together.  A
 line is written before the step it announces, or after the step it tells of; one that is cut off never was.  Journals
@@ -26,7 +26,7 @@ ALREADY_MAX = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogContext:
-    """Holds what came with the first container of an application on this node."""
+    """Holds the context of the application's first container on this node."""
 
     user: str
     context: bytes = b""
@@ -120,7 +120,7 @@ class Journals:
         self._directory = state_dir / "logs"
 
     def begin(self, application_id: ApplicationId, origin: LogContext) -> None:
-        """The first line; a journal that was there is begun anew."""
+        """The first line; a journal that was there is begun again."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         line = {
             "user": origin.user,

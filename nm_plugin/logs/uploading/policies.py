@@ -1,4 +1,4 @@
-"""Which containers' logs are kept: the ContainerLogAggregationPolicy classes of Hadoop's NodeManager.  Pure.
+"""Decides which containers' logs are kept: the NodeManager's ContainerLogAggregationPolicy classes.  Pure.
 
 An application names a class and parameters in its LogAggregationContext.  A class that is not one of Hadoop's counts as
 the default, AllContainerLogAggregationPolicy: keeping too much is better than losing what somebody looks for.
@@ -20,7 +20,7 @@ _KILLED = (137, 143)  # ContainerExecutor.ExitCode FORCE_KILLED, TERMINATED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedContainer:
-    """Holds what policies look at (ContainerLogContext)."""
+    """Describes a container to a policy (ContainerLogContext)."""
 
     container_id: ContainerId
     is_master: bool

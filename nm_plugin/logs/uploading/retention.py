@@ -41,7 +41,7 @@ class RetentionLog:
             file.write(_line(kept))
 
     def due(self, before_ms: int) -> list[RetainedApplication]:
-        """Return what was published before then, oldest first, one for each application."""
+        """Return the applications published before ``before_ms``, oldest first, each once."""
         newest: dict[ApplicationId, RetainedApplication] = {}
         for kept in self._read():
             newest[kept.application_id] = kept

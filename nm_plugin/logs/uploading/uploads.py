@@ -46,7 +46,7 @@ class AggregationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatorParts:
-    """Holds what the aggregator works with; ``records`` are threads that do nothing but keep what a restart needs."""
+    """Holds the parts of the aggregator; the threads of ``records`` only write what a restart needs."""
 
     directories: Directories
     users: UserDatabase
@@ -136,8 +136,7 @@ class Uploads:
         return UploadedLogs(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
 
     def _containers(self, logs: AppLogs, is_final: bool) -> list[ContainerId]:
-        """Return those that the application's policy keeps; ended ones, and in a cycle while it runs the running ones
-        too."""
+        """Return the containers whose logs the policy keeps; running ones only before the final upload."""
         context = _context(logs)
         chosen = []
         for container_id in sorted(logs.is_master.keys() | logs.exit_status.keys()):

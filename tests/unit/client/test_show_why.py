@@ -8,13 +8,13 @@ from yodel.client.show_why import why_lines
 
 SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
 LINK = {
-    "what": "QUEUE_MAX_CAPACITY",
+    "cause": "QUEUE_MAX_CAPACITY",
     "text": "Queue root.a is full.",
-    "held_by": [
-        {"kind": "user", "name": "bob", "queue": "root.a", "held": SMALL},
-        {"kind": "queue", "name": "root.b", "queue": "root.b", "held": SMALL},
+    "used_by": [
+        {"kind": "user", "name": "bob", "queue": "root.a", "used": SMALL},
+        {"kind": "queue", "name": "root.b", "queue": "root.b", "used": SMALL},
     ],
-    "more_holders": 3,
+    "more_users": 3,
     "until": "containers of root.a end.",
 }
 ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_scheduling": False, "chain": [LINK]}
@@ -31,7 +31,7 @@ WHY: dict[str, Any] = {
 }
 
 
-def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
+def test_chain_is_numbered_with_users_and_what_would_change_it() -> None:
     assert list(why_lines(WHY, 1500)) == [
         "application_1_0001 (RUNNING, queue root.a, user alice)",
         "It waits for 2 containers: Queue root.a is full.",
@@ -44,7 +44,7 @@ def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
 
 
 def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
-    ask = {**ASK, "containers": 1, "is_scheduling": True, "chain": [{**LINK, "held_by": []}]}
+    ask = {**ASK, "containers": 1, "is_scheduling": True, "chain": [{**LINK, "used_by": []}]}
     lines = list(why_lines({**WHY, "asks": [ask], "more_asks": 7}, 9000))
     assert lines[3] == "1 container of 1 GiB, 1 vcore (priority 1) is scheduling:"
     assert not any("used by" in line for line in lines)

@@ -33,7 +33,8 @@ DEPTH = 6
 SIZES = tuple(Resource(memory_mib, 1) for memory_mib in (1024, 2048, 3072, 4096))
 START = a_container(state=ContainerState.RUNNING, capability=SIZES[1], node_id=NodeId("node-1", 8041))
 INCREASE, DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
-LAWFUL_EFFECTS = (Reconcile, ReportUpdated, ReportUpdateRefused, UpdateOnNode)
+Reaction = tuple[Container, Any, Step[Container]]
+"""A state, what comes, and what becomes of it."""
 
 
 def said_of(container: Container) -> Iterator[Any]:
@@ -63,21 +64,27 @@ def reachable() -> list[Container]:
     return list(found)
 
 
-STATES = reachable()
-STEPS = [(before, event, told(before, event)) for before in STATES for event in said_of(before)]
+@pytest.fixture(scope="module")
+def states() -> list[Container]:
+    return reachable()
 
 
-def of(*kinds: type) -> list[tuple[Container, Any, Container, Step[Container]]]:
-    return [(before, event, step.entity, step) for before, event, step in STEPS if isinstance(event, kinds)]
+@pytest.fixture(scope="module")
+def steps(states: list[Container]) -> list[Reaction]:
+    return [(before, event, told(before, event)) for before in states for event in said_of(before)]
+
+
+def of(steps: list[Reaction], *kinds: type) -> list[tuple[Container, Any, Container, Step[Container]]]:
+    return [(before, event, step.entity, step) for before, event, step in steps if isinstance(event, kinds)]
 
 
 def has(step: Step[Container], kind: type) -> bool:
     return any(isinstance(effect, kind) for effect in step.effects)
 
 
-def test_enough_is_looked_at() -> None:
-    assert len(STATES) > 100
-    assert {*(type(event) for _, event, _ in STEPS)} >= {
+def test_enough_is_looked_at(steps: list[Reaction], states: list[Container]) -> None:
+    assert len(states) > 100
+    assert {*(type(event) for _, event, _ in steps)} >= {
         *(IncreaseDecided, DecreaseRequested, PodResized, PodResizeRefused),
         *(ContainerUpdateAcknowledged, SizeReported, IncreaseExpired),
     }
@@ -86,11 +93,11 @@ def test_enough_is_looked_at() -> None:
         lambda c: c.resize_to != NONE and c.update_type is DECREASE,
         lambda c: c.version >= 3,
     ):
-        assert any(seen(state) for state in STATES)
+        assert any(seen(state) for state in states)
 
 
-def test_version_grows_by_one_with_every_change_of_the_size_and_with_nothing_else() -> None:
-    for before, event, step in STEPS:
+def test_version_grows_by_one_with_every_change_of_the_size_and_with_nothing_else(steps: list[Reaction]) -> None:
+    for before, event, step in steps:
         after = step.entity
         assert after.version - before.version == (after.capability != before.capability), event
         assert has(step, ReportUpdated) == (after.version != before.version), event
@@ -100,8 +107,8 @@ def test_version_grows_by_one_with_every_change_of_the_size_and_with_nothing_els
             assert has(step, UpdateOnNode) is not is_larger
 
 
-def test_size_grows_by_the_pods_word_alone_and_shrinks_by_a_decision() -> None:
-    for before, event, step in STEPS:
+def test_size_grows_by_the_pods_word_alone_and_shrinks_by_a_decision(steps: list[Reaction]) -> None:
+    for before, event, step in steps:
         after = step.entity
         if after.capability == before.capability:
             continue
@@ -115,16 +122,16 @@ def test_size_grows_by_the_pods_word_alone_and_shrinks_by_a_decision() -> None:
 
 
 @pytest.mark.parametrize("kind", [PodResized, PodResizeRefused])
-def test_pods_word_of_another_size_than_the_wanted_is_nothing(kind: type) -> None:
-    stale = [(before, step) for before, event, _, step in of(kind) if event.capability != before.resize_to]
+def test_pods_word_of_another_size_than_the_wanted_is_nothing(steps: list[Reaction], kind: type) -> None:
+    stale = [(before, step) for before, event, _, step in of(steps, kind) if event.capability != before.resize_to]
     assert any(before.resize_to != NONE for before, _ in stale)
     for before, step in stale:
         assert (step.entity, step.effects) == (before, ())
 
 
 @pytest.mark.parametrize("kind", [PodResized, PodResizeRefused])
-def test_pods_word_of_the_wanted_size_ends_the_wait_and_twice_is_once(kind: type) -> None:
-    for before, event, after, step in of(kind):
+def test_pods_word_of_the_wanted_size_ends_the_wait_and_twice_is_once(steps: list[Reaction], kind: type) -> None:
+    for before, event, after, step in of(steps, kind):
         if event.capability != before.resize_to:
             continue
         assert after.resize_to == NONE
@@ -134,27 +141,27 @@ def test_pods_word_of_the_wanted_size_ends_the_wait_and_twice_is_once(kind: type
         assert (again.entity, again.effects) == (after, ())
 
 
-def test_while_a_size_is_under_way_no_increase_is_decided() -> None:
+def test_while_a_size_is_under_way_no_increase_is_decided(steps: list[Reaction], states: list[Container]) -> None:
     """And as much is reserved as it will take."""
-    for before, event, after, step in of(IncreaseDecided):
+    for before, event, after, step in of(steps, IncreaseDecided):
         if before.resize_to != NONE:
             assert (after, step.effects) == (before, ())
         else:
             assert after == replace(before, resize_to=event.capability)
             assert step.effects == (Reconcile(before.id),)
-    for state in STATES:
+    for state in states:
         assert state.capability.fits_in(state.reserved)
 
 
-def test_masters_acknowledgement_counts_for_the_version_that_it_names() -> None:
-    for before, event, after, step in of(ContainerUpdateAcknowledged):
+def test_masters_acknowledgement_counts_for_the_version_that_it_names(steps: list[Reaction]) -> None:
+    for before, event, after, step in of(steps, ContainerUpdateAcknowledged):
         assert step.effects == ()
         assert after == (replace(before, update_type=None) if event.version == before.version else before)
 
 
-def test_node_agents_word_counts_between_what_was_confirmed_and_what_was_granted() -> None:
+def test_node_agents_word_counts_between_what_was_confirmed_and_what_was_granted(steps: list[Reaction]) -> None:
     """A late report of a smaller size than the confirmed one, or of one that is granted no more, says nothing."""
-    for before, event, after, step in of(SizeReported):
+    for before, event, after, step in of(steps, SizeReported):
         assert step.effects == ()
         assert replace(after, confirmed=before.confirmed) == before
         size = event.capability
@@ -166,35 +173,35 @@ def test_node_agents_word_counts_between_what_was_confirmed_and_what_was_granted
             assert after.confirmed == before.confirmed
 
 
-def test_what_is_confirmed_is_smaller_than_what_is_granted_or_nothing() -> None:
-    for state in STATES:
+def test_what_is_confirmed_is_smaller_than_what_is_granted_or_nothing(states: list[Container]) -> None:
+    for state in states:
         assert state.confirmed.fits_in(state.capability)
         assert state.confirmed != state.capability
 
 
-def test_increase_that_was_not_passed_on_goes_back_to_what_was_confirmed() -> None:
+def test_increase_that_was_not_passed_on_goes_back_to_what_was_confirmed(steps: list[Reaction]) -> None:
     """Not while another is under way: that one is looked at when it has ended."""
-    for before, _, after, step in of(IncreaseExpired):
+    for before, _, after, step in of(steps, IncreaseExpired):
         if before.confirmed == NONE or before.resize_to != NONE:
             assert (after, step.effects) == (before, ())
         else:
             assert (after.capability, after.confirmed) == (before.confirmed, NONE)
 
 
-def test_first_increase_waits_for_the_node_agent_and_a_second_keeps_what_was_confirmed() -> None:
-    for before, _, after, _ in of(PodResized):
+def test_first_increase_waits_for_the_node_agent_and_a_second_keeps_what_was_confirmed(steps: list[Reaction]) -> None:
+    for before, _, after, _ in of(steps, PodResized):
         if after.version != before.version:
             assert after.confirmed == (before.capability if before.confirmed == NONE else before.confirmed)
 
 
-def test_decrease_to_what_is_confirmed_waits_for_nobody() -> None:
-    for before, event, after, _ in of(DecreaseRequested):
+def test_decrease_to_what_is_confirmed_waits_for_nobody(steps: list[Reaction]) -> None:
+    for before, event, after, _ in of(steps, DecreaseRequested):
         assert after.confirmed == (NONE if event.capability.fits_in(before.confirmed) else before.confirmed)
 
 
-def test_lost_word_of_the_pod_is_waited_for_until_it_comes() -> None:
+def test_lost_word_of_the_pod_is_waited_for_until_it_comes(steps: list[Reaction]) -> None:
     """Whatever else comes meanwhile, but a decrease: what is wanted of the pod stays wanted."""
-    for before, event, step in STEPS:
+    for before, event, step in steps:
         if before.resize_to == NONE or isinstance(event, DecreaseRequested):
             continue
         if isinstance(event, PodResized | PodResizeRefused) and event.capability == before.resize_to:

@@ -137,6 +137,10 @@ def test_no_policy_is_a_message_without_a_version() -> None:
         (lambda m: setattr(m, "best_effort", "kubepods/$(reboot)"), "capacity.best_effort"),
         (lambda m: setattr(m, "best_effort", "kubepods/../../etc"), "capacity.best_effort"),
         (lambda m: setattr(m, "best_effort", "kubepods/burstable"), "capacity.best_effort"),
+        (
+            lambda m: m.MergeFromString(type(m)(best_effort="?").SerializeToString().replace(b"?", b"\xff")),
+            "capacity.best_effort",
+        ),
         (lambda m: m.loans.add(), "capacity.loans"),
         (lambda m: m.counts.extend([pb.YodelFigureProto(name="x")] * 16), "capacity.counts"),
         (lambda m: setattr(m.counts[0], "amount", -1), "capacity.counts"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from html import escape
 
 import httpx2
 import pytest
@@ -62,6 +64,27 @@ async def test_everything_else_is_to_be_asked_again(client: httpx2.AsyncClient, 
     answer = await client.request(method, path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert answer.text == "This is standby RM: rm-1 leads"
+
+
+@pytest.mark.parametrize(
+    ("reason", "link"),
+    [
+        ("rm-1/0a1b leads", "http://rm-1:8088/cluster/apps"),
+        ("<b>/0a1b leads", ""),
+        ("the database does not answer", ""),
+    ],
+)
+async def test_person_is_led_to_the_leader(reason: str, link: str) -> None:
+    transport = httpx2.ASGITransport(app=standby_app(STARTED_MS, lambda: reason))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://rm-host:8088") as client:
+        answer = await client.get("/cluster/apps", headers={"Accept": "text/html,*/*"})
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert escape(reason) in answer.text
+        assert ([f'<a href="{link}"' in answer.text] if link else re.findall(r"No leader is known", answer.text)) != []
+        assert ("kubectl port-forward pod/rm-1 8088" in answer.text) is bool(link)
+        for path in re.findall(r'(?:href|src)="(/[^"]*\.(?:css|js|ico))"', answer.text):
+            assert (await client.get(path)).status_code == 200
 
 
 async def test_the_server_serves_it() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.fakes import NODE
 from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
-from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from tests.support.rpc_calls import call, client_of, context, every_method, serving, tracker_protocol
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import APART, CPU_MILLI, MEMORY_MIB, RESOURCES, WrittenReport
 from yodel.domain.colocation.switch import OFF, ColocationSwitch
@@ -44,7 +44,7 @@ from yodel.pb_convert.colocation import (
 )
 from yodel.pb_convert.shuffle_reports import reports_pb
 from yodel.ports.kube_nodes import NodeAddress, NodeObservation
-from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
+from yodel.rm_rpc.tracker_protocol import NAME
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
@@ -56,16 +56,7 @@ from yodel.translator.pools import rules_of
 
 @pytest.fixture
 def protocol(world: World) -> RpcProtocol:
-    rm = world.rm
-    return TrackerProtocol(
-        rm.registration,
-        rm.heartbeats,
-        rm.tokens,
-        250,
-        "yodel-test",
-        master_keys=rm.master_keys,
-        log_aggregation=rm.log_aggregation,
-    ).protocol()
+    return tracker_protocol(world)
 
 
 def registration(**fields: object) -> msg.RegisterNodeManagerRequestProto:
@@ -169,7 +160,7 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     assert node_id is not None
     world.rm.state.notices.tell(
         Teller.LOANS,
-        {one: PreemptionNotice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)},
+        {one: PreemptionNotice(node_id=node_id, reason=NoticeReason.LENT_CAPACITY, why="less is lent", given_s=0.0)},
     )
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]

@@ -40,7 +40,7 @@ async def test_mappings_are_refreshed_by_administrators(protocols: Protocols, ad
         assert (await call(protocol, method, ADMIN)).ByteSize() == 0
         with pytest.raises(AccessDenied, match=method):
             await call(protocol, method, context("alice"))
-    assert administration.proxy_reloads == 1
+    assert (administration.proxy_reloads, administration.forgotten) == (1, 1)
 
 
 async def test_what_is_not_there_says_so(protocols: Protocols) -> None:

@@ -19,7 +19,17 @@ from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_connection import CallReceived
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rm_rpc.remote_errors import fault_for
-from yodel.rpc_io.dispatch import CallContext, Dispatcher, Handler, Peer, RetryCacheLimits, RpcMethod, RpcProtocol
+from yodel.rpc_io.dispatch import (
+    NO_LOOKUPS,
+    CallContext,
+    Dispatcher,
+    Handler,
+    Lookups,
+    Peer,
+    RetryCacheLimits,
+    RpcMethod,
+    RpcProtocol,
+)
 from yodel.store.errors import LeadLost
 
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
@@ -27,7 +37,9 @@ CLIENT_ID = bytes(range(16))
 PEER = Peer(identity=CallerIdentity(user="bob", real_user="proxy"), remote_host="10.0.0.1", remote_port=5)
 
 
-def dispatcher(handler: Handler, *, once: bool = False, timeout_s: float = 5.0) -> Dispatcher:
+def dispatcher(
+    handler: Handler, *, once: bool = False, timeout_s: float = 5.0, lookups: Lookups = NO_LOOKUPS
+) -> Dispatcher:
     method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=handler, at_most_once=once)
 
     def fault_for(error: Exception) -> RemoteFault:
@@ -36,6 +48,7 @@ def dispatcher(handler: Handler, *, once: bool = False, timeout_s: float = 5.0) 
 
     return Dispatcher(
         [RpcProtocol(name=PROTOCOL, methods={"allocate": method})],
+        lookups=lookups,
         fault_for=fault_for,
         retry_cache=RetryCacheLimits() if once else None,
         call_timeout_s=timeout_s,
@@ -279,3 +292,29 @@ async def test_who_may_not_answer_calls_no_handler(handler: Handler) -> None:
     stale = Dispatcher([protocol], fault_for=fault_for, retry_cache=None, require=require)
     header, _ = await answer(stale, call())
     assert (heard, header.exceptionClassName) == ([], faults.RETRIABLE)
+
+
+async def test_a_caller_who_is_not_known_is_looked_up_before_the_handler() -> None:
+    known = set[str]()
+
+    async def look_up(user: str) -> None:
+        await asyncio.sleep(0)
+        known.add(user)
+
+    def handler(context: CallContext, request: AllocateRequestProto) -> AllocateResponseProto:
+        assert context.user in known
+        return echo(context, request)
+
+    target = dispatcher(handler, lookups=Lookups(known.__contains__, look_up))
+    header, _ = await answer(target, call())
+    assert header.status == RpcResponseHeaderProto.SUCCESS
+    assert isinstance(target.dispatch(PEER, call()), bytes), "from memory, without a task"
+
+
+async def test_a_caller_who_cannot_be_looked_up_is_answered_so() -> None:
+    async def look_up(user: str) -> None:
+        raise ApplicationNotFound(user)
+
+    target = dispatcher(echo, lookups=Lookups(lambda _: False, look_up))
+    header, _ = await answer(target, call())
+    assert header.exceptionClassName == faults.APPLICATION_NOT_FOUND

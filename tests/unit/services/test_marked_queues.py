@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.playbook import World, a_submission
+from tests.support.records import NOBODY
 from tests.unit.services.test_scheduler_conf import HALVES, added, history, service
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import QueueState, shown_state
@@ -110,7 +111,7 @@ async def test_revert_to_the_version_that_marked_a_queue_does_not_bring_it_back(
 async def test_submission_while_the_change_is_put_together_marks_the_queue(world: World) -> None:
     await world.run(service(world).update("admin", HALVES))
     before, asked = (await service(world).as_of(1))[1], list[int]()
-    application_id = await world.run(world.rm.submission.new_application_id())
+    application_id = await world.run(world.rm.submission.give_id(NOBODY))
     conf, loop = service(world), asyncio.get_running_loop()
 
     def wanted(_: object) -> dict[str, str]:

@@ -13,7 +13,7 @@ from yodel.services.writer.notice_book import NoticeBook
 ONE, OTHER = NodeId("node-1", 8041), NodeId("node-2", 8041)
 MASTER, FIRST, SECOND = (a_container(container=number).id for number in (1, 2, 3))
 QUEUE = PreemptionNotice(node_id=ONE, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=15.0)
-LOAN = replace(QUEUE, reason=NoticeReason.LOAN, why="less is lent", deadline_s=30.0)
+LOAN = replace(QUEUE, reason=NoticeReason.LENT_CAPACITY, why="less is lent", deadline_s=30.0)
 
 
 def reason_of(book: NoticeBook, container_id: ContainerId) -> NoticeReason | None:
@@ -37,7 +37,7 @@ def test_the_earliest_deadline_counts_and_each_replaces_only_its_own() -> None:
     book.tell(Teller.QUEUES, {FIRST: QUEUE})
     assert reason_of(book, FIRST) is NoticeReason.QUEUE
     book.tell(Teller.QUEUES, {})
-    assert reason_of(book, FIRST) is NoticeReason.LOAN
+    assert reason_of(book, FIRST) is NoticeReason.LENT_CAPACITY
     assert book.on(ONE) == (FIRST,), "once, and still"
     book.tell(Teller.LOANS, {})
     assert (reason_of(book, FIRST), book.on(ONE)) == (None, ())
@@ -60,4 +60,4 @@ def test_what_ended_is_in_no_notice() -> None:
     book.tell(Teller.LOANS, {FIRST: LOAN, SECOND: LOAN})
     book.tell(Teller.QUEUES, {FIRST: QUEUE})
     book.ended(FIRST)
-    assert (book.is_noted(FIRST), book.on(ONE), book.count(NoticeReason.LOAN)) == (False, (SECOND,), 1)
+    assert (book.is_noted(FIRST), book.on(ONE), book.count(NoticeReason.LENT_CAPACITY)) == (False, (SECOND,), 1)

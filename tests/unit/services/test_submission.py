@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import World, a_submission
+from tests.support.records import NOBODY
 from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
@@ -15,20 +16,20 @@ from yodel.services.applications.submission import ID_BLOCK, SubmissionLimits
 
 
 async def test_ids_count_from_one_and_carry_the_clusters_timestamp(world: World) -> None:
-    first = await world.run(world.rm.submission.new_application_id())
+    first = await world.run(world.rm.submission.give_id(NOBODY))
     assert first == ApplicationId(world.rm.state.identity.cluster_timestamp_ms, 1)
 
 
 async def test_ids_are_reserved_on_disk_in_blocks(world: World) -> None:
     world.steps.clear()
     for _ in range(ID_BLOCK):
-        await world.run(world.rm.submission.new_application_id())
+        await world.run(world.rm.submission.give_id(NOBODY))
     assert world.steps == ["before commit", "after commit"]
 
 
 async def test_ids_asked_for_at_once_are_all_reserved(world: World) -> None:
     async def all_at_once() -> list[ApplicationId]:
-        return await asyncio.gather(*(world.rm.submission.new_application_id() for _ in range(3 * ID_BLOCK)))
+        return await asyncio.gather(*(world.rm.submission.give_id(NOBODY) for _ in range(3 * ID_BLOCK)))
 
     given = await world.run(all_at_once())
 
@@ -99,3 +100,11 @@ async def test_failing_an_attempt_is_for_those_who_may_modify(world: World) -> N
 async def test_the_highest_priority_can_be_changed(world: World) -> None:
     world.rm.submission.use_max_priority(7)
     assert world.rm.submission.capped_priority(9) == 7
+
+
+async def test_an_id_that_is_reserved_is_given_at_once(world: World) -> None:
+    assert world.rm.submission.id_at_hand(NOBODY) is None
+    first = await world.run(world.rm.submission.give_id(NOBODY))
+    second = world.rm.submission.id_at_hand(NOBODY)
+    assert second is not None
+    assert second.sequence == first.sequence + 1

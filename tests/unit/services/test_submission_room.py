@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import Am, World, a_submission, running
+from tests.support.records import NOBODY
 from tests.support.rm_options import Options
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidValue, Refused
@@ -94,7 +95,7 @@ async def test_what_a_users_live_applications_hold_has_a_limit_and_others_have_t
 
 
 async def test_those_of_one_batch_count_together(world: World) -> None:
-    ids = [await world.run(world.rm.submission.new_application_id()) for _ in range(9)]
+    ids = [await world.run(world.rm.submission.give_id(NOBODY)) for _ in range(9)]
     submission = a_submission(context=context(1_000))
 
     results = await asyncio.gather(*(world.rm.submission.submit(i, submission) for i in ids), return_exceptions=True)
@@ -104,7 +105,7 @@ async def test_those_of_one_batch_count_together(world: World) -> None:
 
 
 async def test_a_refused_submission_of_a_batch_leaves_no_weight(world: World) -> None:
-    ids = [await world.run(world.rm.submission.new_application_id()) for _ in range(3)]
+    ids = [await world.run(world.rm.submission.give_id(NOBODY)) for _ in range(3)]
     submissions = [a_submission(context=context(size)) for size in (1_000, 1_000, 900)]
     world.rm.submission._limits = replace(world.rm.submission._limits, room=replace(ROOM, user_bytes_max=1_950))
 

@@ -46,7 +46,7 @@ def known(world: World) -> tuple[LimitsState, int | None] | None:
 
 async def test_a_silent_node_is_not_taken_for_clean(world: World) -> None:
     await say(world, 3)
-    assert known(world) == (LimitsState.HELD, 3)
+    assert known(world) == (LimitsState.ENFORCED, 3)
     await world.pass_time(STALE_S)
     assert known(world) == (LimitsState.SILENT, 3)
     world.rm.nodes.give_up(NODE)
@@ -75,7 +75,7 @@ async def test_only_nothing_left_without_limits_confirms_and_is_kept(world: Worl
     assert (found.state, found.confirmed_ms) == (LimitsState.UNDONE, at_ms), "the first time counts"
     assert at_ms is not None
     world.rm.use_colocation(LIMITED)
-    assert known(world) == (LimitsState.HELD, 0), "it is on again"
+    assert known(world) == (LimitsState.ENFORCED, 0), "it is on again"
 
 
 async def test_limits_that_are_off_are_confirmed_under_a_policy_without_them(world: World) -> None:
@@ -153,4 +153,4 @@ async def test_where_nothing_was_ever_bounded_nothing_is_said(world: World) -> N
 async def test_an_agent_that_has_not_looked_yet_leaves_standing_what_was_said(world: World) -> None:
     await say(world, 3)
     await world.beat(proved_name=NODE.host, policy_version="two", written=WrittenReport(policy_version="two"))
-    assert known(world) == (LimitsState.HELD, 3)
+    assert known(world) == (LimitsState.ENFORCED, 3)

@@ -6,15 +6,17 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import exc
+from sqlalchemy import Connection, event, exc
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.store.engine import answering, engine_for, is_shared, parsed_url, use_write_ahead_log
+from yodel.ports.store import OutcomeUnknown
+from yodel.store.engine import Database, answering, is_shared, parsed_url, use_write_ahead_log
 from yodel.store.migrating import head_revision, migrate
 
 
@@ -65,9 +67,8 @@ def mode(path: Path) -> str:
 
 async def test_sqlite_file_and_its_companions_are_private(tmp_path: Path) -> None:
     file = tmp_path / "made" / "here" / "yodel.db"
-    engine = engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
-    async with engine.begin() as connection:
-        await connection.exec_driver_sql("CREATE TABLE t (x integer)")
+    database = Database(f"sqlite+aiosqlite:///{file}")
+    await database.transact("make t", 5, lambda connection: connection.exec_driver_sql("CREATE TABLE t (x integer)"))
 
     assert {path.name: mode(path) for path in file.parent.iterdir()} == {
         "yodel.db": "0o600",
@@ -75,21 +76,21 @@ async def test_sqlite_file_and_its_companions_are_private(tmp_path: Path) -> Non
         "yodel.db-shm": "0o600",
     }
     assert (mode(file.parent), mode(file.parent.parent)) == ("0o700", "0o700")
-    await engine.dispose()
+    await database.close()
 
 
 async def test_sqlite_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     file = tmp_path / "yodel.db"
     file.touch(mode=0o644)
     file.chmod(0o644)
-    engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
+    Database(f"sqlite+aiosqlite:///{file}")
 
     assert mode(file) == "0o600"
 
 
 def test_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
+    Database(f"sqlite+aiosqlite:///{tmp_path}/yodel.db")
 
     assert mode(tmp_path) == "0o755"
 
@@ -97,17 +98,16 @@ def test_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
 def test_file_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable):
-        engine_for(f"sqlite+aiosqlite:///{tmp_path}/file/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
+        Database(f"sqlite+aiosqlite:///{tmp_path}/file/yodel.db")
 
 
 @pytest.mark.parametrize(
     ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 2500)]
 )
 async def test_sqlite_connection_is_durable_and_strict(tmp_path: Path, pragma: str, value: object) -> None:
-    engine = engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=2.5)
-    async with engine.connect() as connection:
-        found = (await connection.exec_driver_sql(f"PRAGMA {pragma}")).scalar_one()
-    await engine.dispose()
+    database = Database(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", lock_timeout_s=2.5)
+    found = await database.run("ask", 5, lambda connection: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one())
+    await database.close()
 
     assert found == value
 
@@ -118,7 +118,7 @@ def test_sqlite_lock_of_this_process_outlives_another_engine(tmp_path: Path) -> 
     held = sqlite3.connect(file, isolation_level=None)
     held.execute("CREATE TABLE t (x integer)")
     held.execute("BEGIN IMMEDIATE")
-    engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
+    Database(f"sqlite+aiosqlite:///{file}")
 
     program = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
     other = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=False)
@@ -140,13 +140,15 @@ def test_where_no_log_can_be_written_ahead_the_journal_stays_as_it_is() -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("memory",)
 
 
+async def tables_of(database: Database) -> list[object]:
+    return await database.run("look", 60, lambda c: [*map(tuple, c.exec_driver_sql("SELECT name FROM sqlite_master"))])
+
+
 async def test_sqlite_ddl_is_rolled_back_with_its_transaction(tmp_path: Path) -> None:
-    engine = engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql("CREATE TABLE t (x integer)")
-        await connection.rollback()
-        tables = (await connection.exec_driver_sql("SELECT name FROM sqlite_master")).all()
-    await engine.dispose()
+    database = Database(f"sqlite+aiosqlite:///{tmp_path}/yodel.db")
+    await database.run("make t", 5, lambda connection: connection.exec_driver_sql("CREATE TABLE t (x integer)"))
+    tables = await tables_of(database)
+    await database.close()
 
     assert tables == []
 
@@ -213,3 +215,46 @@ async def test_failure_says_whether_the_disk_of_the_file_is_full(
 def _usage(path: Path, free_bytes: int) -> SimpleNamespace:
     os.stat(path)
     return SimpleNamespace(free=free_bytes)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_transaction_that_nobody_waits_for_any_more_is_not_committed(
+    tmp_path: Path, is_cancelled: bool
+) -> None:
+    """A thread cannot be interrupted: what was reported as not written must not be written afterwards."""
+    database, stuck, go_on = Database(f"sqlite+aiosqlite:///{tmp_path}/yodel.db"), threading.Event(), threading.Event()
+
+    def slow(connection: Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE t (x integer)")
+        stuck.set()
+        go_on.wait(60)
+
+    waiting = asyncio.create_task(database.transact("commit", 60 if is_cancelled else 0.5, slow))
+    await asyncio.to_thread(stuck.wait, 60)
+    if is_cancelled:
+        waiting.cancel()
+    await asyncio.wait([waiting])
+    go_on.set()
+    assert await tables_of(database) == []
+    if not is_cancelled:
+        error = waiting.exception()
+        assert "did not commit within 0.5 s" in str(error)
+        assert not isinstance(error, OutcomeUnknown)
+    await database.close()
+
+
+async def test_a_transaction_that_was_told_to_commit_may_have_been(tmp_path: Path) -> None:
+    database, stuck, go_on = Database(f"sqlite+aiosqlite:///{tmp_path}/yodel.db"), threading.Event(), threading.Event()
+
+    @event.listens_for(database.engine, "commit")
+    def at_commit(_: Connection) -> None:
+        stuck.set()
+        go_on.wait(60)
+
+    make = database.transact("commit", 0.5, lambda c: c.exec_driver_sql("CREATE TABLE t (x integer)"))
+    with pytest.raises(OutcomeUnknown, match=r"did not commit within 0\.5 s"):
+        await make
+    assert stuck.is_set()
+    go_on.set()
+    assert await tables_of(database) == [("t",)]
+    await database.close()

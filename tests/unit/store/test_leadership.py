@@ -292,8 +292,10 @@ async def test_an_orderly_end_waits_for_a_successor(row: Row) -> None:
         ending = asyncio.create_task(first.leadership.wait_for_successor(15))
         await asyncio.sleep(5)
         assert not ending.done()
+        assert not first.leadership.has_successor
         waiting = asyncio.create_task(second.leadership.gain(second.stop))
         await ending
+        assert first.leadership.has_successor
         assert now_s() <= 5 + TIMES.renewal_s + TIMES.look_s + 0.001
         await first.leadership.release()
     assert await waiting

@@ -1,1 +1,1 @@
-"""What is given to whom, and where: the scheduler's decision as a pure function."""
+"""Decides which requests get containers, and where: the scheduler's decision as a pure function."""

@@ -1,7 +1,7 @@
 """Wishes whose pods Kubernetes found no node for are tried again after a while that grows.  Pure.
 
 A wish is known by what Kubernetes decided on: the application, the size and the placement; so another attempt, or the
-same ask made anew, waits as long.  A node, a label or a queue that changes ends all waits: something else may be had.
+same ask made again, waits as long.  A node, a label or a queue that changes ends all waits: something else is possible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BACKOFFS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Holds what Kubernetes found no node for."""
+    """Describes containers for which Kubernetes found no node."""
 
     application_id: ApplicationId
     size: Resource
@@ -36,7 +36,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class FailureStreak:
-    """How often in a row, when last, until when it is waited (seconds of the monotonic clock), and what was said."""
+    """Counts failures in a row, with the last one, the end of the wait (both in seconds of the monotonic clock), and
+    its text."""
 
     count: int
     at_s: float
@@ -80,5 +81,5 @@ class Backoffs:
         return found if found is not None and found.until_s > now_s else None
 
     def next_s(self, now_s: float) -> float:
-        """When the next wish may be tried again."""
+        """Return when the next wish may be retried, in seconds of the monotonic clock; infinity: none waits."""
         return min((one.until_s for one in self._failed.values() if one.until_s > now_s), default=inf)

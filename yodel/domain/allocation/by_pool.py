@@ -19,7 +19,7 @@ from yodel.domain.queues.ledger import UsageLedger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPart:
-    """What is wanted of one pool, and what there is of it.  ``capacity.in_flight`` counts the pods of all pools."""
+    """Holds the demands on one pool, and its capacity.  ``capacity.in_flight`` counts the pods of all pools."""
 
     demands: Sequence[Demand]
     capacity: Capacity
@@ -45,8 +45,8 @@ def decide_by_pool(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfPool:
-    """Holds what decides for one pool within limits; ``under_way`` counts its pods without a node, ``in_flight``
-    all."""
+    """Decides for one pool within limits.  ``under_way`` counts its unscheduled pods, ``in_flight`` those of all
+    pools."""
 
     under_way: int
     in_flight: int

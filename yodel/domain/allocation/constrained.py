@@ -1,8 +1,9 @@
-"""Where containers of a SchedulingRequest may go now.  Pure.
+"""Finds nodes for the containers of a SchedulingRequest.  Pure.
 
-Two ways to keep a constraint.  By rules: the pod says them and Kubernetes' scheduler keeps them, so several containers
-are planned at once, as many as there are nodes for.  By the ResourceManager, for what has no rules: one container at a
-time, for the nodes where the constraint holds at that moment, when it is known where everything is that it counts.
+A constraint is kept in one of two ways.  With rules, the pod carries them and Kubernetes' scheduler keeps them, so
+several containers are planned at once, as many as there are nodes for.  Without, the ResourceManager plans one
+container at a time, for the nodes that satisfy the constraint at that moment, once it knows the nodes of all containers
+that the constraint counts.
 """
 
 from __future__ import annotations

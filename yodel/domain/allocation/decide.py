@@ -171,7 +171,7 @@ class _Use:
 
 
 class _Tick:
-    """What one decision has made so far."""
+    """Collects the results of one decision."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class _Tick:
         return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.free)
 
     def serve_holds(self) -> None:
-        """What fits on the node that is held for it by now, before all others: it was first when that began."""
+        """Serve first the containers that fit on the nodes reserved for them: they were first when that began."""
         for hold in self._capacity.holds:
             places, short = self._places, hold.short
             if hold.container_id is not None or places is None or self._purse.pods_left <= 0:
@@ -244,7 +244,7 @@ class _Tick:
         self._ledger.take(short.queue, short.user, NONE - amount)
 
     def _note_short(self, looked: Looked, demand: Demand, wish: Wish, size: Resource) -> None:
-        """What is kept by a constraint is nobody's to hold a node for."""
+        """Note a request that is short of capacity.  No node is reserved for one that a constraint prevents."""
         if wish.request is not None or len(looked.short) >= SHORTS_MAX or size.fits_in(self._limits.minimum):
             return
         placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
@@ -290,7 +290,7 @@ class _Tick:
         return found
 
     def is_as_before(self, demand: Demand, wish: Wish) -> bool:
-        """Return whether as much was tried in vain, and nothing was given since: then this waits too."""
+        """Return True if an equal request failed and nothing was allocated since, so that this one must wait too."""
         size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
         if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
             return False
@@ -335,7 +335,7 @@ class _Tick:
         return True
 
     def serve_postponed(self) -> None:
-        """What a constraint stood in the way of may have got its neighbour since: once more, as long as that helps."""
+        """Retry the requests that a constraint prevented, as long as a pass allocates some."""
         waiting = self._postponed
         while waiting:
             results = [(order, self._plan(order, order.left)) for order in waiting]
@@ -424,7 +424,7 @@ class _Tick:
 
     @property
     def figures(self) -> Figures:
-        """As they are at the moment."""
+        """Return the figures of this moment."""
         capacity, purse = self._capacity, self._purse
         return Figures(
             ledger=self._ledger,
@@ -485,7 +485,8 @@ class _Tick:
             )
 
     def _told(self, demand: Demand, unserved: Unserved | None) -> tuple[Hurdle, str]:
-        """As scheduler activities name it: the limit of pods before others, the pool's room after them."""
+        """Return the hurdle for scheduler activities: the limit of pods before others, free capacity of the pool after
+        them."""
         if unserved is None:
             return Hurdle.NONE, ""
         chain = self.figures.chain(demand.queue, demand.user, unserved)

@@ -1,4 +1,4 @@
-"""What a decision reads and what it says.  Pure data."""
+"""Defines the inputs and results of a decision.  Pure data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Increase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Holds what one attempt wants and has under way."""
+    """Describes an attempt's pending requests and its containers in progress."""
 
     attempt_id: ApplicationAttemptId
     priority: int
@@ -59,10 +59,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """Holds what there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
-    ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
-    looked at but amounts.  ``pool`` is what all that is of, in words for whom it has no room; empty: the ordinary
-    capacity of a cluster, and that it is full is seen without words."""
+    """Describes the capacity of a pool.
+
+    ``in_flight`` counts pods that are planned and not bound; ``am_used`` is used by AMs; ``free_on`` is free on the
+    nodes of containers to enlarge.  Without ``places`` only amounts are compared.  ``pool`` names the pool in
+    explanations; empty: the ordinary capacity of a cluster, whose exhaustion needs no name.
+    """
 
     total: Resource
     used: Resource
@@ -154,7 +156,7 @@ class Blocked(NamedTuple):
 
 @dataclass(slots=True)
 class Looked:
-    """Holds what a decision found out about all that is wanted in one leaf."""
+    """Collects the findings of a decision about one leaf queue."""
 
     planned: int = 0
     """Containers that begin or become larger."""

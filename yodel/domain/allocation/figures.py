@@ -1,4 +1,4 @@
-"""What one decision about a pool went by, as it left it: of this is told what is in a wish's way.  Pure."""
+"""Keeps the figures of one pool's decision, to explain why requests are pending.  Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Figures:
     held: tuple[NodeReservation, ...] = ()
 
     def told(self, waiting: Waiting) -> Iterator[Obstacles]:
-        """Yield what an attempt waits for, each with what is in its way."""
+        """Yield the attempt's pending requests, each with the obstacles."""
         for unserved in waiting.unserved:
             yield Obstacles(unserved, self.chain(waiting.queue, waiting.user, unserved))
 

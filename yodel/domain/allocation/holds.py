@@ -64,19 +64,22 @@ class NodeReservation:
 
     @property
     def counted(self) -> Resource:
-        """Return what it counts as, for its queue, its user and the pool; its container counts by itself."""
+        """Return the amount counted for queue, user and pool; a created container counts by itself."""
         return self.free if self.container_id is None else NONE
 
 
 def free_of(size: Resource, free: Resource) -> Resource:
-    """What of a size is free."""
+    """Return the part of a size that is free."""
     return smaller(size, free).at_least_zero()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldRules:
-    """How many nodes of a pool may be held at once, as a part of them, but one at least; 0: none.  ``longest_s``: how
-    long a node is held where nothing is freed; ``placed_s``: how long Kubernetes may take to place what then fits."""
+    """Limits reservations of a pool's nodes: ``part`` of them, at least one; 0: none.
+
+    A node stays reserved for ``longest_s`` seconds if none of its capacity becomes free; Kubernetes may take
+    ``placed_s`` to schedule a container that then fits.
+    """
 
     part: float = 0.1
     longest_s: float = 120.0
@@ -104,7 +107,7 @@ class Avoided:
 
     @property
     def next_s(self) -> float:
-        """When the first of them is over."""
+        """Return when the first of them ends, in seconds of the monotonic clock."""
         return min((until_s for nodes in self.until_s.values() for until_s in nodes.values()), default=inf)
 
     def keep(self, now_s: float) -> None:
@@ -119,9 +122,11 @@ class Avoided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenancy:
-    """Who is on a node: how many containers, since when the oldest, what containers of this size and the
-    ApplicationMaster hold of the application that a node is looked for (``own``), and what the ApplicationMasters of
-    others do."""
+    """Describes the containers of a node: their number and the start of the oldest (epoch ms).
+
+    ``own`` is used by containers of the requested size and the ApplicationMaster of the application for which a node is
+    looked for, ``masters`` by ApplicationMasters of others.
+    """
 
     node_id: NodeId
     count: int

@@ -27,7 +27,7 @@ class LocalityDelays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spots:
-    """Where containers of one wish may be planned now, one placement each.
+    """Lists the placements with which containers of one wish may be planned now.
 
     ``why_none`` is set when no node can take any as things are; ``is_constraint`` when only the placement constraint is
     in the way.  Fewer than wanted without a reason: they wait.

@@ -15,7 +15,7 @@ from yodel.domain.waiting import Hindrance
 
 @dataclass(slots=True)
 class PlanRequest:
-    """What is to be planned of one wish."""
+    """Describes containers to plan for one wish."""
 
     demand: Demand
     wish: Wish
@@ -50,18 +50,18 @@ class PlanRequest:
 
 
 def is_anywhere(demand: Demand, wish: Wish) -> bool:
-    """Return whether any place will do that its label lets."""
+    """Return True if any node that its label admits will do."""
     placement = wish.placement
     return wish.request is None and not (placement.hosts or placement.racks or placement.nodes or demand.avoid)
 
 
 def alike(demand: Demand, wish: Wish) -> tuple[str, str, Resource, str]:
-    """What is the same for wishes that limits treat alike."""
+    """Return the key of wishes that limits treat alike."""
     return demand.queue, demand.user, wish.key.capability, wish.placement.node_label
 
 
 def take_backs(demands: Iterable[Demand]) -> list[TakeBack]:
-    """What is under way and not wanted any more."""
+    """Return the containers in progress that are not requested any more."""
     found = []
     for demand in demands:
         wanted = {wish.key: wish.count for wish in demand.wishes}

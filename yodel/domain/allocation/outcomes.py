@@ -1,4 +1,4 @@
-"""What became of a wish in a tick's decision, and what was in its way: told for those who ask, kept by nobody here."""
+"""Describes the outcome of a wish in one scheduling cycle, and what prevented it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from yodel.domain.resource import Resource
 
 
 class Hurdle(Enum):
-    """Names what kept a wish from being planned whole: nothing; the pool's room; that room in one piece; room that is
-    held for others; the maximum of its queue or of one above; a window of one of these; its user's limit; the share of
-    AMs; as many applications as may run at once; the limit of pods under way; no node at all, none so large, none with
-    the label, none of the places it insists on, none that is not on its blacklist; the placement constraint; neighbours
-    whose place is not known, or no room beside them; patience with its places; the node of a container that is to
-    become larger; that Kubernetes found no node for its pods; nothing any more, its turn comes."""
+    """Names the obstacle that kept a wish from being planned completely.
+
+    NONE: nothing.  ROOM: the pool's free capacity.  PIECES: no single node has enough.  HELD: nodes reserved for
+    others.  QUEUE_LIMIT, WINDOW: the maximum of its queue or of one above, or a window of one of these.  USER_LIMIT,
+    AM_SHARE, PARALLEL: the limits of the user, of ApplicationMasters, and of running applications.  PODS: the limit of
+    unscheduled pods.  NODES, SIZE, LABEL, PLACES, BLACKLIST: no node at all, none large enough, none with the label,
+    none of the required hosts, none outside the blacklist.  CONSTRAINT: the placement constraint.  NEIGHBOURS:
+    containers that the constraint counts have no node yet, or no free capacity is next to them.  LOCALITY: the delay
+    for its hosts.  OWN_NODE: the node of a container to enlarge.  BACKOFF: Kubernetes found no node for its pods. TURN:
+    it is served in the next cycle.
+    """
 
     NONE = "none"
     ROOM = "room"
@@ -44,8 +49,7 @@ class Hurdle(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Holds what became of one wish in a tick.  ``key`` is None for the attempt's AM; ``free`` is what the cluster had
-    left then."""
+    """Describes the outcome of one wish.  ``key`` is None for the attempt's AM; ``free`` is the capacity then left."""
 
     attempt_id: ApplicationAttemptId
     key: AskKey | None

@@ -69,7 +69,7 @@ class PlaceIndex:
         self.by_name: dict[str, list[NodePlace]] = {}
         self.by_rack: dict[str, list[NodePlace]] = {}
         self.verdicts: dict[tuple[Placement, Resource, bool], Never | None] = {}
-        """Why a placement of a size is never to be had; None: it may be."""
+        """Return why a placement of a size is never possible; None: it may be."""
         for node in nodes:
             self.by_rack.setdefault(node.rack, []).append(node)
             for name in node.names:
@@ -127,11 +127,11 @@ class Places:
         return self._free_on(node.id) - self._taken.get(node.id, NONE)
 
     def held_free(self, node_id: NodeId) -> Resource:
-        """What is left on a node that is held, for whom it is."""
+        """Return the free capacity of a reserved node, for the request it is reserved for."""
         return self._free_on(node_id) if node_id in self._index.by_id else NONE
 
     def take_piece(self, placement: Placement, capability: Resource, avoided: frozenset[NodeId] = frozenset()) -> bool:
-        """Return whether a node where it may go has room for one more in one piece; that room is not promised twice."""
+        """Return True if a single node has enough free capacity; it is then not offered a second time."""
         key = (placement, capability, avoided)
         node = self._piece.get(key)
         if node is None or not capability.fits_in(self.free(node)):
@@ -172,7 +172,7 @@ class Places:
         self._under_way.update((application_id, tag) for tag in tags)
 
     def is_settled(self, constraint: Constraint, own: ApplicationId, *, are_guesses_good: bool) -> bool:
-        """Return whether it is known where all containers are that the constraint counts."""
+        """Return True if the nodes of all containers that the constraint counts are known."""
         moving = self._under_way if are_guesses_good else self._under_way | self._guessed
         return not any(
             tag == target.tag and target.namespace.includes(own, application_id, self._tags_of)
@@ -204,11 +204,11 @@ class Places:
         return [node for node in self.nodes if expression.admits(node.label)]
 
     def allowed(self, placement: Placement) -> list[NodePlace]:
-        """Nodes where the placement may be had, however full they are; constraints are not looked at."""
+        """Nodes where the placement is possible, however full they are; constraints are not looked at."""
         return [node for node in self.labelled(placement) if _is_allowed(node, placement)]
 
     def named(self, placement: Placement) -> list[NodePlace]:
-        """Of the hosts asked for those where it may go."""
+        """Return the nodes of the requested hosts that may take a container."""
         found = {node.id: node for host in placement.hosts for node in self._index.by_name.get(host, ())}
         return [node for node in found.values() if self.is_open_to(node, placement)]
 
@@ -220,7 +220,7 @@ class Places:
     def satisfying(
         self, placement: Placement, constraint: Constraint, application_id: ApplicationId
     ) -> Sequence[NodePlace]:
-        """Nodes where the placement may be had and the constraint holds, however full they are."""
+        """Nodes where the placement is possible and the constraint holds, however full they are."""
         key = (placement, constraint, application_id)
         if key not in self._satisfying:
             allowed = self.allowed(placement)

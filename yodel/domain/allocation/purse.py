@@ -1,4 +1,4 @@
-"""What is left to give in one decision, whoever asks.  Pure."""
+"""Counts what is left to allocate in one decision.  Pure."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What of a round is still good in the next one: a leaf that nothing can be done for sleeps until what is in its way
-changes.  Values in, values out; no clock, no input or output.
+"""Lets leaf queues sleep between rounds, until what prevents their requests changes.  Values in, values out; no clock,
+no input or output.
 
-A round would find the same as the one before for all leaves where nothing has changed.  So each leaf is looked at when
-something else is wanted there, when somebody holds more or less of the queue that was at its limit, and when the pool
-has room for a size that was missing; a leaf in whose way stands anything else is looked at in every round.  What was
-told of a leaf that sleeps stays as it was told.
+A round would find the same as the one before for all leaves where nothing has changed.  So a leaf is looked at when
+other requests arrive there, when usage of the queue at its limit changes, and when the pool has free capacity for a
+missing size.  A leaf with any other obstacle is looked at in every round.  The explanation of a sleeping leaf stays.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ class Rounds:
     # --- what is wanted
 
     def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None, pool_of: Callable[[str], PoolName]) -> None:
-        """What an attempt wants now; None: nothing, and nothing is under way."""
+        """Set the demand of an attempt; None: it requests nothing, and has nothing in progress."""
         old = self.demands.get(attempt_id)
         if old == demand:
             return
@@ -218,7 +217,7 @@ class Rounds:
         return [known[path][0] for path in nsmallest(at_most, paths, key=lambda path: self._turn_of(path, ledger))]
 
     def _turn_of(self, path: str, ledger: UsageLedger) -> list[tuple[ServingRank, str]]:
-        """Return what leaves are served by, from the top of the tree down."""
+        """Return the ranks by which leaves are served, from the top of the tree down."""
         return [(self._serving_rank(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
 
     def _serving_rank(self, path: str, ledger: UsageLedger) -> ServingRank:
@@ -228,7 +227,7 @@ class Rounds:
         return found
 
     def is_wanted(self, short: Short) -> bool:
-        """Return whether a container is still to be planned of what is short of room, in the same queue."""
+        """Return True if the request that is short of capacity is still pending in the same queue."""
         demand = self.demands.get(short.attempt_id)
         return (
             demand is not None
@@ -304,7 +303,7 @@ class Rounds:
             self._wake(path)
 
     def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
-        """What was found out holds no more."""
+        """Forget all findings."""
         self._serving_ranks.clear()
         self._watchers.clear()
         self._pools.clear()
@@ -351,7 +350,7 @@ def _drop(sets: dict[_K, set[str]], key: _K, path: str) -> None:
 
 
 def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _Sleep | None:
-    """Return what a leaf waits for that a look found nothing to do for; None: it is not known well enough."""
+    """Return what must change before the leaf is looked at again; None: it is not known well enough."""
     sleep = _Sleep()
     for blocked in looked.blocked:
         if not _is_kept(path, blocked, ledger, free, sleep):
@@ -360,8 +359,8 @@ def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _S
 
 
 def _is_kept(path: str, blocked: Blocked, ledger: UsageLedger, free: Resource, sleep: _Sleep) -> bool:
-    """Return whether it is known what must change for one size; that is noted.  One thing that stands in its way is
-    enough, the one that changes least often."""
+    """Return True if it is known what must change for one size, and note it.  One obstacle is enough, the one that
+    changes least often."""
     limits = [one.path for one in ledger.hindrances(path, blocked.user, blocked.size)]
     if limits:
         sleep.paths.add(path if path in limits else limits[0])

@@ -1,7 +1,7 @@
-"""Who is served next: queues by what they hold of their guarantee, applications by their ordering policy.  Pure.
+"""Decides who is served next: queues by usage relative to their guarantee, applications by ordering policy.  Pure.
 
-The CapacityScheduler gives one container and sorts anew.  Here a queue is given as many at once as it would get in a
-row: until it holds more of its guarantee than the next of its siblings, on each level of the tree.
+The CapacityScheduler allocates one container and sorts again.  Here a queue gets as many at once as it would get in a
+row: until it uses more of its guarantee than the next of its siblings, on each level of the tree.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ServingOrder:
             heapq.heappop(self._heap)
 
     def at_most(self, capability: Resource, turns: LeafTurns) -> int:
-        """Return how many containers of this size it is given before somebody else's turn."""
+        """Return the number of containers of this size to allocate before another application's turn."""
         count = turns.in_a_row(self.path, capability)
         if self._is_fair and len(self._heap) > 1:
             ahead = min(entry[0] for entry in self._heap[1:3]) - self._heap[0][0]
@@ -76,7 +76,7 @@ class ServingOrder:
 
 
 def heads(demand: Demand) -> Iterator[Head]:
-    """What is to be served of an application, in order."""
+    """Yield the application's requests in order."""
     if demand.am_capability is not None:
         yield demand, None
         return
@@ -88,12 +88,12 @@ def heads(demand: Demand) -> Iterator[Head]:
 
 
 def is_served(demand: Demand) -> bool:
-    """Return whether there is anything to serve."""
+    """Return True if the application requests something."""
     return next(heads(demand), None) is not None
 
 
 def is_wanted(demand: Demand, key: AskKey | None) -> bool:
-    """Return whether a wish, or (None) the ApplicationMaster, is still to be served."""
+    """Return True if a wish, or (None) the ApplicationMaster, is still to be served."""
     if key is None:
         return demand.am_capability is not None
     return any(wish is not None and wish.key == key for _, wish in heads(demand))
@@ -156,7 +156,8 @@ class LeafTurns:
         return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
-        """Return how many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
+        """Return the number of containers to allocate in a leaf before a sibling, of it or of a queue above, uses
+        less."""
         count = AT_ONCE_MAX
         way = self._ledger.share(path).path
         for own, above in pairwise(way):
@@ -183,7 +184,7 @@ class LeafTurns:
         return int(min(AT_ONCE_MAX, max(0.0, (other.part - own.part) / step))) + 1
 
     def served(self, line: ServingOrder) -> None:
-        """What the queue holds has changed, or it wants nothing more."""
+        """Reorder the queue after an allocation, or remove it if it requests nothing more."""
         way = self._ledger.share(line.path).path
         gone = line.is_done
         if gone:

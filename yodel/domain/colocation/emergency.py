@@ -37,10 +37,10 @@ COOL_DOWN_MS = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEmergency:
-    """Holds what an agent says with each heartbeat, from the beginning of an emergency to the end of its cool-down.
+    """Holds an agent's report with each heartbeat, from the beginning of an emergency to the end of its cool-down.
 
-    ``reason`` is what was measured; ``cool_down_s``: for how long from now nothing new is to start there;
-    ``containers``: the last that were ended for it.
+    ``reason`` is the measured cause; nothing new may start on the node for ``cool_down_s`` seconds; ``containers`` are
+    the last that were ended for it.
     """
 
     reason: str
@@ -78,12 +78,12 @@ class Memory:
 
     @property
     def _shares(self) -> list[tuple[str, int, int]]:
-        """Return whose memory, how much of it is used, and its size."""
+        """Return name, used MiB and size in MiB of the node's memory, and of the pods' if it is limited."""
         node = ("node", self.used_mib, self.size_mib)
         return [node] if not self.pods_size_mib else [node, ("kubepods", self.pods_used_mib, self.pods_size_mib)]
 
     def __str__(self) -> str:
-        """Of the share that is used most."""
+        """Return the text for the memory of which most is used."""
         whose, mib, size_mib = max(self._shares, key=lambda share: share[1] / share[2])
         used = f"{whose} memory {mib / 1024:.1f} GiB of {size_mib / 1024:.1f} GiB ({mib * 100 // size_mib} %)"
         return used if not self.is_stalled else f"{used}, stalled {self.stall_percent:.0f} % of the time"
@@ -91,9 +91,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmergencyState:
-    """What is remembered from one reading to the next.
+    """Carries the state of an emergency from one reading to the next.
 
-    ``over`` counts readings in a row; ``is_full``: it is for what is used; ``until_ms``: the end of the cool-down, as
+    ``over`` counts readings in a row; ``is_full``: the cause is used memory; ``until_ms``: the end of the cool-down, as
     things are; ``ended_ms``: when a container was last ended for it; ``ended``: the last ones.
     """
 
@@ -106,7 +106,7 @@ class EmergencyState:
     ended: tuple[ContainerId, ...] = ()
 
     def told(self, now_ms: int) -> MemoryEmergency | None:
-        """Return what the next heartbeat says; None: nothing."""
+        """Return the report for the next heartbeat; None: there is nothing to report."""
         if self.until_ms is None or now_ms >= self.until_ms:
             return None
         left_s = math.ceil((self.until_ms - now_ms) / 1000)
@@ -128,8 +128,7 @@ def judged(state: EmergencyState, memory: Memory | None, now_ms: int) -> Emergen
 
 
 def is_one_to_end(state: EmergencyState, now_ms: int, living: Container[ContainerId] = ()) -> bool:
-    """Return whether a container is to be ended upon the reading that was judged just now; ``living`` have not ended
-    yet."""
+    """Return True if a container must be ended after the last reading; ``living`` have not ended yet."""
     if not state.is_on or not state.over:
         return False
     if state.ended_ms is None:
@@ -157,7 +156,7 @@ class EmergencyCandidate:
 
 
 def first_to_go(candidates: Iterable[EmergencyCandidate], ranks: Sequence[ContainerId]) -> EmergencyCandidate | None:
-    """Return who is ended; None: there is nobody.
+    """Return the container to end; None: there is none.
 
     Who uses more than it was granted goes before who does not, be it an ApplicationMaster, and whatever the ranks: one
     container must not be able to have others ended.  Of the others ApplicationMasters go last, and what does not run

@@ -1,4 +1,4 @@
-"""How the kubelet names the group of best-effort pods: by its ``--cgroup-root`` and its cgroup driver alone.
+"""Names the kubelet's group of best-effort pods, by its ``--cgroup-root`` and its cgroup driver alone.
 
 Follows the kubelet's ``cm`` package: the systemd driver spells each level with all levels above it and ends it in
 ``.slice``; a dash inside a name becomes an underscore.  Pure.

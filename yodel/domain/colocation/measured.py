@@ -1,4 +1,4 @@
-"""What was measured on a node of one resource, and what the formula takes of it.
+"""Holds the measurements of one resource of a node, as the formula needs them.
 
 One second of a node is a ``InstantUse``: three counters read at one instant.  What online pods use is the difference of
 two of them, so that a pod which began or ended between two readings cannot appear in one and be missing in the other.
@@ -16,7 +16,7 @@ RECENT_S: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantUse:
-    """Holds what was used at one instant: of the whole node, of all pods, and of best-effort pods among them."""
+    """Holds the use at one instant: of the whole node, of all pods, and of best-effort pods among them."""
 
     node: int
     pods: int
@@ -24,12 +24,12 @@ class InstantUse:
 
     @property
     def online(self) -> int:
-        """Return what pods other than best-effort ones use."""
+        """Return the use of pods other than best-effort ones."""
         return max(0, self.pods - self.best_effort)
 
     @property
     def system(self) -> int:
-        """Return what runs outside of pods uses."""
+        """Return the use outside of pods."""
         return max(0, self.node - self.pods)
 
 

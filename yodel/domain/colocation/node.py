@@ -1,4 +1,4 @@
-"""What becomes of a node that may offer lent capacity: its state as one table, the first line that applies.  Pure."""
+"""Decides the state of a node that may lend capacity, by one table whose first matching line applies.  Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yodel.domain.ids import NodeId
 
 
 class CapacityState(StrEnum):
-    """Names what is done about a node."""
+    """Lists the states of a node."""
 
     OFF = "OFF"
     LENDING = "LENDING"
@@ -27,7 +27,7 @@ class CapacityState(StrEnum):
 
 
 class Intake(Enum):
-    """Says whether a node takes new containers of a pool."""
+    """Lists whether a node takes new containers of a pool."""
 
     OPEN = auto()
     CLOSED = auto()
@@ -47,7 +47,8 @@ class LastReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """An emergency that counts, who reported it, when its cool-down ends if it is not reported again (monotonic)."""
+    """Holds an emergency that counts, its reporter, and the end of its cool-down if it is not reported again (monotonic
+    seconds)."""
 
     node_id: NodeId
     emergency: MemoryEmergency
@@ -55,20 +56,23 @@ class Declared:
 
 
 class Offer(Enum):
-    """Names how much new a node offers by its last report."""
+    """Lists how much a node offers to new containers by its last report."""
 
     UNDECIDED = auto()
     """Nothing is to be published there, or it is not known what."""
     NOTHING = auto()
     SOME = auto()
-    """Of one resource there is nothing to lend."""
+    """One of the two resources has nothing to lend."""
     ALL = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that the state of a node depends on.  ``problem``: why the last write failed; ``other``: who else publishes
-    there; ``is_remaining``: something of what was published is left."""
+    """Holds all that the state of a node depends on.
+
+    ``problem``: why the last write failed; ``other``: who else publishes there; ``is_remaining``: something of what was
+    published is left.
+    """
 
     offer: Offer
     other: str = ""
@@ -83,7 +87,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
+    """Holds one line of the table; ``why`` may name ``{other}`` and ``{problem}``."""
 
     state: CapacityState
     applies: Callable[[Situation], bool]

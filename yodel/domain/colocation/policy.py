@@ -1,4 +1,4 @@
-"""How much of a node is lent: the numbers of one policy, which the ResourceManager hands to node agents.
+"""Defines how much of a node is lent: the numbers of one policy, which the ResourceManager sends to node agents.
 
 Per resource the numbers of the formula (``yodel.domain.colocation.estimate``), whose sum is cut to [0, most x
 capacity].  Percents are whole numbers, so that equal words give equal figures everywhere.
@@ -35,7 +35,7 @@ SHAPING_RANGES: Final[Mapping[str, tuple[int, int]]] = {
 
 
 def out_of_range(ranges: Mapping[str, tuple[int, int]], numbers: Mapping[str, int | None]) -> str | None:
-    """Return what is wrong with the first number outside its range, or None; an absent number is not judged."""
+    """Return an error for the first number outside its range, or None; an absent number is not checked."""
     for name, (least, most) in ranges.items():
         number = numbers[name]
         if number is not None and not least <= number <= most:
@@ -71,7 +71,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaping:
-    """How fast and how finely a loan follows what was measured; percents are of the node's capacity.
+    """Configures how fast and how finely lent capacity follows the measurements; percents are of the node's capacity.
 
     Growth goes by the mean of the window and by at most ``step_up_percent`` a second; a shrink goes by the maximum of
     the window's last seconds and at once.  A change below the dead band, the larger of its percent and its amount, is
@@ -111,5 +111,5 @@ class Policy:
 
     @property
     def bounds(self) -> bool:
-        """Return whether agents write to control groups at all."""
+        """Return True if agents write to control groups at all."""
         return self.limits or self.quota

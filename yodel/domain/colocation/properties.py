@@ -1,8 +1,7 @@
-"""Whether and how capacity is lent, as properties of the scheduler: ``yodel.colocation.enabled`` and so on.
+"""Defines colocation as properties of the scheduler: ``yodel.colocation.enabled`` and so on.
 
-They are words of the tree of queues, kept with the root's: version, author, history, import and export are those of
-queues.  Refused where they are said: a name that is none, a number out of range, ``native``, and a number that nothing
-would come of.
+They are kept with the root queue's: version, author, history, import and export are those of queues.  Refused when they
+are set: an unknown name, a number out of range, ``native``, and a number without effect.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ NAMES: Final = _BY_NAME.keys()
 
 
 def colocation_of(properties: Mapping[str, str]) -> ColocationSwitch:
-    """Return what they say; other properties are not looked at.
+    """Return the colocation settings of the properties; others are ignored.
 
     Raises:
         Refused: names the property, its value and what was expected.

@@ -1,8 +1,8 @@
-"""What a node agent reports of the capacity that its node lends, in a form that can be added up by hand.
+"""Holds a node agent's report of its lent capacity, in a form that can be added up by hand.
 
-For each resource: what was measured, the terms of the formula, and the steps that shaped their sum.  The terms add up
-to what the first step begins with, each step begins with what the one before it left, and the last one leaves the loan.
-A report in which this is not so cannot be built.
+For each resource it has the measured figures, the terms of the formula, and the steps that shaped their sum.  The terms
+add up to the start of the first step, each step starts with the result of the one before it, and the last one results
+in the lent amount.  A report that does not add up cannot be built.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class ShapingStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loan:
-    """Holds what a node lends of one resource, with all that led to it.
+    """Holds the lent amount of one resource with its derivation.
 
-    Raises ValueError where terms and steps do not add up to ``amount``, or the amount is negative.
+    Raises ValueError if terms and steps do not add up to ``amount``, or the amount is negative.
     """
 
     resource: str
@@ -96,8 +96,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressure:
-    """For how much of the last ten seconds some process of online pods waited for a processor, in hundredths of a
-    percent.  ``source`` is the group that waited longest."""
+    """Measures how long some process of online pods waited for a processor, in hundredths of a percent of the last ten
+    seconds.  ``source`` is the group that waited longest."""
 
     source: str
     some_basis_points: int
@@ -105,11 +105,11 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoanReport:
-    """Holds what a node lends at one instant.
+    """Holds the lent capacity of a node at one instant.
 
-    ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
-    ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
-    clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
+    ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``, ``cgroup
+    v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own clock.
+    ``problems``: files that could not be read, and other things that the reader of the figures should know.
     ``pressure`` is None where the kernel does not tell it.
     """
 
@@ -132,12 +132,12 @@ class LoanReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenReport:
-    """Holds what an agent has written to control groups, with a policy (``policy_version``) or after one.
+    """Reports what an agent has written to control groups, with a policy (``policy_version``) or after one.
 
-    ``groups``: how many have values that it wrote and did not undo, None while it has not looked; ``best_effort``: the
-    path of the group that they are in, where it knows.  ``bounds``: what batch pods are held to.  ``counts``: what was
-    counted beside, such as OTHERS_PODS; what is not known is not among them.  ``problems``: why something cannot be
-    undone, or what else the reader should know.
+    ``groups`` counts those with values that it wrote and did not undo, None before it has looked; ``best_effort`` is
+    the path of their parent group, if known.  ``bounds`` are the limits of batch pods.  ``counts`` are other counts,
+    such as OTHERS_PODS, without unknown ones.  ``problems``: why something cannot be undone, or other information for
+    the reader.
     """
 
     policy_version: str = ""

@@ -1,8 +1,8 @@
-"""From the sum of the terms to the loan: steps that each say what they found, what they left, and why.
+"""Shapes the sum of the terms into the lent amount, in steps with input, result and reason.
 
-The terms go by the mean of the window.  ``down-at-once`` then cuts to the least that any of the last seconds left, so a
-loan grows by the mean and shrinks by the maximum of use, and stays where it is as long as the burst is in sight: were
-growth and shrinking judged apart, use that swings would move the loan up and down each second.
+The terms use the mean of the window.  ``down-at-once`` then cuts to the least that any of the last seconds left, so
+lent capacity grows by the mean and shrinks by the maximum of use, and stays where it is as long as the burst is in the
+window: if growth and shrinking were judged separately, fluctuating use would change it each second.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """Holds what a step may look at besides the amount: what the node lends so far, None at first, and what it may at
-    most.
+    """Holds the inputs of a step besides the amount: the last lent amount, None at first, and the maximum.
 
-    ``climbing``: the last loan was less than there was to lend, because it grew by the largest step.  ``agent_most`` is
-    the agent's own setting, for nodes that share a machine; None where there is none.
+    ``climbing``: the last amount was limited by the largest step.  ``agent_most`` is the agent's own setting, for nodes
+    that share a machine; None: there is none.
     """
 
     last: int | None = None
@@ -58,7 +57,7 @@ def numbers_of(policy: Policy, resource: str) -> Numbers:
 
 
 def loan_of(resource: str, numbers: Numbers, window: UsageWindow, before: Before) -> Loan:
-    """Return what the node lends of the resource now, with all that led to it."""
+    """Return the lent amount of the resource, with its derivation."""
     online, system, kept = window.mean_online, window.mean_system, window.kubelet_reserved
     summands = terms(numbers.formula, capacity=window.capacity, online=online, system=system, kubelet_reserved=kept)
     amount = sum(term.amount for term in summands)

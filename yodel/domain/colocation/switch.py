@@ -1,6 +1,6 @@
-"""Whether measured capacity is lent, by what policy, and which resources it is published as.
+"""Configures colocation: on or off, the policy, and the resource names to publish.
 
-Refuses nothing: what may be said is judged where it is said (``yodel.domain.colocation.properties``).
+Refuses nothing: values are checked where they are set (``yodel.domain.colocation.properties``).
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def shortest_run(ordered: Sequence[LentContainer], short: Amounts) -> list[LentC
 
 
 def victims(ordered: Sequence[LentContainer], short: Amounts, cpu_left: int) -> list[LentContainer]:
-    """Return who is to go; ``cpu_left`` at most of them for cores alone."""
+    """Return the containers to preempt; at most ``cpu_left`` of them for cores alone."""
     found = shortest_run(ordered, short)
     for_cpu = [one.id for one in for_cores_alone(found, short)]
     late = set(for_cpu[max(0, cpu_left) :])
@@ -107,7 +107,7 @@ def victims(ordered: Sequence[LentContainer], short: Amounts, cpu_left: int) -> 
 
 
 def for_cores_alone(chosen: Sequence[LentContainer], short: Amounts) -> list[LentContainer]:
-    """Of those that go, whom memory does not need."""
+    """Return the chosen containers that are preempted only for cores."""
     memory = {MEMORY_MIB: short[MEMORY_MIB]} if MEMORY_MIB in short else {}
     needed = {one.id for one in shortest_run(chosen, memory)}
     return [one for one in chosen if one.id not in needed]

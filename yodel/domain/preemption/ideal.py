@@ -1,10 +1,10 @@
-"""What each queue should hold of what there is, by what it is guaranteed, holds and wants.  Pure.
+"""Computes the ideal share of each queue from its guarantee, usage and requests.  Pure.
 
-As AbstractPreemptableResourceCalculator: from the root down, each queue keeps what it holds within its guarantee; what
-is left goes to those that want more, in the proportion of their guarantees, and to queues without a guarantee last.  A
-queue is not made to grow above its guarantee at the cost of another: a leaf there, here on every level, or whole
-branches without a guarantee would take the same containers from each other for ever.  Types are filled one by one, to
-one level for all siblings, where the CapacityScheduler goes round until nothing is left.
+As AbstractPreemptableResourceCalculator: from the root down, each queue keeps its usage within its guarantee; what is
+left goes to those that request more, in the proportion of their guarantees, and to queues without a guarantee last.  A
+queue does not grow above its guarantee at the cost of another: there on leaves, here on every level, or whole branches
+without a guarantee would take the same containers from each other for ever.  Types are filled one by one, to one level
+for all siblings, where the CapacityScheduler iterates until nothing is left.
 """
 
 from __future__ import annotations
@@ -49,14 +49,13 @@ class Branch:
 
     @property
     def excess(self) -> Resource:
-        """Return what it holds above its ideal.  Of its guarantee, and of what it wants of that, nothing is asked
-        back."""
+        """Return the usage above the ideal.  The guarantee, as far as it is used or requested, is never reclaimed."""
         protected = larger(self.ideal, smaller(smaller(self.used + self.pending, self.guaranteed), self.maximum))
         return (self.used + self.without_node - protected).at_least_zero()
 
     @property
     def lack(self) -> Resource:
-        """What is missing to its ideal."""
+        """Return the amount missing to the ideal."""
         return (self.ideal - self.used).at_least_zero()
 
 
@@ -131,7 +130,7 @@ def _assign_below(branch: Branch) -> None:
 
 
 def _floor(branch: Branch) -> Resource:
-    """What nobody asks back: what is held within the guarantee, and what those below keep."""
+    """Return the usage that is not reclaimed: within the guarantee, and what queues below keep."""
     within = smaller(branch.used, branch.guaranteed)
     if not branch.below:
         kept = branch.used if branch.is_kept else within
@@ -197,7 +196,7 @@ def filled_to_level(total: int, floors: Sequence[int], caps: Sequence[int], weig
 
 
 def _level(total: int, floors: Sequence[int], caps: Sequence[int], weights: Sequence[int]) -> float:
-    """Return where the sum of all reaches the total, by the points where one of them begins or ends to grow."""
+    """Return the level at which the sum reaches the total, by the points where a share begins or ends to grow."""
     points: list[tuple[float, int]] = []
     for floor, cap, weight in zip(floors, caps, weights, strict=True):
         if cap > floor:

@@ -33,7 +33,7 @@ CLAIMS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Holds what live containers hold.  ``used`` are the paths that something is held in, parents too."""
+    """Holds the usage of live containers.  ``used`` are the queues with usage, including parents."""
 
     used: Set[str]
     candidates: Sequence[Candidate]
@@ -100,7 +100,7 @@ def victims_of(
     limits: AllocationLimits,
     rules: PreemptionRules,
 ) -> Chosen:
-    """Return who of one pool is to go, in the order they were found.
+    """Return the containers of one pool to preempt, in the order they were chosen.
 
     ``top`` is what stands above its queues in the ledger, the root or what stands for it.  The ledger has who wants
     something as its active users.
@@ -158,7 +158,7 @@ class _Round:
         self.selection = VictimSelection(reclaimable, held.candidates)
 
     def _excess(self, leaf: Branch) -> Resource:
-        """Return what a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
+        """Return the reclaimable usage of a leaf: none in the dead zone, unless a maximum is exceeded."""
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
         if any(not (branch.used + branch.without_node).fits_in(self._maximum(branch)) for branch in above):
             return leaf.excess
@@ -167,7 +167,7 @@ class _Round:
         return NONE if is_left_alone and leaf.guaranteed.is_any_positive else leaf.excess
 
     def _maximum(self, branch: Branch) -> Resource:
-        """Return what it gives back to by itself."""
+        """Return the maximum down to which a queue is preempted without a request of others."""
         return self._maxima.get(branch.path, branch.maximum)
 
     def _masters_above(self, path: str) -> Resource:
@@ -208,21 +208,21 @@ class _Round:
         return Chosen(victims=victims, claims=claims)
 
     def keep_claims(self, claims: Sequence[Claim]) -> None:
-        """Those whose container is still lacking, on a node that is held for it where it has to be."""
+        """Keep the claims whose container is still pending, on its reserved node if it needs one."""
         for claim in claims:
             one = self._wanted(claim)
             if one is not None and not claim.is_within and self._count(one) > 0 and self.selection.keep(claim):
                 self._claimed_one(one, claim.node_id if claim.is_held else None)
 
     def _wanted(self, claim: Claim) -> Lacking | None:
-        """Return what a claim of an earlier round is for; None: it is not lacking, or its node is not held for it any
-        more."""
+        """Return the request of an earlier round's claim; None: it is not pending, or its node is no longer reserved
+        for it."""
         hold = self._holds.get(claim.short.wait)
         is_held = hold is not None and hold.container_id is None and hold.node_id == claim.node_id
         return self._lacking.get(claim.short.wait) if is_held or not claim.is_held else None
 
     def _keep_within(self, claims: Sequence[Claim]) -> None:
-        """Those of a queue whose applications give to others of it."""
+        """Keep the claims of queues that are preempted for their own applications."""
         for claim in claims:
             one = self._wanted(claim) if claim.is_within else None
             if one is None:
@@ -235,7 +235,7 @@ class _Round:
                     self._claimed_one(one, claim.node_id if claim.is_held else None)
 
     def _allowed_within(self, path: str) -> Resource:
-        """Return what may be on notice within a queue, less what is."""
+        """Return the amount that may still get preemption notices within a queue."""
         allowed = part_of(self._branches[path].guaranteed, self._rules.intra_queue_max_allowable)
         return allowed - self.selection.taken_of(path)
 
@@ -259,8 +259,8 @@ class _Round:
         return min(count, one.count - self._claimed.get(one.short.wait, 0))
 
     def serve_queues(self, lacking: Sequence[Lacking]) -> None:
-        """Those that are held a node for, then those that hold least of their guarantee, and in a queue those that
-        would be served first."""
+        """Serve requests with a reserved node, then queues in serving order, and in a queue the requests that are
+        served first."""
         ordered = sorted(lacking, key=lambda one: (self._serving_rank(self._branches[one.demand.queue]), *_turn(one)))
         held = [one for one in ordered if one.short.wait in self._holds]
         for one in held:
@@ -278,7 +278,7 @@ class _Round:
         return one.may_hold and self._holds_left > 0 and one.demand.queue not in self._leaves_held
 
     def _keep_off_held(self) -> None:
-        """What is free on nodes that are held is for those whom they are held for."""
+        """Remove free capacity of reserved nodes, which is for those requests only."""
         capacity = self.selection.capacity
         for hold in self._holds.values():
             capacity.on_node.pop(hold.node_id, None)
@@ -347,7 +347,8 @@ def lacking_of(
     limits: AllocationLimits,
     is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
 ) -> list[Lacking]:
-    """Return what would start if there were room: no more than users may have, and nothing that no node can take."""
+    """Return the requests that would start if capacity were free: within users' limits, and without those that no node
+    can take."""
     found: list[Lacking] = []
     by_user: dict[tuple[str, str], Resource] = {}
     for demand in sorted(demands, key=lambda one: (-one.priority, one.submitted_ms, one.attempt_id)):

@@ -1,4 +1,4 @@
-"""How giving back is done: the CapacityScheduler's properties, under their names, with its defaults.  Pure data."""
+"""Holds the CapacityScheduler's preemption properties, under their names, with its defaults.  Pure data."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _is_under(one: Lacking, ledger: UsageLedger, held: Held, more: Resource) -> 
 
 
 def _chosen(one: Lacking, waiting: Sequence[Candidate], free: Resource) -> list[Candidate] | None:
-    """Of other queues, as many as it takes; None: they are not enough."""
+    """Choose unscheduled pods of other queues, as many as needed; None: they are not enough."""
     chosen: list[Candidate] = []
     for candidate in waiting:
         if one.size.fits_in(free):

@@ -1,13 +1,12 @@
-"""Which containers go, so that what is wanted finds room.  Pure.
+"""Chooses the containers to preempt so that requested ones fit.  Pure.
 
-Nothing is given back that would not help: what a queue lacks is placed container by container, on a node where the
-placement may be had, and only what stands in the way there goes.  Room that is free already costs nobody anything.
-What goes for one container is a claim: it is told and ended whole.  Where it takes more than one victim of the size,
-the node has to be held, or what the first one leaves would be given to others.
+Only what helps is reclaimed: what a queue lacks is placed container by container, on a node that its placement allows,
+and only containers in the way there are preempted.  Capacity that is free already costs nobody anything.  The victims
+for one container form a claim: they are notified and ended together.  If one victim is not enough, the node has to be
+reserved, or what the first one leaves would be allocated to others.
 
-In this order: what is on notice already, pods that no node was found for, then application by application
-(``preemption.order``); ApplicationMasters only where their queue has nothing else left and they hold more than their
-share.
+The order is: containers with a notice, unscheduled pods, then application by application (``preemption.order``);
+ApplicationMasters only if their queue has nothing else left and they use more than their share.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ Price = tuple[int, ...]
 
 
 class Ease(Enum):
-    """Of what a window takes back, in this order: what leaves hold above their ideals, whatever else is no
-    ApplicationMaster, and these."""
+    """Orders what a window reclaims: usage of leaves above their ideals, other containers, ApplicationMasters."""
 
     EXCESS = "excess"
     OTHERS = "others"
@@ -94,8 +92,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Holds what goes for one container.  ``id`` and ``given_s``, when its victims were told, are of whoever keeps
-    it."""
+    """Holds the victims for one container.  ``id``, and ``given_s``, the time of the notices, are set by its keeper."""
 
     short: Short
     node_id: NodeId
@@ -123,12 +120,12 @@ class Victim:
 
 @dataclass(slots=True, kw_only=True)
 class ReclaimableCapacity:
-    """Holds what there is, and what may be asked back.
+    """Holds free and reclaimable capacity.
 
     ``free`` is of the whole, ``on_node`` of each node that may be used.  ``excess`` is all that a queue may lose,
-    ``quota`` what it may lose in this round, ``round`` what all may; the first container that is made room for may
-    take more than a round, or a small share would never be enough for a large one.  ``masters`` is what a queue's
-    ApplicationMasters hold above their share.
+    ``quota`` its part in this round, ``round`` that of all queues; the first container that is served may take more
+    than a round, or a small share would never be enough for a large one.  ``masters`` is the usage of a queue's
+    ApplicationMasters above their share.
     """
 
     free: Resource
@@ -167,7 +164,7 @@ class VictimSelection:
         return len(self.victims) >= VICTIMS_MAX
 
     def taken_of(self, queue: str) -> Resource:
-        """Return what the victims of a leaf hold."""
+        """Return the usage of a leaf's victims."""
         return self._taken.get(queue, NONE)
 
     def open_up(self, queue: str, amount: Resource) -> None:
@@ -245,7 +242,7 @@ class VictimSelection:
     def among(
         self, candidates: Iterable[Candidate], size: Resource, free: Resource, may_go: Callable[[Candidate], bool]
     ) -> list[Candidate]:
-        """Return those that have to go so that the size fits, none that need not; empty: they cannot make it fit."""
+        """Return the containers to preempt so that the size fits, none of them unnecessary; empty: it cannot fit."""
         chosen: list[Candidate] = []
         spent: dict[str, Resource] = {}
         for one in candidates:
@@ -276,8 +273,8 @@ class VictimSelection:
         return self._on_node.get(node_id, ())
 
     def may_begin(self, chosen: Iterable[Candidate]) -> bool:
-        """Return whether the limits of a round let all of them go for one claim.  The first may cost more than a round:
-        in a small cluster a tenth is less than one container."""
+        """Return True if the limits of a round allow them all for one claim.  The first may cost more than a round: in
+        a small cluster a tenth is less than one container."""
         capacity, spent, of_queue = self.capacity, NONE, dict[str, Resource]()
         for one in chosen:
             own = of_queue.get(one.queue, NONE)

@@ -1,7 +1,7 @@
-"""Who may submit to a queue and administer it: its ACLs and those of the queues above it.  Pure.
+"""Decides who may submit to a queue and administer it, by its ACLs and those of the queues above it.  Pure.
 
-Rights pass down the tree (ConfiguredYarnAuthorizer): the root is everybody's unless it says otherwise, any other queue
-nobody's, so a right holds in all queues below the one that gives it.  Whoever administers a queue may submit to it.
+Rights pass down the tree (ConfiguredYarnAuthorizer): without an ACL everybody has them on root, and nobody on any other
+queue, so a right holds in all queues below the one that grants it.  Administrators of a queue may submit to it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _ENTRY = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,127})=(\d{1,16}(?:\.\d{1,16}
 
 
 class Unit(StrEnum):
-    """Names what a number is of one resource: so much of it (MiB, vcores, pieces), a percent, or a weight."""
+    """Lists the units of a resource: an amount (MiB, vcores, pieces), a percent, or a weight."""
 
     ABSOLUTE = ""
     PERCENT = "%"
@@ -33,7 +33,7 @@ class Unit(StrEnum):
 
 
 class Part(NamedTuple):
-    """Of one resource."""
+    """Holds the value of one resource."""
 
     name: str
     value: float
@@ -76,26 +76,26 @@ def said_in(name: str, text: str) -> Amounts:
 
 
 def text_of(amounts: Amounts) -> str:
-    """As it is said."""
+    """Return the amounts as a property's text."""
     return f"[{','.join(f'{_name(part.name)}={_number(part.value)}{part.unit}' for part in amounts)}]"
 
 
 def absolute(amounts: Amounts) -> Resource:
-    """What of it is said in amounts."""
+    """Return the resources that are given as amounts."""
     found = {part.name: int(part.value) for part in amounts if part.unit is Unit.ABSOLUTE}
     extras = tuple((kind, value) for kind, value in sorted(found.items()) if kind not in (MEMORY, VCORES))
     return Resource(found.get(MEMORY, 0), found.get(VCORES, 0), extras)
 
 
 def wanted(amounts: Amounts, percent: float, weight: float | None, kind: str) -> Wanted:
-    """Of one resource: by its name, or the number that is said for all."""
+    """Return value and unit for one resource: by its name, or the number for all."""
     if amounts:
         return next(((part.value, part.unit) for part in amounts if part.name == kind), NOTHING)
     return (percent, Unit.PERCENT) if weight is None else (weight, Unit.WEIGHT)
 
 
 def shared_out(total: float, siblings: Sequence[Wanted]) -> list[float]:
-    """Return what each gets of ``total`` of one resource; together no more than that."""
+    """Return the part of ``total`` for each sibling; together no more than that."""
     sums = dict.fromkeys(Unit, 0.0)
     for value, unit in siblings:
         sums[unit] += value

@@ -1,7 +1,7 @@
-"""What a change of queues may hold: how long names, paths and values may be, and how many there may be.  Pure.
+"""Bounds a change of queues: the length and number of names, paths and values.  Pure.
 
-All of it is from outside, and much of it is taken apart at dots and commas later, so it is judged before that: here
-nothing is split, and nothing takes longer than it is long.
+All of it comes from outside, and much of it is split at dots and commas later, so it is checked before that: here
+nothing is split, and every check takes time linear in its input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OutOfBounds(InvalidQueues):
 
 
 def require_update(update: ConfUpdate) -> None:
-    """Of a change, before it is put together.
+    """Check a change before it is applied.
 
     Raises:
         OutOfBounds: names what is too long or too many.
@@ -48,13 +48,13 @@ def require_update(update: ConfUpdate) -> None:
 
 
 def require_path(path: str) -> None:
-    """Of a queue.  Raises OutOfBounds."""
+    """Check the path of a queue.  Raises OutOfBounds."""
     _require_length(path, "path of a queue")
     _require_parts(path, "path of a queue", PATH_PARTS_MAX)
 
 
 def require_properties(properties: Iterable[tuple[str, str | None]]) -> None:
-    """Of properties by their full names.  Raises OutOfBounds."""
+    """Check properties by their full names.  Raises OutOfBounds."""
     commas = 0
     for name, value in properties:
         _require_length(name, "property")

@@ -50,7 +50,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Holds what one of the five may say: numbers from ``least`` to ``most``, or names, the first of which is
+    """Describes one of the five fields: numbers from ``least`` to ``most``, or names, of which the first is
     ``least``."""
 
     what: str
@@ -128,7 +128,7 @@ class Crontab:
         return datetime.combine(wall.date(), time(*divmod(self._times[place], 60)))
 
     def is_endless(self, gap: timedelta) -> bool:
-        """Return whether no two times that follow each other are further apart than this, on no day."""
+        """Return True if consecutive times are never further apart than ``gap``."""
         over_night = MINUTES_OF_DAY - self._times[-1] + self._times[0]
         return self._is_daily and max(self._gap_max, over_night) <= gap // MINUTE
 
@@ -194,7 +194,7 @@ def last_start(cron: Crontab, where: ZoneInfo, start: datetime, gap: timedelta) 
 
 
 def _moment(wall: datetime, where: ZoneInfo) -> datetime:
-    """When the clock there shows this, for the first time; where it never does, when it goes on."""
+    """Return the first time at which the clock shows this; if it skips it, the time at which it goes on."""
     later = wall.replace(tzinfo=where, fold=0).astimezone(UTC)
     if later.astimezone(where).replace(tzinfo=None) == wall:
         return later

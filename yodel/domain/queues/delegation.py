@@ -1,8 +1,8 @@
-"""What the administrators of a queue may change and read below it (acl_administer_queue).  Pure.
+"""Decides what the administrators of a queue may change and read below it (acl_administer_queue).  Pure.
 
-Shares, limits, ACLs and state of the queues below, never of the queue itself: that is its parent's business, so nobody
-grows beyond what the parent is guaranteed.  What queues there are, and how their pods look, are the cluster's.  They
-read all that is said of the queues below, and was said of those that are there no more.
+They may change shares, limits, ACLs and state of the queues below, never of the queue itself: that is up to its parent,
+so nobody grows beyond the parent's guarantee.  The set of queues, and how their pods look, is for the cluster's
+administrators.  They may read all properties of the queues below, including removed ones.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from yodel.domain.scheduler_conf import PREFIX
 
 
 def first_not_delegated(names: Iterable[str], paths: Set[str], administers: Callable[[str], bool]) -> str | None:
-    """The first property, by its full name, that takes an administrator of the cluster; None: there is none.
+    """Return the first property, by its full name, that requires an administrator of the cluster; None: there is none.
 
-    ``administers`` says whether the user administers a queue, by its path.  Each queue is asked for once.
+    ``administers`` returns True for the paths of queues that the user administers.  Each queue is looked up once.
     """
     known = dict[str, bool]()
     for name in names:
@@ -40,7 +40,8 @@ IsRead = Callable[[str], bool]
 
 
 def reading(paths: Set[str], administers: Callable[[str], bool]) -> IsRead:
-    """Return what somebody reads who administers some of the queues.  Each queue is asked for once."""
+    """Return a function that decides which properties an administrator of some queues may read.  Each queue is looked
+    up once."""
     administers = cache(administers)
 
     def is_read(name: str) -> bool:
@@ -55,8 +56,7 @@ def reading(paths: Set[str], administers: Callable[[str], bool]) -> IsRead:
 
 
 def told(change: TreeChange, is_read: IsRead) -> TreeChange | None:
-    """Return what somebody reads of a change; None: nothing.  The reason is of the whole change: of a part none is
-    told."""
+    """Return the part of a change that the reader may see; None: nothing.  The reason is left out of a partial one."""
     before = tuple(one for one in change.before if is_read(one.name))
     after = tuple(one for one in change.after if is_read(one.name))
     if not before and not after:

@@ -44,13 +44,13 @@ class TreeChange:
 
     @property
     def names(self) -> list[str]:
-        """Of all properties that changed."""
+        """Return the names of all changed properties."""
         return sorted({one.name for one in (*self.before, *self.after)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesKept:
-    """How much of the history is kept; the newest change always is."""
+    """Limits the history that is kept; the newest change is always kept."""
 
     count: int = 1000
     size: int = 64 * 1024 * 1024
@@ -88,7 +88,7 @@ def undone(properties: Mapping[str, str], changes: Iterable[TreeChange]) -> dict
 
 
 class HistoryEntry(Protocol):
-    """What of a change says whether it goes."""
+    """Describes a change as far as it decides whether it is deleted."""
 
     @property
     def version(self) -> int: ...

@@ -49,8 +49,8 @@ class ImportRemark:
 
 @dataclass(slots=True, kw_only=True)
 class Understood:
-    """Holds what a file says.  With ``refusals`` it cannot be taken over; ``properties`` are then what is left without
-    what they are about, as far as that is known, and ``refused`` its names."""
+    """Holds the result of reading a file.  With ``refusals`` it cannot be applied; ``properties`` are then those
+    without the refused ones, as far as those are known, and ``refused`` their names."""
 
     properties: dict[str, str] = field(default_factory=dict)
     notes: list[ImportRemark] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Holds what becomes of one property.  ``value`` None: it is not taken over as it is."""
+    """Holds the treatment of one property.  ``value`` None: it is not taken over as it is."""
 
     value: str | None = None
     note: str = ""
@@ -192,7 +192,7 @@ def _unknown(path: str, own: str, paths: Set[str]) -> _Verdict:
 
 
 def _is_of_queue(own: str) -> bool:
-    """Return whether something is a queue's property, or of a queue further down."""
+    """Return True for a property of a queue, or of a queue further down."""
     parts = own.split(".")
     rows = (BY_QUEUE.find(".".join(parts[at:])) for at in range(len(parts)))
     return any(row is not None and row.may_be_set for row in rows)
@@ -228,7 +228,7 @@ def _named(text: str, properties: Mapping[str, str]) -> str:
 
 
 def _line(text: str, name: str, once: Mapping[str, Entry], below: Mapping[str, Sequence[str]]) -> int:
-    """Of the property, or of the first that is said of a queue that the text names."""
+    """Return the line of the property, or of the first property of a queue that the text names."""
     if name in once:
         return once[name].line
     for path in re.findall(r"\broot(?:\.[A-Za-z0-9_-]+)*", text.replace("label=", " label=")):

@@ -1,10 +1,10 @@
-"""Who holds what in each queue, and what of it may still grow: the limits of one decision.  Pure.
+"""Tracks usage in each queue, and how much may still be added: the limits of one decision.  Pure.
 
 A container may start when it fits under the maximum of its queue and of every queue above, and within its user's limit
 there (AbstractCSQueue.canAssignToThisQueue, AbstractLeafQueue.canAssignToUser, UsersManager.computeUserLimit).  Two
-things are stricter than in the CapacityScheduler: within the guarantee a user passes his share by no container but his
-first, and never what user-limit-factor says.  Above the guarantee every user who has no more than his share may have
-one container more, whatever its size, as there.
+things are stricter than in the CapacityScheduler: within the guarantee only the first container of a user may exceed
+the share, and none may exceed user-limit-factor.  Above the guarantee, as there, every user at or below the share may
+have one more container, whatever its size.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ UNLIMITED = 2**31 - 1
 
 
 class LiveUsage(Protocol):
-    """Describes what live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something
-    else is held, there is another one."""
+    """Describes usage by live containers, also of ApplicationMasters alone.  It is immutable: other usage is another
+    object."""
 
     @property
     def resource(self) -> Resource: ...
@@ -50,7 +50,7 @@ class LiveUsage(Protocol):
 
 
 class ServingRank(NamedTuple):
-    """Holds what queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
+    """Orders queues of one parent for serving, least first.  ``part`` is the used part of the guarantee."""
 
     has_no_guarantee: bool
     has_its_guarantee: bool
@@ -62,8 +62,8 @@ class ServingRank(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """Of a user with weight 1: his share, what he may have above it, what he never passes, the limit that this makes,
-    and all that is no greater part of the cluster."""
+    """Holds the limits of a user with weight 1: the share, what may be added to it, the absolute maximum, the resulting
+    limit, and all that is no greater part of the cluster."""
 
     base: Resource
     more: Resource
@@ -73,12 +73,12 @@ class _Limit:
 
 
 class UsageLedger:
-    """What is held, with what the decision under way has added.
+    """Tracks usage, including what the current decision has added.
 
-    ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
-    the users of a leaf that want something.  ``unmanaged`` are applications that run and whose ApplicationMasters are
-    elsewhere, by queue, parents too.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
-    maximum-am-resource-percent as a part of 0 to 1.
+    ``by_queue`` has every queue with usage, including parents; ``by_user`` leaves and users.  ``active`` are the users
+    of a leaf with requests.  ``unmanaged`` are running applications whose ApplicationMasters are elsewhere, by queue,
+    including parents.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's maximum-am-resource-percent
+    as a part of 0 to 1.
     """
 
     def __init__(
@@ -118,7 +118,8 @@ class UsageLedger:
         self._held_by_active.clear()
 
     def share(self, path: str) -> Share:
-        """Of a leaf.  One that is in no row any more has no guarantee, and may hold what the root may of its pool."""
+        """Return the share of a leaf.  One without a row has no guarantee, and may use what the root may of its
+        pool."""
         found = self.tree.shares.get(path)
         if found is None:
             found = self.tree.tops.get(path) or self._strays.get(path)
@@ -130,11 +131,11 @@ class UsageLedger:
         return self._of_queue(path)[0]
 
     def masters(self, path: str) -> Resource:
-        """Return what ApplicationMasters hold of it."""
+        """Return the usage of ApplicationMasters in a queue."""
         return self._of_queue(path)[1]
 
     def masters_of(self, path: str, user: str) -> Resource:
-        """Return what ApplicationMasters of one user hold of a leaf."""
+        """Return the usage of one user's ApplicationMasters in a leaf."""
         return self._of_user(path, user)[1]
 
     def running(self, path: str) -> int:
@@ -166,7 +167,7 @@ class UsageLedger:
         return ServingRank(has_none, False, 0, part, guarantee)
 
     def measure(self, share: Share) -> Resource:
-        """Return what a queue's use is measured by: its guarantee, or the least container if that is more."""
+        """Return the base for a queue's relative usage: its guarantee, or the smallest container if that is more."""
         return share.whole if share.capacity <= 0 else larger(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
@@ -188,14 +189,14 @@ class UsageLedger:
         self._am_limits.clear()
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
-        """Return how many of these containers the limits let start now, 0 to ``wanted``."""
+        """Return the number of these containers that the limits allow now, 0 to ``wanted``."""
         if self.tree.near_over(path) is not None:
             return 0
         room = self._own_room(self.share(path))
         return min(wanted, _times(capability, room), self.count_of_user(path, user, capability))
 
     def count_of_user(self, path: str, user: str, capability: Resource, beside: Resource = NONE) -> int:
-        """Return how many of these containers the limit of the user lets start, who gets ``beside`` already."""
+        """Return the number of these containers that the user's limit allows; ``beside`` is counted as used."""
         share = self.share(path)
         if share.queue.user_limit_factor < 0:
             return UNLIMITED
@@ -229,13 +230,16 @@ class UsageLedger:
             yield Hindrance(Hurdle.USER_LIMIT, capability, limit, used, path, user)
 
     def why_no_am(self, path: str, user: str, capability: Resource) -> Hindrance | None:
-        """As ``why_not`` for an ApplicationMaster."""
+        """Return the hindrance of an ApplicationMaster, as ``why_not`` does for other containers."""
         return next(self.hindrances_of_am(path, user, capability), None)
 
     def hindrances_of_am(self, path: str, user: str, capability: Resource) -> Iterator[Hindrance]:
-        """As ``hindrances``, before them the number of applications that run at once (CSMaxRunningAppsEnforcer) and the
-        shares of ApplicationMasters; of these the first of a queue may always start, or nothing ever would
-        (AbstractLeafQueue.activateApplications)."""
+        """Yield the hindrances of an ApplicationMaster.
+
+        Before those of ``hindrances`` come the number of running applications (CSMaxRunningAppsEnforcer) and the shares
+        of ApplicationMasters; of these the first of a queue may always start, or nothing ever would
+        (AbstractLeafQueue.activateApplications).
+        """
         yield from self.too_many(path, capability)
         masters = self._of_queue(path)[1]
         if not _is_nothing(masters):
@@ -251,12 +255,13 @@ class UsageLedger:
         yield from self.hindrances(path, user, capability)
 
     def lets(self, path: str, user: str, capability: Resource, *, is_am: bool) -> bool:
-        """Return whether one more such container may start as soon as there is room."""
+        """Return True if one more such container may start as soon as there is free capacity."""
         of = self.hindrances_of_am if is_am else self.hindrances
         return all(self.is_all(one) for one in of(path, user, capability))
 
     def is_all(self, limit: Hindrance) -> bool:
-        """Of a queue or a user who may hold all there is: that there is no more is seen of the pool."""
+        """Return True for the limit of a queue or user that may use the whole pool: the pool's own message covers
+        it."""
         is_of_amount = limit.hurdle in (Hurdle.QUEUE_LIMIT, Hurdle.USER_LIMIT)
         return is_of_amount and self.share(limit.path).whole.fits_in(limit.limit)
 
@@ -273,7 +278,7 @@ class UsageLedger:
                 yield Hindrance(Hurdle.PARALLEL, capability, path=above, said=too_many(above, running, most))
 
     def _own_room(self, share: Share) -> Resource | None:
-        """As ``queue_room`` below the root; None: there is nothing below it."""
+        """Return ``queue_room`` without the root; None: there is no queue below it."""
         room: Resource | None = None
         for above in share.path[:-1]:
             left = self._left_of(above)
@@ -281,21 +286,21 @@ class UsageLedger:
         return room
 
     def _left_of(self, path: str) -> Resource:
-        """Return what the maximum of one queue leaves; negative where it is passed."""
+        """Return the amount left under the maximum of one queue; negative if it is exceeded."""
         left = self._left.get(path)
         if left is None:
             left = self._left[path] = self.share(path).maximum - self.used(path)
         return left
 
     def queue_room(self, share: Share) -> Resource:
-        """Return what the maxima of the leaf and of all above it leave; negative where one is passed."""
+        """Return the amount left under the maxima of the leaf and all queues above it; negative if one is exceeded."""
         room = self._left_of(share.queue.path)
         for above in share.path[1:]:
             room = smaller(room, self._left_of(above))
         return room
 
     def headroom(self, path: str, user: str) -> Resource:
-        """Return what a user may still get there, without looking at what is free (CapacityHeadroomProvider)."""
+        """Return the amount that a user may still get, regardless of free capacity (CapacityHeadroomProvider)."""
         if self.tree.near_over(path) is not None:
             return NONE
         share = self.share(path)
@@ -321,7 +326,8 @@ class UsageLedger:
         return limit, _widened(limit, share.whole)
 
     def am_limit(self, share: Share) -> Resource:
-        """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
+        """Return the limit of all ApplicationMasters of the leaf
+        (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
         kept = self._am_limits.get(share.queue.path)
         if kept is not None:
             return kept
@@ -346,7 +352,7 @@ class UsageLedger:
         return self.am_share if share.queue.am_share is None else share.queue.am_share
 
     def _common_limit(self, share: Share, user: str, step: Resource) -> _Limit:
-        """Of a user with weight 1; the same for all who want something."""
+        """Return the limits of a user with weight 1; the same for all active users."""
         queue, path = share.queue, share.queue.path
         used = self.used(path)
         is_active = user in self._active.get(path, ())
@@ -376,7 +382,7 @@ class UsageLedger:
         return limit
 
     def _of_active(self, share: Share) -> tuple[Resource, float]:
-        """Return what the users who want something hold, and the sum of their weights."""
+        """Return the usage of the active users, and the sum of their weights."""
         path = share.queue.path
         found = self._held_by_active.get(path)
         if found is None:
@@ -425,7 +431,7 @@ def _widened(limit: Resource, whole: Resource) -> Resource:
 
 
 def _times(capability: Resource, room: Resource | None) -> int:
-    """Return how many fit into a room; None: as many as are wanted."""
+    """Return the number of containers that fit into a room; None is no limit."""
     most = UNLIMITED
     if room is None:
         return most
@@ -441,7 +447,7 @@ def _times(capability: Resource, room: Resource | None) -> int:
 
 
 def _is_nothing(resource: Resource) -> bool:
-    """Of memory and cores; further types may be named without an amount."""
+    """Return True if there is no memory and no core; further types may be named without an amount."""
     return resource.memory_mib <= 0 and resource.vcores <= 0
 
 

@@ -1,4 +1,4 @@
-"""Fields of a queue as the properties of the table say them, both ways.  Pure."""
+"""Converts fields of a queue to the properties of the table, and back.  Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _USER = USER_WEIGHT.name.partition("USER")
 
 
 class _QueueField(NamedTuple):
-    """A row, with what its marks say of one kind of queue: they are asked for of each queue."""
+    """Holds a row with the meaning of its marks for one kind of queue, because they are looked up for each queue."""
 
     row: PropertyRow
     is_inherited: bool
@@ -44,7 +44,7 @@ _BARE = Queue(path=f"{ROOT}.bare")
 
 
 def user_of(name: str) -> str:
-    """Return whose weight a property is: ``user-settings.NAME.weight``; empty: it is another one."""
+    """Return the user of a property ``user-settings.NAME.weight``; empty: it is another one."""
     return USER_WEIGHT.variable(name)
 
 
@@ -56,7 +56,7 @@ def last_user_of(name: str) -> str:
 
 
 def common_fields(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Fields that the whole scheduler says for every queue that says nothing."""
+    """Return the fields that the whole scheduler sets for every queue without its own."""
     found: dict[str, Any] = {}
     for row in OF_SCHEDULER:
         if row.fields:
@@ -66,7 +66,7 @@ def common_fields(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_leaf: bool) -> dict[str, Any]:
-    """Fields of a ``Queue`` that are said of it by its own names, or of the queue above and passed down.
+    """Return the fields of a ``Queue`` that its own properties set, or that it inherits from the queue above.
 
     Raises:
         Refused: a malformed value, or a limit of users on a queue that has none.
@@ -92,13 +92,13 @@ def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_l
 
 
 def text_of(row: PropertyRow, queue: Queue) -> str:
-    """Return what a queue has, as its property says it."""
+    """Return the queue's value as the property's text."""
     values = {field: getattr(queue, field) for field in row.fields}
     return row.kind.text(values if len(row.fields) > 1 else values[row.fields[0]])
 
 
 def said_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
-    """The properties that say what a queue has, by their own names."""
+    """Return the queue's properties by their own names."""
     found: dict[str, str] = {}
     for row, is_inherited, is_always_said in _FIELDS[queue.is_leaf]:
         above = parent if is_inherited and parent is not None else _BARE
@@ -111,7 +111,7 @@ def said_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
 
 
 def said_of_all(root: Queue) -> dict[str, str]:
-    """The properties of the whole scheduler that say what its root has, by their names without the prefix."""
+    """Return the root's properties of the whole scheduler, by their names without the prefix."""
     return {
         row.name: text_of(row, root)
         for row in OF_SCHEDULER

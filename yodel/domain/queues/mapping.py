@@ -30,7 +30,7 @@ HasQueue = Callable[[str], bool]
 
 
 class MatchKind(StrEnum):
-    """Names what is looked at."""
+    """Lists the attributes of a submission that a rule can match."""
 
     USER = "user"
     GROUP = "group"
@@ -38,7 +38,7 @@ class MatchKind(StrEnum):
 
 
 class Fallback(StrEnum):
-    """Names what is done where the queue is not there."""
+    """Lists the actions for a queue that does not exist."""
 
     SKIP = "skip"
     REJECT = "reject"
@@ -46,7 +46,7 @@ class Fallback(StrEnum):
 
 
 class MappingPolicy(StrEnum):
-    """Names what a rule does for whom it matches."""
+    """Lists the actions of a rule that matches."""
 
     PLACE = "place"
     SET_DEFAULT = "set default"
@@ -78,7 +78,7 @@ NO_RULES = MappingRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """Holds what rules look at.  ``groups``: the primary one first."""
+    """Describes a submission to the rules.  ``groups``: the primary one first."""
 
     user: str
     groups: Sequence[str]
@@ -128,7 +128,7 @@ class _Placing:
         return self._text(rule.matches) in submitted.groups
 
     def followed(self, rule: MappingRule) -> str | None:
-        """Return where it goes; None: the next rule is asked."""
+        """Return the queue that the rule chooses; None: the next rule is applied."""
         if rule.policy is MappingPolicy.REJECT:
             raise RejectedByRule(REJECTED)
         if rule.policy is MappingPolicy.SET_DEFAULT:

@@ -1,7 +1,7 @@
-"""How mapping rules are written: ``queue-mappings``, or the JSON of ``mapping-rule-json`` (``MappingRuleCreator``).
+"""Parses mapping rules: ``queue-mappings``, or the JSON of ``mapping-rule-json`` (``MappingRuleCreator``).
 
-Where ``mapping-rule-format`` is ``json`` the JSON counts and ``queue-mappings`` must not be there, for nothing would
-come of it; else the reverse.
+If ``mapping-rule-format`` is ``json`` the JSON is used and ``queue-mappings`` is refused, because it would have no
+effect; else the reverse.
 """
 
 from __future__ import annotations

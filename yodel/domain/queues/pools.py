@@ -27,7 +27,7 @@ YARN = PoolName("yarn")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pools:
-    """Which pool a queue draws on.  ``by_child`` has children of root by path that do not draw on ``default``."""
+    """Maps queues to pools.  ``by_child`` has children of root by path that do not use ``default``."""
 
     default: PoolName = NATIVE
     by_child: Mapping[str, PoolName] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Pools:
         return self.by_child.get(top_of(path), self.default) if self.by_child else self.default
 
     def drawn_on(self, paths: Iterable[str]) -> tuple[PoolName, ...]:
-        """Return those of some of these queues, sorted; of root alone the one that a child would have."""
+        """Return the pools of these queues, sorted; of root alone the one that a child would have."""
         return tuple(sorted({self.of(path) for path in paths if path != ROOT})) or (self.default,)
 
     @property
@@ -47,7 +47,7 @@ class Pools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wholes:
-    """Holds what there is of each of several pools: what the percents of root's children are of."""
+    """Holds the capacity of each of several pools, to which the percents of root's children refer."""
 
     pools: Pools
     totals: Mapping[PoolName, Resource]
@@ -60,7 +60,7 @@ class Wholes:
         return self.totals.get(self.pools.of(path), NONE)
 
     def above(self, path: str) -> str:
-        """Return what stands above a child of root, in place of root: no path, so that no queue is called so."""
+        """Return the parent of a child of root, in place of root; it is not a path, so that no queue has that name."""
         return above_of(self.pools.of(path))
 
 
@@ -76,8 +76,8 @@ def top_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PoolCapacity:
-    """Holds what a node has of a pool: ``now``, and what it may have at most (``ever``), by which is judged what can
-    never start there."""
+    """Holds a node's capacity in a pool: ``now``, and its maximum (``ever``), which decides what can never start
+    there."""
 
     now: Resource
     ever: Resource
@@ -96,7 +96,7 @@ class _Part:
 
 
 class Pool:
-    """What the nodes lend and what is held there, with the sums of both kept."""
+    """Sums capacity and usage of the nodes of a pool."""
 
     def __init__(self) -> None:
         self.size = NONE
@@ -121,7 +121,7 @@ class Pool:
 
     @property
     def ever(self) -> Resource:
-        """Return what its nodes may have at most, one by one."""
+        """Return the maximum that the nodes may have, summed up."""
         return total_of(part.lent.ever for part in self._parts.values() if part.lent is not None)
 
     @property
@@ -139,7 +139,7 @@ class Pool:
         return part.lent if part is not None else None
 
     def free_on(self, node_id: NodeId) -> Resource:
-        """Return what a node still has; nothing where it lends nothing or less than is held."""
+        """Return the free capacity of a node; nothing if it lends nothing, or less than is used."""
         part = self._parts.get(node_id)
         return part.counted - part.held if part is not None and part.lent is not None else NONE
 
@@ -164,7 +164,7 @@ class Pool:
         return True
 
     def hold(self, node_id: NodeId, amount: Resource, sign: int) -> None:
-        """That much more is held on a node, or less."""
+        """Add usage on a node, or with ``sign`` -1 subtract it."""
         part = self._parts.setdefault(node_id, _Part())
         part.held += amount * sign
         self._count(node_id, part)

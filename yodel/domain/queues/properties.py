@@ -1,7 +1,7 @@
-"""The queues that properties describe, and the properties that describe queues.  Pure.
+"""Converts properties to queues, and queues to properties.  Pure.
 
-What may be said, and how, is the table's (``yodel.domain.queues.property_table``); here is what it comes to together: a
-tree whose shares add up.  What has no effect is refused by its name.
+The possible properties and their values are the table's (``yodel.domain.queues.property_table``); here they form a tree
+whose shares add up.  Properties without effect are refused by name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAXIMUM_AM_SHARE = f"{PREFIX}{AM_SHARE.name}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """Holds what a configuration says."""
+    """Holds the parsed configuration."""
 
     queues: tuple[Queue, ...]
     am_share: float | None
@@ -74,7 +74,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
 
 
 def capacity_text(queue: Queue) -> str:
-    """As it is said: ``30``, ``3w``, ``[memory=10240,vcores=12]``."""
+    """Return the capacity as the property's text: ``30``, ``3w``, ``[memory=10240,vcores=12]``."""
     return text_of(CAPACITY, queue)
 
 
@@ -109,8 +109,8 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
 
 
 class _Said(NamedTuple):
-    """By path: the names of the queues below one, and what is said of it by its own names; and the fields that the
-    whole scheduler says for each."""
+    """Holds by path the names of the queues below one and its own properties; and the fields that the whole scheduler
+    sets for each."""
 
     below: Mapping[str, Sequence[str]]
     words: Mapping[str, Mapping[str, str]]
@@ -178,7 +178,7 @@ def _checked(queue: Queue) -> Queue:
 
 
 def _over_maximum(path: str, capacity: float, maximum: float) -> Refused:
-    """In Hadoop's words, which do not say whose; a note does."""
+    """Return the refusal in Hadoop's words, which do not name the queue; a note does."""
     shares = f"(abs-capacity={capacity / 100.0}) > (abs-maximum-capacity={maximum / 100.0})"
     error = Refused(f"Illegal queue capacity setting, {shares}. When label=[]")
     error.add_note(f"in queue {path}")
@@ -264,7 +264,7 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
 
 
 def _hint(path: str, own: str, paths: Set[str]) -> str:
-    """Return what somebody may have meant who wrote this of the queue at ``path``."""
+    """Return a suggestion for an unknown property of the queue at ``path``."""
     hint = BY_QUEUE.nearest(own)
     queue, _, rest = own.partition(".")
     if not hint and rest:  # a queue that is not there
@@ -275,7 +275,7 @@ def _hint(path: str, own: str, paths: Set[str]) -> str:
 def require_passable(
     present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str], *, may_empty_go: bool = False
 ) -> None:
-    """Whether the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
+    """Check that the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
 
     ``used`` are the queues that have an application under way, in them or below them.  ``may_empty_go``: one that has
     none goes also where it was not stopped before.

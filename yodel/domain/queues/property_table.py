@@ -139,7 +139,7 @@ def _parallel(name: str, text: str) -> int | None:
 
 
 def _of_window(judge: Callable[[str], object]) -> PropertyKind:
-    """The kind of a text that ``judge`` refuses without saying whose it is."""
+    """Return the kind of a text that ``judge`` refuses without naming the property."""
 
     def parse(name: str, text: str) -> str:
         try:
@@ -280,7 +280,7 @@ def _one_way(name: str, value: str, default: str, why: str = "", scope: Property
 
 
 def _missing(name: str, default: str, why: str, harmless: str = "", scope: PropertyScope = _QUEUE) -> PropertyRow:
-    """``harmless``: why its default changes nothing here."""
+    """Return a row for a property that does not exist here; ``harmless``: why its default changes nothing."""
     accepts = default if harmless else ""
     return _row(name, scope, TEXT, default, why, effect=PropertyEffect.MISSING, accepts=accepts, harmless=harmless)
 
@@ -347,8 +347,8 @@ TABLE = (*OF_QUEUES, *OF_WINDOWS, *OF_SHUFFLE, _OTHER_SHUFFLE, *OF_SCHEDULER, *O
 
 
 class _ByName:
-    """Rows by name: one of that very name, else one whose capitals stand for a part of it, else the longest that it
-    begins with."""
+    """Finds rows by name: one of that very name, else one whose capitals stand for a part of it, else the longest that
+    it begins with."""
 
     def __init__(self, rows: Iterable[PropertyRow]) -> None:
         self._exact: dict[str, PropertyRow] = {}

@@ -35,7 +35,7 @@ class QueueState(IntEnum):
 
 
 class Ordering(Enum):
-    """Names who is served first in a leaf (ordering-policy)."""
+    """Lists the orders in which a leaf serves applications (ordering-policy)."""
 
     FIFO = "fifo"
     """By priority, then by time of submission."""
@@ -49,7 +49,7 @@ BY_PRIORITY = "priority-utilization"
 
 
 class LimitEnforcement(Enum):
-    """Says whether the tree's limits count.  Kept with the root."""
+    """Decides whether the tree's limits are enforced.  Kept with the root."""
 
     OBSERVE = "observe"
     """All applications stand in one line, and what limits would refuse is only shown."""
@@ -136,7 +136,7 @@ class Queue:
 
     @property
     def usual_lifetime_s(self) -> int:
-        """Of an application that asks for none; not positive means no end."""
+        """Return the lifetime in seconds of an application that requests none; not positive means no limit."""
         return self.default_lifetime_s if self.default_lifetime_s > 0 else self.maximum_lifetime_s
 
     def weight_of(self, user: str) -> float:
@@ -152,12 +152,12 @@ class Queue:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a queue may be called so; a path is names with dots between them."""
+    """Return True for a valid name of a queue; a path is names with dots between them."""
     return _NAME.fullmatch(text) is not None
 
 
 def default_queues() -> tuple[Queue, ...]:
-    """Return what a new store starts with."""
+    """Return the queues of a new store."""
     return (Queue(path=ROOT, is_leaf=False), Queue(path=DEFAULT_PATH))
 
 
@@ -213,7 +213,7 @@ def applications_max_of_user(queue: Queue, capacity: float) -> int:
 
 
 def largest_container(queue: Queue | None, of_cluster: Resource) -> Resource:
-    """Return what a container of the queue may have at most."""
+    """Return the maximum size of a container in the queue."""
     if queue is None:
         return of_cluster
     return replace(
@@ -229,7 +229,8 @@ def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
 
 
 def lifetime_s(queue: Queue, asked_s: int) -> int:
-    """Return what an application gets (CapacityScheduler.checkAndGetApplicationLifetime); not positive means no end."""
+    """Return an application's lifetime in seconds (CapacityScheduler.checkAndGetApplicationLifetime); not positive
+    means no limit."""
     if asked_s <= 0:
         return queue.usual_lifetime_s
     if queue.maximum_lifetime_s <= 0:

@@ -86,8 +86,8 @@ def require_not_made(before: Mapping[str, str], wanted: Mapping[str, str]) -> No
 def with_used(
     before: Mapping[str, str], wanted: Mapping[str, str], used: Set[str], mark: RemovalMark
 ) -> dict[str, str]:
-    """What is wanted, with those queues of ``before`` that it does not name and that are in use.  What is marked in it
-    counts as not named.
+    """Return the wanted properties, with those queues of ``before`` that are missing in it and in use.  What is marked
+    in it counts as not named.
 
     Raises:
         Refused: a queue would have to be a leaf while one below it is in use.
@@ -118,8 +118,8 @@ def with_used(
 
 
 def empty(queues: Mapping[str, Queue], used: Set[str]) -> Iterator[tuple[RemovalMark, list[str]]]:
-    """Yield what may go now: by mark, the oldest first, the topmost of its queues, which take with them what is
-    below."""
+    """Yield the queues that may be removed now: by mark, the oldest first, the topmost of each, which take those below
+    with them."""
     marks = {path: mark for path, queue in queues.items() if path not in used and (mark := mark_of(queue)) is not None}
     by_mark: dict[str, tuple[RemovalMark, list[str]]] = {}
     for path, mark in marks.items():

@@ -1,4 +1,4 @@
-"""What the settings change of the queues, at a start or by refreshQueues, as one more version of the tree.  Pure."""
+"""Applies the settings of the queues, at a start or by refreshQueues, as one more version of the tree.  Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What each queue is guaranteed and may at most hold, in resources (CapacityScheduler's effective capacities).  Pure.
+"""Computes each queue's guarantee and maximum in resources (CapacityScheduler's effective capacities).  Pure.
 
 A percent is of the parent's guarantee, a maximum of the parent's maximum, both rounded down by type
-(AbstractParentQueue.updateClusterResourceLegacyMode, AbstractCSQueue.updateEffectiveResources).  Where shares are said
-by resource, or amounts, percents and weights stand beside each other, ``amounts`` says what they come to.
+(AbstractParentQueue.updateClusterResourceLegacyMode, AbstractCSQueue.updateEffectiveResources).  If shares are given by
+resource, or amounts, percents and weights are mixed, ``amounts`` computes the result.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class QueueShares:
         return None
 
     def stray(self, path: str) -> Share:
-        """Of a leaf that is in no row any more: no guarantee, and what the root may hold of its pool."""
+        """Return the share of a leaf without a row: no guarantee, and the root's maximum in its pool."""
         above = self._above(path)
         queue = Queue(path=path, capacity_percent=0.0, user_limit_factor=-1.0)
         own = (path, *above.path)
@@ -187,8 +187,8 @@ def _part_of_whole(amounts: Mapping[str, float], whole: Resource) -> float | Non
 
 
 def _nominal(queue: Queue, below: Sequence[Queue]) -> float:
-    """Of its parent while there is nothing to share: a queue that has amounts has all, or it would take no application
-    before the first node comes."""
+    """Return the part of its parent while there is nothing to share.  A queue with amounts has all of it, or it would
+    take no application before the first node joins."""
     if queue.capacity_amounts:
         return 1.0 if any(part.value for part in queue.capacity_amounts) else 0.0
     if queue.weight is None:

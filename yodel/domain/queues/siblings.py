@@ -1,7 +1,7 @@
-"""Whether the shares of the queues below one go together, in the CapacityScheduler's words.  Pure.
+"""Checks that the shares of sibling queues can be combined, with the CapacityScheduler's messages.  Pure.
 
-In legacy mode, which is the default, siblings are written in one way and what is said by resource is absolute; without
-it (``legacy-queue-mode.enabled`` false) percents, weights and amounts stand beside each other, by resource too.
+In legacy mode, which is the default, siblings use one form and values by resource are absolute; without it
+(``legacy-queue-mode.enabled`` false) percents, weights and amounts may be mixed, by resource too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_plain(below: Sequence[Queue]) -> bool:
 
 
 def require_amounts(queue: Queue, *, is_legacy: bool) -> None:
-    """Of one queue, by itself.
+    """Check one queue by itself.
 
     Raises:
         Refused: a minimum above its maximum, or a kind that is not for it.
@@ -47,7 +47,7 @@ def require_amounts(queue: Queue, *, is_legacy: bool) -> None:
 
 
 def require_together(parent: Queue, below: Sequence[Queue], *, are_percents_judged: bool) -> None:
-    """Of the queues below one, which share out one thing.
+    """Check that the queues below one do not exceed what they share.
 
     Raises:
         Refused: more than there is.
@@ -65,7 +65,7 @@ def require_together(parent: Queue, below: Sequence[Queue], *, are_percents_judg
 
 
 def require_one_kind(parent: Queue, below: Sequence[Queue]) -> None:
-    """In legacy mode.  Raises Refused."""
+    """Check that siblings use one form, as legacy mode requires.  Raises Refused."""
     modes = {child.path: _mode(child) for child in below}
     if len(set(modes.values())) > 1:
         ways = "".join(f"{{Queue={path}, label= uses {mode} mode}}. " for path, mode in modes.items())
@@ -111,7 +111,7 @@ def _require_fit(parent: Queue, below: Sequence[Queue]) -> None:
 
 
 def _is_more(queue: Queue, other: Queue) -> bool:
-    """Return whether a minimum is more than a maximum, of a resource for which both are amounts."""
+    """Return True if a minimum exceeds a maximum of a resource for which both are amounts."""
     least = {part.name: part.value for part in queue.capacity_amounts if part.unit is Unit.ABSOLUTE}
     return any(
         least.get(part.name, 0.0) > part.value > 0 for part in other.maximum_amounts if part.unit is Unit.ABSOLUTE
@@ -130,7 +130,7 @@ def _refused(queue: Queue, name: str, amounts: Amounts, expected: str) -> Refuse
 
 
 def _of_queue(text: str, queue: Queue) -> Refused:
-    """In Hadoop's words, which do not say whose; a note does."""
+    """Return the refusal in Hadoop's words, which do not name the queue; a note does."""
     error = Refused(text)
     error.add_note(f"in queue {queue.path}")
     return error

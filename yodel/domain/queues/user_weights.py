@@ -29,7 +29,7 @@ class UserWeights:
 
     @property
     def own(self) -> Pairs:
-        """What is said of the queue itself."""
+        """Return the weights set on the queue itself."""
         return tuple(sorted(self._own.items()))
 
     def get(self, user: str, default: float = 1.0) -> float:

@@ -11,12 +11,12 @@ DURATION_S_MAX = 31 * 86_400
 STOP_NEW_BEFORE_S_MAX = 86_400
 WINDOWS_OF_QUEUE_MAX = 20
 WINDOWS_MAX = 500
-"""Of all queues: what they do is found anew at the edges of each."""
+"""Of all queues: what they do is found again at the edges of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """When a queue may hold less, and how much."""
+    """Defines a schedule on which a queue has a lower maximum."""
 
     name: str
     cron: str

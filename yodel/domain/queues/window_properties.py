@@ -18,11 +18,11 @@ from yodel.errors import Refused
 _MARKER = "window."
 _KINDS = {row.name.rpartition(".")[2]: row for row in OF_WINDOWS}
 _EXAMPLES = {"cron": "0 8 * * 1-5", "duration-s": "36000", "maximum-capacity": "40"}
-"""Of what has to be said."""
+"""Examples of the required properties."""
 
 
 def window_of(name: str) -> tuple[str, str]:
-    """Return which window a property is of, and what it says of it; empty: it is another one."""
+    """Return the window of a property, and the kind of the property; empty: it is another one."""
     kind = name.rpartition(".")[2]
     window = _KINDS[kind].variable(name) if kind in _KINDS else ""
     return (window, kind) if window else ("", "")
@@ -60,7 +60,7 @@ def windows_said(queue: Queue) -> dict[str, str]:
 
 
 def said_of(window: Window) -> dict[str, str]:
-    """Return what differs from what is meant where nothing is said, and what always is said."""
+    """Return the properties that differ from their defaults, and those that are always written."""
     texts = {kind: row.kind.text(getattr(window, row.fields[0])) for kind, row in _KINDS.items()}
     return {
         kind: text
@@ -70,7 +70,7 @@ def said_of(window: Window) -> dict[str, str]:
 
 
 def said_as(name: str, window: Window | None) -> dict[str, str | None]:
-    """Return what a change says of a window, whatever was said before; None: it goes."""
+    """Return a change that sets a window, whatever was set before; None removes it."""
     said = {} if window is None else said_of(window)
     return {f"{_MARKER}{name}.{kind}": said.get(kind) for kind in sorted(_KINDS)}
 

@@ -22,8 +22,8 @@ DAYS_MAX = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Holds what a window is at a moment, and that until ``until_ms``: open, until ``ends_ms`` or longer; or closed,
-    until ``begins_ms``, and nothing new starts before that where it ``is_near``."""
+    """Describes a window from a moment until ``until_ms``: open, until ``ends_ms`` or longer; or closed until
+    ``begins_ms``, and if it ``is_near`` nothing new starts before that."""
 
     until_ms: float
     is_open: bool = False
@@ -34,8 +34,8 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowEffect:
-    """Holds what windows do to one queue: the open one that leaves it least, and the closed one that keeps new
-    containers from starting, whichever begins first; each with when that is over."""
+    """Holds the effect of windows on one queue: the open one with the lowest maximum, and the closed one that keeps new
+    containers from starting and begins first, each with its end or beginning in epoch ms."""
 
     open: Window | None = None
     ends_ms: int = 0
@@ -44,18 +44,18 @@ class WindowEffect:
 
     @property
     def begins(self) -> str:
-        """When ``near`` opens, for people."""
+        """Return the time at which ``near`` opens, as text."""
         return "" if self.near is None else said_at(self.begins_ms, self.near.zone)
 
     @property
     def ends(self) -> str:
-        """When ``open`` closes, likewise."""
+        """Return the time at which ``open`` closes, as text."""
         return "" if self.open is None else said_at(self.ends_ms, self.open.zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """Holds what the windows of all queues do, by path, from one moment on to another."""
+    """Holds the effects of the windows of all queues, by path, from one moment until another."""
 
     from_ms: float = -inf
     until_ms: float = inf
@@ -79,14 +79,14 @@ NO_WINDOWS = InForce(holds={})
 
 
 class Calendar:
-    """Tells what windows do, and keeps of each what it is until that is over."""
+    """Computes the effects of windows, and caches each window's phase until it ends."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, int, int], tuple[int, Phase]] = {}
         """By all that a phase comes from: windows of many queues often begin together."""
 
     def in_force(self, queues: Iterable[Queue], now_ms: int) -> InForce:
-        """Return what the windows of these queues do at a moment, and how long that stays so."""
+        """Return the effects of these queues' windows at a moment, and until when they last."""
         until_ms, holds, has_any = inf, dict[str, WindowEffect](), False
         if len(self._known) > 2 * WINDOWS_MAX:  # of windows that are no more
             self._known.clear()
@@ -125,7 +125,7 @@ def _hold(phases: Iterable[tuple[Window, Phase]], maximum_percent: float) -> Win
 
 
 def _binds_more(window: Window, phase: Phase, than: WindowEffect) -> bool:
-    """Of two that leave the same, the one that lasts."""
+    """Return True if a window limits more; of two with the same maximum, the one that lasts longer."""
     assert than.open is not None
     return (window.maximum_percent, -phase.ends_ms) < (than.open.maximum_percent, -than.ends_ms)
 

@@ -1,8 +1,8 @@
-"""What was said of each queue, in the words of the configuration, kept in its row.  Pure.
+"""Keeps the configured properties of each queue in its row.  Pure.
 
-Fields of a row are what the words come to.  The words tell more: what a queue says itself and what it has from above,
-``30`` and ``30.0``, properties that may be said and change nothing.  A row without words was made by the settings.
-Of the root are the words of the whole scheduler too, by their full names: no queue's property begins so.
+The fields of a row are their results.  The properties show more: what a queue sets itself and what it inherits, ``30``
+and ``30.0``, properties that may be set and change nothing.  A row without properties was made by the settings.  The
+root also has the properties of the whole scheduler, by their full names: no queue's property begins like them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def owner(short: str, paths: Set[str]) -> tuple[str, str]:
 
 
 def tree_of(properties: Mapping[str, str]) -> dict[str, list[str]]:
-    """Names of the queues below each queue that there is, its parent before it.
+    """Return the names of the queues below each existing queue, parents first.
 
     Raises:
         Refused: more queues than a tree may have.

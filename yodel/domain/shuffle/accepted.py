@@ -1,4 +1,4 @@
-"""What an option of a service accepts: kinds of text that several services have."""
+"""Defines the kinds of text that options of several services accept."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identit
 
 
 def can_fall_back(settings: Mapping[str, str]) -> bool:
-    """Return whether any shuffle of an application with these settings can be Spark's own."""
+    """Return True if a shuffle of an application with these settings can be Spark's own."""
     return settings.get(_POLICY, "").upper() != "NEVER" or settings.get(_FORCED, "").lower() == "true"
 
 

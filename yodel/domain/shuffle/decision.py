@@ -1,8 +1,8 @@
-"""What a queue's words come to for one application attempt, decided once and kept with it.
+"""Decides a queue's shuffle settings for one application attempt, once; the result is kept with it.
 
-Only an ApplicationMaster of Spark in cluster mode can be completed: its class is an item of its own in the command,
-and ``-Dspark.…`` items before it are defaults, over which the submitter's own properties are set
-(``ApplicationMaster.main`` of Spark 3.5 and 4).  Where anything is unclear nothing is added, and the reason is told.
+Only an ApplicationMaster of Spark in cluster mode can be completed: its class is an item of its own in the command, and
+``-Dspark.…`` items before it are defaults, over which the submitter's own properties are set
+(``ApplicationMaster.main`` of Spark 3.5 and 4).  If anything is unclear, nothing is added, and the reason is shown.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterLaunch:
-    """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted.
+    """Describes an ApplicationMaster that is about to be launched, or that runs elsewhere, with its submitted
+    ``command``.
 
-    ``resources`` are the links of what it is to have localized, and the paths that they come from.
-    ``node_clients`` are the services whose client its node can prepare; None: not known.
+    ``resources`` are the links of what it is to have localized, and the paths that they come from.  ``node_clients``
+    are the services whose client its node can prepare; None: not known.
     """
 
     user: str
@@ -69,7 +70,7 @@ class AddedSetting:
 
 
 class Status(Enum):
-    """What is known of the service: decided, until the node agent has reported one of its outcomes."""
+    """Lists the states of the service: decided, until the node agent has reported one of its outcomes."""
 
     DECIDED = "DECIDED"
     ADDED = "ADDED"
@@ -80,7 +81,8 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffleDecision:
-    """``reason`` says why nothing is added; else ``lines`` are.  ``told`` is what the container tokens say.
+    """Holds the decision: ``reason`` is why nothing is added; else ``lines`` are.  ``told`` is for the container
+    tokens.
 
     ``is_refused``: the ApplicationMaster is not launched at all, for that reason.  ``report`` is what its node agent
     did; None: it has not reported, as those of earlier releases never do.
@@ -104,7 +106,7 @@ class ShuffleDecision:
 
     @property
     def added(self) -> tuple[AddedSetting, ...]:
-        """The lines that are there, as far as is known: defaults, which a submission's own value overrides."""
+        """Return the lines in force, as far as is known: defaults, which a submission's own value overrides."""
         left_out = {key for one in self.left_out if one.cause.reason is not Reason.OVERRIDDEN for key in one.keys}
         return tuple(line for line in self.lines if line.key not in left_out)
 
@@ -114,8 +116,8 @@ class ShuffleDecision:
 
     @property
     def left_out_because(self) -> str:
-        """Why it runs without the service or a part of it, or does not run; empty: all is as the queue says, or the
-        submission itself."""
+        """Return why it runs without the service or a part of it, or does not run; empty: all is as the queue or the
+        submission itself requires."""
         if self.status is Status.OWN_SETTINGS:
             return ""
         cause = self.report.cause if self.report is not None else None
@@ -132,7 +134,7 @@ class ShuffleDecision:
         return f"With {self.service}, which {self.queue} requires, but for some settings: {because}."
 
     def reported(self, report: Report) -> ShuffleDecision:
-        """With what its node agent says; nobody can leave out what was not added."""
+        """Return the decision with its node agent's report, without settings that were not added."""
         return replace(self, report=report.of_keys([line.key for line in self.lines]))
 
     @property
@@ -194,7 +196,7 @@ def for_submitter(queue: str, words: Sequence[ShuffleProperty], user: str) -> tu
 
 
 def _of_the_jvm(lines: Sequence[AddedSetting]) -> Iterator[AddedSetting]:
-    """What is no setting of Spark's, in the one that has options of the driver's JVM."""
+    """Yield the setting with options of the driver's JVM, from those that are not Spark's."""
     if lines:
         text = " ".join(f"-D{line.key}={line.value}" for line in lines)
         yield AddedSetting(
@@ -203,7 +205,7 @@ def _of_the_jvm(lines: Sequence[AddedSetting]) -> Iterator[AddedSetting]:
 
 
 def _class_path(wanted: QueueShuffleSettings) -> Iterator[AddedSetting]:
-    """Of a driver that is not in a container: a comment where its machine cannot have the jar by that path."""
+    """Yield the class path of a driver outside of containers, or a comment if its machine cannot have the jar there."""
     jar = wanted.text(JAR)
     path = jar_path(jar)
     if jar.startswith("hdfs:"):
@@ -225,9 +227,10 @@ def _is_outside(launch: MasterLaunch) -> bool:
 
 
 def _lack(wanted: QueueShuffleSettings, launch: MasterLaunch) -> Cause | None:
-    """Of a service with a client: why that cannot be in the application's JVMs, where its jars or the queue say so.
+    """Return why a service's client cannot be in the application's JVMs, by its jars or the queue's settings; None: it
+    can.
 
-    What is packed in an archive the node agent sees.
+    Archives are checked by the node agent.
     """
     client = wanted.service.client
     if client is None:

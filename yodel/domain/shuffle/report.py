@@ -1,7 +1,8 @@
-"""What a node agent did with the settings of a queue, as it reports it: typed, so that every reader has the same words.
+"""Holds a node agent's report of what it did with a queue's shuffle settings, typed so that all readers show the same
+text.
 
-The ResourceManager adds the settings, and the agent, which sees what the submitter set and what the node has, takes out
-those that cannot be.  Until it has reported, what the ResourceManager decided is all that is known.
+The ResourceManager adds the settings, and the agent, which sees the submitter's settings and the node, removes those
+that cannot work.  Until it has reported, only the ResourceManager's decision is known.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 
 class ShuffleOutcome(Enum):
-    """Names what became of the service for one ApplicationMaster."""
+    """Lists the outcomes of the service for one ApplicationMaster."""
 
     ADDED = "ADDED"
     """The settings of its queue, but for those that are left out."""
@@ -26,7 +27,7 @@ class ShuffleOutcome(Enum):
 
 
 class Reason(Enum):
-    """Why settings are left out, or the ApplicationMaster is not started."""
+    """Lists the reasons why settings are left out, or the ApplicationMaster is not started."""
 
     OWN_MANAGER = "OWN_MANAGER"
     OWN_SERIALIZER = "OWN_SERIALIZER"
@@ -69,13 +70,13 @@ _TEXTS = {
     Reason.OTHER: "{}",
 }
 _EXPECTED = frozenset({Reason.OVERRIDDEN, Reason.PLUGIN_UNKNOWN, Reason.ALLOCATION_STATIC, Reason.CAN_FALL_BACK})
-"""Of single settings; nobody has to do anything about them."""
+"""Reasons that concern single settings; nobody has to act on them."""
 DETAIL_LENGTH_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A reason, and what it was in this case: a setting with its value, a release, an error."""
+    """Holds a reason, and its detail in this case: a setting with its value, a release, an error."""
 
     reason: Reason
     detail: str = ""
@@ -85,13 +86,14 @@ class Cause:
 
     @property
     def is_expected(self) -> bool:
-        """It is the table's own condition, or the submitter's word: no line of diagnostics says so."""
+        """Return True for the table's own condition, or the submitter's choice, which no line of diagnostics
+        mentions."""
         return self.reason in _EXPECTED
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Settings by their keys, and why they do not count."""
+    """Names settings by their keys, and the cause why they have no effect."""
 
     keys: tuple[str, ...]
     cause: Cause
@@ -99,24 +101,24 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Of one ApplicationMaster."""
+    """Reports the outcome for one ApplicationMaster."""
 
     outcome: ShuffleOutcome
     left_out: tuple[LeftOut, ...] = ()
 
     @property
     def cause(self) -> Cause | None:
-        """The first that somebody may have to do something about."""
+        """Return the first cause that somebody may have to act on."""
         return next((one.cause for one in self.left_out if not one.cause.is_expected), None)
 
     def of_keys(self, keys: Collection[str]) -> Report:
-        """With no others than these."""
+        """Return the report without keys other than these."""
         kept = (LeftOut(tuple(key for key in one.keys if key in keys), one.cause) for one in self.left_out)
         return Report(self.outcome, tuple(kept))
 
 
 def grouped(causes: Mapping[str, Cause]) -> tuple[LeftOut, ...]:
-    """Keys of the same cause together, in their order."""
+    """Group keys by their cause, in their order."""
     found: dict[Cause, list[str]] = {}
     for key, cause in causes.items():
         found.setdefault(cause, []).append(key)
@@ -124,12 +126,12 @@ def grouped(causes: Mapping[str, Cause]) -> tuple[LeftOut, ...]:
 
 
 def reason_of(name: str) -> Reason:
-    """By its name; of a later release: OTHER."""
+    """Return the reason of a name; OTHER for one of a later release."""
     return Reason.__members__.get(name, Reason.OTHER)
 
 
 def to_plain(report: Report | None) -> list[Any] | None:
-    """For records and rows."""
+    """Return the report as plain values for records and rows."""
     if report is None:
         return None
     left_out = [[list(one.keys), one.cause.reason.name, one.cause.detail] for one in report.left_out]
@@ -137,7 +139,7 @@ def to_plain(report: Report | None) -> list[Any] | None:
 
 
 def from_plain(content: Sequence[Any] | None) -> Report | None:
-    """None: there is none, or one that only a later release understands."""
+    """Return the report of plain values; None: there is none, or one that only a later release understands."""
     outcome = ShuffleOutcome.__members__.get(content[0]) if content else None
     if content is None or outcome is None:
         return None

@@ -1,7 +1,7 @@
-"""What there is to know of one service: a table of settings, and of options that a queue may say of it.
+"""Defines a shuffle service: a table of its settings, and of the options that a queue may set.
 
-``{endpoints}``, ``{queue}``, ``{user}`` and ``{application}`` in the value of a setting stand for what the queue says,
-its path, the user's name and the application's id.
+``{endpoints}``, ``{queue}``, ``{user}`` and ``{application}`` in the value of a setting stand for the queue's
+endpoints, its path, the user's name and the application's id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A setting that the service takes by itself.  ``needs`` is an option without which it is left out.
+    """Describes a setting that the service sets by itself.  ``needs`` is an option without which it is left out.
 
     ``when_away`` is the word of the queue that it belongs to; empty: both.  The node agent, which sees what the
     submitter set, judges two conditions: ``is_for_dynamic_allocation``, only where that is on, and
@@ -48,7 +48,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The service's own program in the JVMs of an application: a jar that the queue names, with its ``endpoints``.
+    """Describes the service's own program in the JVMs of an application: a jar that the queue names, with its
+    ``endpoints``.
 
     ``managers`` are its shuffle managers, any of which a submitter may name himself; ``sparks`` the releases of Spark
     that it is made for.  Dynamic allocation needs Spark ``dynamic_from``, and by the queue's ``when-away`` an auxiliary

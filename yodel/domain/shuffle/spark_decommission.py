@@ -1,4 +1,4 @@
-"""``spark-decommission``: executors that are to go hand on what they have shuffled and cached.  Spark 3.5 and 4.
+"""``spark-decommission``: executors that will be stopped hand on what they have shuffled and cached.  Spark 3.5 and 4.
 
 An executor decommissions when its node leaves (``YarnAllocator.handleNodesInDecommissioningState``) or its agent tells
 it to; it moves its blocks to other executors, and what none takes to the fallback storage, where that is said.
@@ -17,7 +17,7 @@ _BLOCKS = "spark.storage.decommission.shuffleBlocks."
 
 
 def is_fallback_path(text: str) -> bool:
-    """Of HDFS, absolute, a directory for each user: blocks are as secret as what they were made of."""
+    """Return True for an absolute path in HDFS with a directory for each user: blocks are as secret as their data."""
     scheme, _, rest = text.partition(":")
     path = rest if not rest.startswith("//") else "/" + rest.removeprefix("//").partition("/")[2]
     parts = path.split("/")

@@ -22,7 +22,7 @@ _MODULE = "--add-modules=jdk.incubator.vector"
 """Spark 4 has it on every command line (``JavaModuleOptions``)."""
 _PY4J = re.compile(r"py4j-([0-9]+(?:\.[0-9]+){1,4})-src\.zip")
 _SPARKS_OF_PY4J = (((0, 10, 9, 8), (4, 0)), ((0, 10, 9, 6), (3, 4)), ((0, 10, 9, 1), (3, 2)), ((0, 10, 9), (3, 0)))
-"""From this py4j on it is this Spark or a later one, up to the one of the entry before."""
+"""Each entry is the first version of py4j with the Spark release that has it, up to the release of the entry before."""
 _SCALA_OF_JAR = re.compile(r"_([0-9]\.[0-9]{1,3})(?:-|\.jar)")
 
 
@@ -54,7 +54,7 @@ def as_said(text: str) -> SparkRelease | None:
 
 
 def contradiction(said: SparkRelease, command: Iterable[str], python_path: str) -> Cause | None:
-    """Why an ApplicationMaster cannot be of the release that its queue says; None: it can."""
+    """Return why an ApplicationMaster cannot be of its queue's release; None: it can."""
     if said.major < 4 and any(_MODULE in item for item in command):
         return Cause(Reason.SPARK_CONTRADICTED, f"{said}, but its command has {_MODULE}, as Spark 4.0 and later")
     versions = _PY4J.findall(python_path)
@@ -65,7 +65,7 @@ def contradiction(said: SparkRelease, command: Iterable[str], python_path: str) 
 
 
 def _is_of(release: SparkRelease, py4j: str) -> bool:
-    """One that is older than all that is known here is no hint."""
+    """Return True if Py4J's version fits the release; one older than all known here is no evidence."""
     version, before = tuple(map(int, py4j.split("."))), (1 << 31, 0)
     for least, spark in _SPARKS_OF_PY4J:
         if version >= least:
@@ -75,7 +75,7 @@ def _is_of(release: SparkRelease, py4j: str) -> bool:
 
 
 def lack(client: Client, jar: str, release: SparkRelease | None) -> Cause | None:
-    """Why the client cannot be in its JVMs; None: it can.  A jar that names its Scala is for that one."""
+    """Return why the client cannot be in its JVMs; None: it can.  A jar that names its Scala is for that one."""
     if release is None:
         return Cause(Reason.SPARK_UNKNOWN)
     if (release.major, release.minor) not in client.sparks:

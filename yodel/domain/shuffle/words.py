@@ -98,7 +98,7 @@ _KINDS = {row.name.removeprefix(MARKER): row.kind for row in ROWS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueShuffleSettings:
-    """Holds what the words of one queue come to.  ``options`` are words by the key of the setting."""
+    """Holds the parsed shuffle properties of one queue; ``options`` are values by the key of the setting."""
 
     service: Service
     said: ShuffleProperty
@@ -108,18 +108,18 @@ class QueueShuffleSettings:
     """Of a service that has one: the words in OF_CLIENTS that are said."""
 
     def text(self, name: str) -> str:
-        """Of a word in OF_CLIENTS; empty where it is not said."""
+        """Return the value of a property in OF_CLIENTS; empty: it is not set."""
         return self.client[name].text if name in self.client else ""
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text may become part of an option: nothing in it means anything to a shell, or leads out of a
+    """Return True if a text may become part of an option: nothing in it is special to a shell, or leads out of a
     path."""
     return _PLAIN.fullmatch(text) is not None and ".." not in text
 
 
 def is_shuffle_word(own: str) -> bool:
-    """Return whether a queue's property, by its own name, is about shuffle."""
+    """Return True if a queue's property, by its own name, is about shuffle."""
     return own.startswith(MARKER)
 
 
@@ -218,7 +218,7 @@ def _require(own: str, name: str, text: str, service: str, words: Container[str]
 
 
 def _require_whole(own: str, words: Mapping[str, ShuffleProperty]) -> None:
-    """What the service of the queue cannot do without."""
+    """Check that the properties that the service requires are set."""
     service = SERVICES.get(words[SERVICE].text) if SERVICE in words else None
     if service is None or service.client is None:
         return

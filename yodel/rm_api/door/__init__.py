@@ -1,4 +1,4 @@
-"""What a request passes before any route sees it: who calls, foreign pages, networks, bodies, the audit log.
+"""Checks every request before a route sees it: callers, foreign pages, networks, bodies, the audit log.
 
 filters      the chain itself: ``authentication``, ``csrf`` and ``own_pages``, tokens by ``op=`` (``token_operations``)
 rim          one spelling of every path, the headers every answer carries, who reads and who writes

@@ -1,8 +1,8 @@
-"""From where administration over the web port is taken.
+"""Checks the network from which administration over the web port is allowed.
 
-Whoever reaches the administration port (8033) is let in by the network alone.  The web port is open to many more, so
-what is done there in an administrator's name is judged by the address it comes from: SIMPLE believes any name.  Who
-shows the token of ``web.admin_token_file`` has proved to be one.
+The administration port (8033) admits callers by the network alone.  The web port is open to many more, so what is done
+there in an administrator's name is judged by the caller's address: SIMPLE believes any name.  A caller with the token
+of ``web.admin_token_file`` has proved to be one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger("yodel.rest")
 
 
 def administrative(endpoint: Endpoint) -> Endpoint:
-    """For routes that administer: 403 for who calls from elsewhere, before anything is read."""
+    """Protect a route that administers: callers from elsewhere get 403, before anything is read."""
 
     @functools.wraps(endpoint)
     async def judged(request: Request) -> Response:

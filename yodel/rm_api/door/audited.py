@@ -95,7 +95,7 @@ def _is_change(scope: Scope) -> bool:
 
 
 def _named_application(path: str) -> str:
-    """As it is printed, however many zeros it was asked with; empty when the path names none."""
+    """Return the application's id as it is printed, however many zeros the path has; empty: it names none."""
     named = _APPLICATION.search(path)
     try:
         return str(ApplicationId.parse(named.group(1))) if named else ""
@@ -131,7 +131,7 @@ def _operation(method: str, path: str) -> tuple[str, str]:
 
 
 def _words(body: bytes) -> str:
-    """Return what an error says: the message of a RemoteException, the detail of a problem, or the text as it is."""
+    """Return the text of an error: the message of a RemoteException, the detail of a problem, or the text as it is."""
     try:
         found = msgspec.json.decode(body)
         text = found["RemoteException"]["message"] if "RemoteException" in found else found["detail"]
@@ -141,5 +141,5 @@ def _words(body: bytes) -> str:
 
 
 def _is_about_secrets(path: str) -> bool:
-    """What is said of a token may quote it."""
+    """Return True if the answer may quote a token."""
     return "delegation-token" in path

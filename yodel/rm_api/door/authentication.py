@@ -42,7 +42,7 @@ _LOOKED_AT = frozenset(name.encode() for name in (*TOKEN_HEADERS, "cookie", "aut
 
 
 class FilterRefusal(YodelError):
-    """What a filter refuses by ``sendError``: the servlet container's own page."""
+    """Reports that a filter refuses by ``sendError``: the servlet container's own page."""
 
     def __init__(self, status: int, message: str) -> None:
         self.status, self.message = status, message
@@ -50,7 +50,8 @@ class FilterRefusal(YodelError):
 
 
 class Unauthenticated(FilterRefusal):
-    """Who calls is not known, or not who they say; their cookie goes.  A challenge says how to try again."""
+    """Reports that the caller is unknown, or not who they claim; their cookie is deleted.  A challenge shows how to try
+    again."""
 
     def __init__(self, status: int, message: str, challenge: str = "") -> None:
         self.challenge = challenge
@@ -59,7 +60,7 @@ class Unauthenticated(FilterRefusal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestIdentity:
-    """What of a request says who calls."""
+    """Holds the parts of a request that identify the caller."""
 
     query: tuple[tuple[str, str], ...] = field(repr=False)
     headers: dict[str, str] = field(repr=False)
@@ -111,7 +112,7 @@ class Authenticator:
     """Who shows that token is this user."""
 
     async def caller(self, asked: RequestIdentity) -> Caller:
-        """Return who a request is from.
+        """Return the caller of a request.
 
         Raises:
             Unauthenticated: nobody who may call.
@@ -129,7 +130,7 @@ class Authenticator:
         return self.in_place_of(asked, Caller(user=user))
 
     async def by_credentials(self, asked: RequestIdentity) -> Caller:
-        """As ``caller``, but a delegation token does not count, and nobody without a name is let through."""
+        """Return the caller by other credentials than a delegation token; a name is required."""
         user = self._user_of_cookie(asked)
         found = Caller(user=user) if user is not None else await self._by_handler(asked)
         if found.user is None:
@@ -137,7 +138,7 @@ class Authenticator:
         return self.in_place_of(asked, found)
 
     def by_cookie_or(self, asked: RequestIdentity, token: WireToken) -> Caller:
-        """Return who a request is from; without a cookie, the owner of a token.
+        """Return the caller of a request; without a cookie, the owner of a token.
 
         Raises:
             InvalidToken, RestError, InvalidValue.

@@ -1,7 +1,7 @@
-"""How many bytes of request bodies are held at once, over all callers: each may send a large one, and may be slow.
+"""Limits the bytes of request bodies held at once, over all callers: each may send a large one, and may be slow.
 
-The beginning of every body has a room of its own: a few large bodies that never end take nothing from the small ones,
-which nearly all real ones are.
+The beginning of every body has its own limit: a few large bodies that never end take nothing from the small ones, which
+nearly all real ones are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class BodyRoom:
 
     @contextlib.contextmanager
     def reading(self, caller: str = "") -> Iterator[Callable[[int], None]]:
-        """For one body of that caller: call it with a part's bytes before keeping it; all are given back in the end.
+        """Count one body of that caller: call the result with a part's bytes before keeping it; all are released in the
+        end.
 
         The call raises Unavailable when there is no room.
         """

@@ -35,7 +35,7 @@ class BodyTurns:
 
     @contextlib.asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """For one body of that caller.
+        """Wait for the turn of one body of that caller.
 
         Raises:
             Unavailable: it took too long until there was one.

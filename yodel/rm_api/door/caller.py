@@ -1,4 +1,4 @@
-"""Who a caller is, as the filters found it and routes ask for it."""
+"""Passes the caller, as the filters found it, to the routes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _CALLER = "yodel.caller"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls.
+    """Identifies a caller.
 
-    ``user`` is None for somebody who gave no name, ``real_user`` who speaks in the user's name.  ``headers`` are for
-    the answer: a cookie, the end of a negotiation.  ``is_by_admin_token``: it administers, wherever it calls from.
+    ``user`` is None without a name, ``real_user`` acts in the user's name.  ``headers`` are for the answer: a cookie,
+    the end of a negotiation.  ``is_by_admin_token``: it administers, wherever it calls from.
     """
 
     user: str | None

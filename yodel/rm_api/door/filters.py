@@ -1,6 +1,7 @@
-"""What stands before every route: cross-origin headers, who calls, forgery by foreign pages, tokens asked by ``op``.
+"""Filters requests before every route: cross-origin headers, callers, forgery by foreign pages, token operations by
+``op``.
 
-In the order of Hadoop's filters.  What is refused here looks as it does there: Jetty's page where a filter calls
+The order is that of Hadoop's filters.  A refusal looks as it does there: Jetty's page where a filter calls
 ``sendError``, a RemoteException where it uses HttpExceptionUtils.  A plain ASGI shell: answers stream through it.
 """
 
@@ -38,6 +39,7 @@ class Filters:
     def __init__(self, app: ASGIApp, door: DoorServices, own_names: Sequence[str]) -> None:
         callers, cookies, browsers = door.rules.callers, door.rules.cookies, door.rules.browsers
         self._app, self._cross_origin, self._frames = app, browsers.cross_origin, browsers.frame_options
+        self._rights = door.rights
         self._own_pages = OwnPages(
             hosts=HostNames.of((*browsers.host_names.names, *own_names)),
             cross_origin=browsers.cross_origin,
@@ -102,7 +104,10 @@ class Filters:
     async def _caller(self, scope: Scope, asked: RequestIdentity) -> Caller:
         if scope["path"].startswith(OPEN_PREFIX):
             return NOBODY
-        return await self._authenticator.caller(asked)
+        caller = await self._authenticator.caller(asked)
+        if caller.user is not None:
+            await self._rights.look_up(caller.user)
+        return caller
 
     def _refused(
         self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue | Unavailable

@@ -23,7 +23,7 @@ ANSWER_BYTES_MAX = 256 * 1024
 """What one connection is written in one go, whether it reads or not."""
 ANSWERS_MAX = 512
 KEPT_BYTES_MAX = 16 * 1024 * 1024
-"""Of all answers, as if they shared nothing; when full it starts anew."""
+"""Of all answers, as if they shared nothing; when full it starts again."""
 OK = 200
 _ASKED = "yodel.asked"
 _HEAD_END = b"\r\n\r\n"
@@ -58,7 +58,7 @@ class _KeptAnswer:
 
 
 class Replay:
-    """``versions`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
+    """Keeps answers; ``versions`` returns the present versions, ``now_ms`` the time that answers contain."""
 
     def __init__(self, versions: Callable[[], Versions], now_ms: Callable[[], int]) -> None:
         self.versions, self.now_ms = versions, now_ms
@@ -86,7 +86,7 @@ class Replay:
 
 
 def may_be_kept(head: bytes) -> bool:
-    """Return whether bytes are one whole request of a kind that is kept; its headers are looked at later."""
+    """Return True for one whole request of a kind that is kept; its headers are checked later."""
     return (
         len(head) <= QUESTION_BYTES_MAX
         and head.startswith(b"GET ")
@@ -145,7 +145,8 @@ class Recording:
 
 
 def _head_of(message: Message, defaults: Headers) -> bytes:
-    """As the server writes it; empty for what is not kept: it is too long, or of a length that nobody knows yet."""
+    """Return the head as the server writes it; empty if the answer is not kept: it is too long, or its length is
+    unknown."""
     headers = [*defaults, *message.get("headers", ())]
     named = {name.lower(): value for name, value in headers}
     if message["status"] != OK or not _UNKEPT_ANSWER.isdisjoint(named):

@@ -51,12 +51,12 @@ class Rim:
 
 
 def reader(request: Request) -> str:
-    """Return who reads: somebody without a name is the static user (StaticUserWebFilter)."""
+    """Return the reader; without a name it is the static user (StaticUserWebFilter)."""
     return caller_in(request.scope).user or door_of(request).rules.callers.static_user
 
 
 def writer(request: Request) -> str:
-    """Return who changes something.
+    """Return the user who makes a change.
 
     Raises:
         RestError: 401 for somebody without a name.

@@ -1,4 +1,4 @@
-"""What the door is told by settings and given by the process, and what routes ask of it."""
+"""Holds the door's rules from settings and its parts from the process, for the routes too."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from yodel.rm_api.door.body_turns import BodyTurns
 from yodel.rm_api.door.csrf import CsrfRules
 from yodel.rm_api.door.replay import Replay
 from yodel.rm_api.door.spnego import Acceptor
+from yodel.services.access.rights import Rights
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.serving.proxy_users import ProxyUserRules
 
@@ -54,7 +55,8 @@ class BrowserRules:
     """Limits what pages make browsers do here."""
 
     host_names: HostNames = field(default_factory=lambda: HostNames(frozenset()))
-    """What browsers may call this RM, beside addresses, ``localhost`` and the host of its web address."""
+    """Host names by which browsers may call this RM, besides addresses, ``localhost`` and the host of its web
+    address."""
     csrf: CsrfRules | None = None
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"
@@ -76,12 +78,13 @@ class DoorRules:
 
 @dataclass(slots=True, kw_only=True)
 class DoorServices:
-    """Holds what the checks of a request are made with, and the answers that are kept."""
+    """Holds the parts that check a request, and the kept answers."""
 
     rules: DoorRules
     clock: Clock
     delegation_tokens: DelegationTokens
     proxy_users: ProxyUserRules
+    rights: Rights
     acceptor: Acceptor | None
     """Judges Kerberos tickets."""
     replay: Replay

@@ -34,7 +34,7 @@ class Operation(StrEnum):
 
 
 def is_operation(method: str, asked: RequestIdentity) -> bool:
-    """Return whether a request asks for something with tokens, instead of what its path says."""
+    """Return True if a request is a token operation, instead of what its path names."""
     return bool(asked.query) and method != "OPTIONS" and (asked.parameter("op") or "").upper() in Operation.__members__
 
 

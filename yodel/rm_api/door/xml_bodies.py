@@ -73,7 +73,8 @@ class TooMany(InvalidValue):
 
 
 def object_in_turns(data: bytes, root: str | None = None) -> Generator[None, None, dict[str, Any]]:
-    """The document as the object its JSON form would be, with a stop after each TURN_BYTES, so that others are served.
+    """Parse the document into the object of its JSON form, with a stop after each TURN_BYTES, so that others are
+    served.
 
     Raises:
         InvalidValue: for what is no XML, has a DOCTYPE, is too deep, or has another root than ``root``.
@@ -146,7 +147,7 @@ class _ElementBuilder:
 
 
 def _scalar(name: str, text: str) -> Any:
-    """What cannot be read as its kind stays text: the route refuses it in its own words."""
+    """Convert a value to its kind; one that cannot be read stays text, which the route refuses in its own words."""
     bare = text.strip()
     if name in OBJECTS and not bare:
         return {}

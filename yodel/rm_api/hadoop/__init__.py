@@ -1,4 +1,4 @@
-"""What Hadoop's ResourceManager answers: ``/ws/v1/cluster`` and the servlets, to the letter.
+"""Answers like Hadoop's ResourceManager: ``/ws/v1/cluster`` and the servlets, to the letter.
 
 routes/      one module per resource; each gives a list of routes
 wire/        the exact YARN shapes, field by field

@@ -32,8 +32,11 @@ SEPARATOR = b","
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleApplications:
-    """Holds what somebody is shown.  ``may_view`` is None for who may view all; who may not view an application sees
-    that it exists, unless the list ``is_filtered``."""
+    """Holds the applications that a caller may see.
+
+    ``may_view`` is None for callers who may view all; others see that an application exists, unless the list
+    ``is_filtered``.
+    """
 
     wanted: ApplicationFilter
     left_out: frozenset[str]
@@ -52,7 +55,7 @@ class VisibleApplications:
 
 
 def pages_of(services: HadoopServices, media_type: str) -> RenderedApplications:
-    """What is kept in this form."""
+    """Return the rendered pages of this form."""
     found = services.rendered.get(media_type)
     if found is None:
         found = RenderedApplications(
@@ -138,7 +141,7 @@ async def _parts(
 
 
 def _numbers(rows: Rows, selection: VisibleApplications) -> list[int]:
-    """Of the pages that may hold what is wanted, newest first."""
+    """Return the pages that may hold selected applications, newest first."""
     if not selection.wanted.is_of_the_living:
         return sorted(rows.pages, reverse=True)
     return sorted(rows.live_pages(), reverse=True)
@@ -147,7 +150,7 @@ def _numbers(rows: Rows, selection: VisibleApplications) -> list[int]:
 def _found(
     services: HadoopServices, selection: VisibleApplications, number: int, limit: int
 ) -> tuple[ApplicationId, ...]:
-    """Of one page, newest first."""
+    """Return the selected applications of one page, newest first."""
     rows = services.queries.rows
     page = rows.pages.get(number)
     if page is None:
@@ -185,5 +188,5 @@ def _later(
 
 
 def _queue_memory_mib(services: HadoopServices, application: Application) -> int:
-    """Return what the queue is guaranteed of the cluster's memory."""
+    """Return the memory in MiB that the queue is guaranteed."""
     return services.queries.guaranteed(application.submission.queue).memory_mib

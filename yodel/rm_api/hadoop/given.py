@@ -1,7 +1,7 @@
-"""What a change comes with, and the answers that are texts.
+"""Reads the body of a change, and writes answers that are texts.
 
-Hadoop's resources are given null for a call without a body and fall over it, each in words of its own; and some of
-their refusals are bare texts that call themselves JSON or XML.  Clients show both, so both are answered.
+Hadoop's resources get null for a call without a body and fail on it, each with its own message; and some of their
+refusals are bare texts that are declared as JSON or XML.  Clients show both, so both are answered.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def scalar(value: object) -> str | None:
 
 
 def is_given(request: Request) -> bool:
-    """Return whether there is a body; an empty one that is declared as something is a malformed one."""
+    """Return True if there is a body; an empty one with a declared type is malformed."""
     headers = request.headers
     return "content-type" in headers or headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 

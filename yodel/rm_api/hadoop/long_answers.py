@@ -60,7 +60,7 @@ class Listing(Response):
 
     @property
     def _is_work(self) -> bool:
-        """Return whether something is left to be rendered: for nobody that is not done."""
+        """Return True if something is left to be rendered, which happens only for a reader."""
         return not all(isinstance(part, RenderedPage) for part in self._parts)
 
     async def _plain(self, send: Send) -> None:

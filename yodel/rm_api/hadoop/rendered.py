@@ -1,6 +1,6 @@
 """Ended applications as they were rendered, page by page, shared by all who read them.
 
-What has ended changes rarely; when it does, its page is made anew of the bytes that are still right and of what
+What has ended changes rarely; when it does, its page is made again of the bytes that are still right and of what
 changed.  A page is one run of bytes that every reader is sent as it is: a thousand readers of ten thousand applications
 hold references.  What lives is on no page: its answer changes with time.  Everything is bounded: pages beyond the bound
 are made for each reader, and go when they were sent; so do all pages while too many old ones are held by slow readers.
@@ -30,7 +30,7 @@ Render = Callable[[ApplicationView], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where an application's bytes are in its page, and what they were made of."""
+    """Locates an application's bytes in its page, with the facts that they show."""
 
     facts: tuple[object, ...]
     begin: int
@@ -73,7 +73,7 @@ class RenderedApplications:
 
     @property
     def is_crowded(self) -> bool:
-        """Return whether so many replaced pages are held that new readers should hold none."""
+        """Return True if so many replaced pages are held that new readers should hold none."""
         return sum(len(page.body) for page in self._replaced) > REPLACED_BYTES_MAX
 
     def shared(self, number: int) -> RenderedPage | None:

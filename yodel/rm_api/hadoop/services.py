@@ -1,4 +1,4 @@
-"""What Hadoop's routes are given."""
+"""Holds the services of Hadoop's routes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class HadoopServices:
 
 
 def services_of(request: Request) -> HadoopServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.hadoop
     assert isinstance(services, HadoopServices)
     return services

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from yodel.rm_api.door.replay import Versions
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
-"""Of one form, as much as 5,000 queues take; what is longer is made anew for each who does not wait for it."""
+"""Of one form, as much as 5,000 queues take; what is longer is made again for each who does not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _SharedAnswer:
 
 
 class SharedAnswers:
-    """By form, such as JSON or XML.  ``versions`` tells the versions as they are now."""
+    """Keeps one answer by form, such as JSON or XML.  ``versions`` returns the present versions."""
 
     def __init__(self, versions: Callable[[], Versions]) -> None:
         self._versions = versions
@@ -40,7 +40,7 @@ class SharedAnswers:
         self._making: dict[str, asyncio.Task[Made]] = {}
 
     async def of(self, form: str, make: Callable[[], Awaitable[Made]]) -> Made:
-        """Return what was made since the last change, or is begun now or later.  Raises what ``make`` raises."""
+        """Return the answer made since the last change, or make one.  Raises as ``make`` does."""
         made = self._still_right(form)
         if made is not None:
             return made

@@ -1,8 +1,8 @@
-"""Which addresses the web proxy connects to, judged after names are resolved and in every spelling.
+"""Decides which addresses the web proxy connects to, after names are resolved and in every spelling.
 
-What each machine has for itself (loopback, link-local, where clouds keep credentials) is refused unless the cluster's
-own nodes are there, as on a laptop.  The ResourceManager's own ports are always refused: it would call itself from an
-address that it trusts.
+Addresses that each machine has for itself (loopback, link-local, where clouds keep credentials) are refused unless the
+cluster's own nodes have them, as on a laptop.  The ResourceManager's own ports are always refused: it would call itself
+from an address that it trusts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AddressRules:
     own_ports: frozenset[int] = frozenset()
 
     def allowed(self, host: str, addresses: Iterable[str], port: int) -> list[str]:
-        """Return those of a host's addresses that may be connected to at that port.
+        """Return a host's addresses to which it may connect at that port.
 
         Raises:
             InvalidValue: none may.
@@ -57,6 +57,6 @@ class AddressRules:
 
 
 def is_this_machine(text: str) -> bool:
-    """Return whether an address, in any spelling, is one of this machine's."""
+    """Return True if an address, in any spelling, is one of this machine's."""
     address = plain_address(text)
     return address is not None and (address.is_loopback or address.is_unspecified or is_ours(str(address)))

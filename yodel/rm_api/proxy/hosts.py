@@ -1,7 +1,8 @@
-"""Which hosts the web proxy fetches from: the cluster's nodes, and where an application's AM says it is.
+"""Decides from which hosts the web proxy fetches: the cluster's nodes, and the host that an application's AM
+registered.
 
-The host an AM registers is its own claim, so it buys nothing but an ordinary address: never this machine's loopback or
-a link-local address (where clouds keep credentials), unless the cluster's own nodes are there, as on a laptop.
+That host is the AM's own claim, so it allows only an ordinary address: never this machine's loopback or a link-local
+address (where clouds keep credentials), unless the cluster's own nodes have them, as on a laptop.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ NOWHERE = frozenset({"", "N/A", "null"})
 
 
 def allowed_hosts(node_hosts: Iterable[str], registered_host: str) -> frozenset[str]:
-    """In lower case, as URLs' hosts are compared."""
+    """Return the hosts in lower case, as URLs' hosts are compared."""
     found = {host.lower() for host in node_hosts}
     registered = registered_host.strip().lower()
     if registered_host not in NOWHERE and (not _is_private(registered) or any(map(_is_private, found))):
@@ -22,7 +23,7 @@ def allowed_hosts(node_hosts: Iterable[str], registered_host: str) -> frozenset[
 
 
 def _is_private(host: str) -> bool:
-    """Return whether an address is one that each machine has for itself."""
+    """Return True for an address that each machine has for itself."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

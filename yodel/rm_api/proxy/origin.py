@@ -39,7 +39,7 @@ class ProxiedOrigin:
         return replace(self, port=port)
 
     def is_asked(self, scope: Scope, headers: Headers, web_port: int) -> bool:
-        """Return whether a request is for this origin, and not for the ResourceManager's."""
+        """Return True if a request is for this origin, and not for the ResourceManager's."""
         if self.port == web_port:
             return host_of(headers.get("host", "")) == host_of(self.address)
         server = scope.get("server")
@@ -77,7 +77,7 @@ class OriginSplit:
 
 @dataclass(slots=True)
 class Origins:
-    """As they are bound."""
+    """Holds the origins with their bound ports."""
 
     web_address: str
     """Host and port of the ResourceManager's pages."""
@@ -86,7 +86,7 @@ class Origins:
 
     @property
     def proxied_port(self) -> int | None:
-        """What is listened on beside the ResourceManager's port, if anything is."""
+        """Return the proxy's own port, if it has one besides the ResourceManager's."""
         web_port = int(self.web_address.rpartition(":")[2])
         proxied = self.proxied
         return None if proxied is None or (proxied.port == web_port and proxied.port) else proxied.port

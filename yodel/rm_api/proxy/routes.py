@@ -77,8 +77,8 @@ async def proxied(request: Request) -> Response:
 
 
 def has_pages(view: ApplicationView) -> bool:
-    """Return whether the proxy leads to pages of the ApplicationMaster, or to its history, which who is lost has not
-    told."""
+    """Return True if the proxy leads to pages of the ApplicationMaster or to its history, which a failed or killed one
+    has not reported."""
     is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
     return view.attempt is not None and view.attempt.tracking_url not in NOT_AVAILABLE and not is_lost
 
@@ -99,7 +99,7 @@ async def _fetched(request: Request, services: ProxyServices, view: ApplicationV
 
 
 def _is_to_be_warned(request: Request, services: ProxyServices, view: ApplicationView) -> bool:
-    """Return whether this is somebody else's page, not yet agreed to, where users are told apart."""
+    """Return True for somebody else's page that was not yet agreed to, if users are authenticated."""
     if not services.rules.is_proxy_warning_shown or _is_approved(request, view.application.id):
         return False
     return reader(request) != view.application.submission.user
@@ -147,7 +147,7 @@ def _joined(tracking_url: str, below: str, query: str) -> str:
 
 
 def _without_token(query: str) -> str:
-    """Return what leaves this server: with a caller's delegation token an ApplicationMaster could call in its name.
+    """Return the query to pass on: with a caller's delegation token an ApplicationMaster could call in its name.
 
     All else is left as it came.  Hadoop's proxy hands the token on.
     """
@@ -163,7 +163,7 @@ def _outside(tracking_url: str) -> str:
 
 
 def _moved(url: str) -> Response:
-    """ProxyUtils.sendRedirect, its page included; nothing in ``url`` is encoded anew."""
+    """ProxyUtils.sendRedirect, its page included; nothing in ``url`` is encoded again."""
     safe = url.encode("ascii", "ignore").decode().replace("\r", "").replace("\n", "")
     body = f"<h1>Moved</h1><div>Content has moved {html.link(safe, 'here')}</div>"
     page = f"<html><head><title>Moved</title></head><body>{body}</body></html>"

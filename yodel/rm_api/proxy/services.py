@@ -1,4 +1,4 @@
-"""What the web proxy is told by settings and given by the process."""
+"""Holds the web proxy's rules from settings and its parts from the process."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class ProxyRules:
     proxied: ProxiedOrigin | None = None
     """Where applications' pages are when they are not on the ResourceManager's own origin."""
     proxied_bytes_max: int = 16 * 1024 * 1024
-    """Of a body that is passed on."""
+    """Largest body that is passed on, in bytes."""
     probe_port: int | None = None
     """Where probes are answered beside the web port."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ProxyServices:
-    """Holds what the web proxy fetches with, and what it never calls."""
+    """Holds the parts of the web proxy, and the ports that it never calls."""
 
     rules: ProxyRules
     origins: Origins
@@ -48,7 +48,7 @@ class ProxyServices:
 
 
 def services_of(request: Request) -> ProxyServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.proxy
     assert isinstance(services, ProxyServices)
     return services

@@ -100,7 +100,7 @@ WORKER = "service-worker"
 
 
 def is_of_origin(name: str) -> bool:
-    """Return whether an answer's header, in lower case, says something of more than the answer."""
+    """Return True for an answer's header, in lower case, that affects more than the answer."""
     return name in _OF_ORIGIN or name.startswith("access-control-")
 
 
@@ -135,7 +135,7 @@ class Target:
         return cls(origin=_origin(parts), host=host, base_path=base_path, here=here, port=port, addresses=addresses)
 
     def url(self, raw_rest: str, query: str) -> str:
-        """Return where a path below ``here`` is fetched; ``raw_rest`` is percent-encoded as it came."""
+        """Return the URL of a path below ``here``; ``raw_rest`` is percent-encoded as it came."""
         path = f"{self.base_path}/{raw_rest.lstrip('/')}"
         return f"{self.origin}{path}" + (f"?{query}" if query else "")
 
@@ -189,7 +189,7 @@ class _Slots:
         self._taken: Counter[tuple[Limit, str]] = Counter()
 
     def take(self, here: str, request: Request) -> Callable[[], None]:
-        """Return what gives it back.  Raises Unavailable when there are too many."""
+        """Take a place; return the function that frees it.  Raises Unavailable when there are too many."""
         site = site_of(request.client.host) if request.client else ""
         named = caller_in(request.scope).user
         shares = (
@@ -284,7 +284,7 @@ class WebProxy:
             await client.aclose()
 
     async def _source_towards(self, address: str | None) -> str | None:
-        """Return where to call from; ``address`` is where to."""
+        """Return the source address for a connection to ``address``; None: any."""
         if not self._is_source_known:
             self._source = await source_address(self._web_host) if self._web_host else None
             self._is_source_known = True

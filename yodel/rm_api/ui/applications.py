@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote, urlencode
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.shuffle.decision import ShuffleDecision, Status
+from yodel.domain.states import ContainerExitStatus, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.door.rim import named_user, reader
@@ -20,26 +24,46 @@ from yodel.rm_api.hadoop.routes.filters import application_filter, application_s
 from yodel.rm_api.proxy.routes import has_pages
 from yodel.rm_api.ui.frame import message, moved, page
 from yodel.rm_api.ui.services import PageServices, services_of
+from yodel.rm_api.v1.applications import cursor_of, key_in
+from yodel.rm_api.v1.callers import CALLERS, DO_AS
 from yodel.rm_api.v1.container_pages import container_page, kept_container
+from yodel.services.views.application_pages import Wanted, applications_page
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
+from yodel.services.views.rows import Key
 from yodel.services.views.why import WhyView
-from yodel.serving.pieces import PIECE, taking_turns
 
-LISTED_MAX = 200
+LISTED_MAX = 100
+READ_MAX = 2_000
+"""Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
+STOPPED = ContainerExitStatus.TERMINATED
+NO_FAILURES = (
+    ContainerExitStatus.SUCCESS,
+    ContainerExitStatus.INVALID,
+    ContainerExitStatus.ABORTED,
+    ContainerExitStatus.PREEMPTED,
+    ContainerExitStatus.KILLED_BY_APPMASTER,
+    ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+    ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
+    ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
+)
+"""Exit statuses of containers that did not end by themselves, or ended well."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
-    ("All", ""),
-    ("Waiting", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED"),
-    *((name.capitalize(), name) for name in ("RUNNING", "FINISHED", "FAILED", "KILLED")),
+    ("All", tuple(YarnApplicationState.__members__)),
+    ("Waiting", ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")),
+    *((name.capitalize(), (name,)) for name in ("RUNNING", "FINISHED", "FAILED", "KILLED")),
 )
-"""Names of often used lists, with the states in their addresses."""
+"""Names of often used lists, with the states that they are of."""
+ORDERS = (("newest", "Newest first"), ("oldest", "Oldest first"))
+FIELDS = ("user", "queue", "name_prefix", "sort", "cursor")
+"""Parameters that the page's own form and links set; others in the address stay there, but for who calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One application of a list.  ``started_ms`` is 0 for who may not view it."""
+    """Holds one application of a list.  ``started_ms`` is 0 for callers who may not view it."""
 
     view: ApplicationView
     started_ms: int
@@ -47,7 +71,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """Holds what only who may view an application sees of it."""
+    """Holds the details that only viewers of the application may see."""
 
     why: WhyView
     shuffle: ShuffleDecision | None
@@ -56,50 +80,110 @@ class Details:
     containers: tuple[Container, ...]
     containers_note: str
     next_containers: str | None
+    failed: Container | None
+    """The container that explains a failure: the first that ended badly, as far as it is known."""
+    last_words: str
+    """The last line that is known of the failure."""
 
 
-async def listed(request: Request, wanted: ApplicationFilter) -> list[Line]:
-    """Return the newest that the caller may know of; others have a turn between."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Holds a page of the list.  ``next_after`` is behind what was read, None where nothing is left."""
+
+    lines: list[Line]
+    next_after: Key | None
+
+
+async def listed(
+    request: Request,
+    wanted: ApplicationFilter,
+    limit: int,
+    *,
+    after: Key | None = None,
+    is_oldest_first: bool = False,
+) -> Listed:
+    """Return the applications that the caller may know of; other callers have a turn between."""
     services = services_of(request)
     queries, may_view = services.queries, services.rights.viewer(reader(request))
-    found: list[Line] = []
-    async for application_id in taking_turns(queries.newest_first(wanted), PIECE):
-        row = queries.rows.application(application_id)
-        if row is None or not wanted.accepts(row):
-            continue
-        is_seen = may_view(row)
-        if is_seen or not services.are_lists_filtered:
-            found.append(Line(view=queries.application(row.id), started_ms=row.submitted_ms if is_seen else 0))
-        if len(found) == wanted.limit:
-            break
-    return found
+    found = await applications_page(
+        queries.rows,
+        Wanted(
+            filter=wanted,
+            shows=lambda row: not services.are_lists_filtered or may_view(row),
+            limit=limit,
+            after=after,
+            is_oldest_first=is_oldest_first,
+            read_max=READ_MAX,
+        ),
+    )
+    lines = [
+        Line(view=queries.application(row.id), started_ms=row.submitted_ms if may_view(row) else 0)
+        for row in found.rows
+        if queries.rows.application(row.id) is not None
+    ]
+    return Listed(lines=lines, next_after=found.next_after)
 
 
 async def applications(request: Request) -> Response:
-    """Show the newest applications; the path may name states, and the query what ``/ws/v1/cluster/apps`` knows."""
-    states = request.path_params.get("states", "")
+    """Show a page of applications; the path may name states, and the query what ``/ws/v1/cluster/apps`` knows.
+
+    Its own parameters are ``name_prefix``, ``sort`` and ``cursor``, so that a page can be sent to a colleague."""
+    asked, states = request.query_params, request.path_params.get("states", "")
+    order = asked.get("sort", "newest")
+    if order not in dict(ORDERS):
+        known = " or ".join(name for name, _ in ORDERS)
+        return await message(request, "No such order", f"sort={order[:64]} is no order. Use {known}.", 400)
     try:
-        found = application_filter(request.query_params, services_of(request).queries)
-    except RestError as error:
+        found = application_filter(asked, services_of(request).queries)
+        after = key_in(asked.get("cursor"))
+    except (RestError, InvalidValue) as error:
         return await message(request, "No such list", error, 400)
     try:
         named = application_states([state for state in states.split(",") if state])
     except RestError as error:
         return await message(request, "No such state", error, 404)
-    lines = await listed(request, replace(found, states=named or found.states, limit=LISTED_MAX))
+    wanted = replace(found, states=named or found.states, name_prefix=asked.get("name_prefix", ""))
+    shown = await listed(request, wanted, LISTED_MAX, after=after, is_oldest_first=order == "oldest")
+    own_name, counts = named_user(request), services_of(request).queries.rows.counts
+    is_narrowed = replace(wanted, states=frozenset()) != ApplicationFilter()
     return await page(
         request,
         "applications.html",
         title="Applications",
-        states=states,
-        tabs=TABS,
-        asked_user=request.query_params.get("user", ""),
-        asked_queue=request.query_params.get("queue", ""),
-        own_name=named_user(request),
-        query=f"?{request.url.query}" if request.url.query else "",
-        applications=lines,
-        listed_max=LISTED_MAX,
+        # How many are in a state is known of all together, not of those of a user or a queue.
+        tabs=[
+            (
+                name,
+                _address("" if name == "All" else ",".join(of), asked, cursor=None),
+                sum(counts[YarnApplicationState[one]] for one in of) if not is_narrowed else None,
+                states == ("" if name == "All" else ",".join(of)),
+            )
+            for name, of in TABS
+        ],
+        orders=[(name, words, _address(states, asked, sort=name, cursor=None)) for name, words in ORDERS],
+        order=order,
+        mine=_address(states, asked, user=own_name, cursor=None) if own_name else "",
+        is_mine=bool(own_name) and asked.get("user") == own_name,
+        asked={name: asked.get(name, "") for name in FIELDS},
+        kept=[(name, value) for name, value in _kept(asked) if name not in FIELDS],
+        is_narrowed=is_narrowed or bool(wanted.states),
+        applications=shown.lines,
+        following=_address(states, asked, cursor=cursor_of(shown.next_after)) if shown.next_after else "",
+        first=_address(states, asked, cursor=None) if after is not None else "",
     )
+
+
+def _address(states: str, asked: QueryParams, **changed: str | None) -> str:
+    """Return the address of a list like the one that was asked for; None takes a parameter away."""
+    kept = [(name, value) for name, value in _kept(asked) if name not in changed]
+    query = urlencode([*kept, *((name, value) for name, value in changed.items() if value is not None)])
+    return f"/cluster/apps{'/' if states else ''}{quote(states, safe=',')}{'?' if query else ''}{query}"
+
+
+def _kept(asked: QueryParams) -> list[tuple[str, str]]:
+    """Return the parameters that links may repeat: an address that is sent to a colleague names no caller and holds no
+    token."""
+    return [(name, value) for name, value in asked.multi_items() if name not in CALLERS and name.lower() != DO_AS]
 
 
 async def application(request: Request) -> Response:
@@ -125,6 +209,7 @@ async def application(request: Request) -> Response:
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
         proxied=has_pages(view),
         details=details,
+        pod_namespace=services.namespace,
         own_settings=Status.OWN_SETTINGS,
         decided=Status.DECIDED,
     )
@@ -141,6 +226,7 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
     except Unavailable as error:
         note = str(error)
     masters = [(attempt, queries.rows.master_of(attempt)) for attempt in queries.attempts(row.id)]
+    failed = await _first_failed(services, row, found) if row.final_status is FinalApplicationStatus.FAILED else None
     return Details(
         why=await queries.why.asked(row, services.rights.viewer(reader(request))),
         shuffle=view.attempt.shuffle if view.attempt is not None else None,
@@ -149,7 +235,25 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
         containers=found,
         containers_note=note,
         next_containers=following,
+        failed=failed,
+        last_words=_last_line(failed.diagnostics if failed is not None else "") or _last_line(row.diagnostics),
     )
+
+
+async def _first_failed(services: PageServices, row: Application, shown: Sequence[Container]) -> Container | None:
+    """Return the one of those in memory and on the page that ended badly first; one that was stopped counts last."""
+    source, limit = services.containers, CONTAINERS_LISTED_MAX
+    in_memory, _ = await container_page(source, row, _has_failed, limit, None, are_ended_wanted=False)
+    failed = [one for one in (*in_memory, *shown) if _has_failed(one)]
+    return min(failed, key=lambda one: (one.exit_status == STOPPED, one.finished_ms, one.id), default=None)
+
+
+def _has_failed(row: Container) -> bool:
+    return not row.is_live and row.exit_status not in NO_FAILURES
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:
@@ -205,7 +309,7 @@ async def container(request: Request) -> Response:
         title=f"Container {found.id}",
         crumbs=[APPLICATIONS, (f"/cluster/app/{owned.id}", str(owned.id))],
         container=found,
-        namespace=services.namespace,
+        pod_namespace=services.namespace,
         log_url=services.queries.log_url(found),
     )
 

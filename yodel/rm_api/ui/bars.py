@@ -1,4 +1,4 @@
-"""Bars: how much of each resource type is used, against what there is, in percent of the whole.  Pure."""
+"""Computes bars: how much of each resource type is used, in percent of the whole.  Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from yodel.services.views.queue_views import QueueView
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of a bar, in percent of its length."""
+    """Describes a stretch of a bar, in percent of its length."""
 
     kind: str
     start: float

@@ -1,9 +1,8 @@
-"""``/cluster``, which clients take as the sign of an active ResourceManager; queues and nodes."""
+"""``/cluster``, which clients take as the sign of an active ResourceManager; nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import nsmallest
 
 from starlette.requests import Request
@@ -15,33 +14,25 @@ from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.ui.applications import listed
-from yodel.rm_api.ui.bars import Bar, queue_bars, usage_bars
+from yodel.rm_api.ui.bars import Bar, usage_bars
 from yodel.rm_api.ui.frame import message, moved, page
+from yodel.rm_api.ui.queues import queue_line
 from yodel.rm_api.ui.services import PageServices, services_of
-from yodel.rm_api.v1 import models, shapes
+from yodel.rm_api.v1.attention import get_attention
 from yodel.rm_api.v1.capacity import UNITS, get_capacity
 from yodel.rm_api.v1.cluster import get_node
 from yodel.services.views.queries import ApplicationFilter, NodeView
-from yodel.services.views.queue_views import QueueView
 
 NEWEST_MAX = 10
 """Applications on the overview."""
+TOP_QUEUES_MAX = 20
+"""Queues below root on the overview, by name."""
 NODES_LISTED_MAX = 500
-QUEUES, NODES = ("/cluster/scheduler", "Queues"), ("/cluster/nodes", "Nodes")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueLine:
-    """One queue as ``/api/v1`` shows it, with its bars."""
-
-    row: models.Queue
-    view: QueueView
-    bars: list[Bar]
-    depth: int
+NODES = ("/cluster/nodes", "Nodes")
 
 
 async def overview(request: Request) -> Response:
-    """Show pools, queues below root, nodes by state and the newest applications."""
+    """Show what needs attention, pools, queues below root, nodes by state and the newest applications."""
     services = services_of(request)
     queries = services.queries
     root = await queries.queue(ROOT)
@@ -49,31 +40,14 @@ async def overview(request: Request) -> Response:
         request,
         "overview.html",
         title="Overview",
+        attention=await get_attention(request),
         metrics=await queries.metrics(),
         pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
-        queues=[_line(view, 0) for view in root.children] if root is not None else [],
+        queues=[queue_line(view, 0) for view in root.children[:TOP_QUEUES_MAX]] if root is not None else [],
+        more_queues=max(0, len(root.children) - TOP_QUEUES_MAX) if root is not None else 0,
         nodes=sorted(queries.nodes_by_state().items()),
-        applications=await listed(request, ApplicationFilter(limit=NEWEST_MAX)),
+        applications=(await listed(request, ApplicationFilter(), NEWEST_MAX)).lines,
     )
-
-
-async def scheduler(request: Request) -> Response:
-    """Show the tree of queues."""
-    root = await services_of(request).queries.queue(ROOT)
-    return await page(request, "queues.html", title="Queues", queues=_lines(root) if root is not None else [])
-
-
-async def queue(request: Request) -> Response:
-    """Show one queue, by its path or a leaf's name, with those below it."""
-    asked = request.path_params["queue"]
-    view = await services_of(request).queries.queue(asked)
-    if view is None:
-        return await message(request, "Queue not found", f"There is no queue {asked[:256]}.", 404)
-    line, path = _line(view, 0), view.queue.path
-    above = [path[:end] for end, letter in enumerate(path) if letter == "."]
-    crumbs = [QUEUES, *((f"/cluster/queue/{one}", one.rpartition(".")[2]) for one in above)]
-    below = [_line(child, 0) for child in view.children]
-    return await page(request, "queue.html", title=f"Queue {path}", crumbs=crumbs, queue=line, queues=below)
 
 
 async def nodes(request: Request) -> Response:
@@ -143,16 +117,6 @@ def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[Node
             yield view, usage_bars(view.used, view.node.capability), lent
 
 
-def _lines(view: QueueView, depth: int = 0) -> Iterator[QueueLine]:
-    yield _line(view, depth)
-    for child in view.children:
-        yield from _lines(child, depth + 1)
-
-
-def _line(view: QueueView, depth: int) -> QueueLine:
-    return QueueLine(row=shapes.queue(view), view=view, bars=queue_bars(view), depth=depth)
-
-
 async def _root(_: Request) -> Response:
     answer = moved("/cluster")
     answer.headers["Content-Type"] = "text/plain;charset=utf-8"
@@ -166,8 +130,6 @@ async def _to_nodes(_: Request) -> Response:
 ROUTES = (
     Route("/", _root),
     *(Route(path, overview) for path in ("/cluster", "/cluster/", "/cluster/cluster")),
-    Route("/cluster/scheduler", scheduler),
-    Route("/cluster/queue/{queue}", queue),
     Route("/cluster/nodes", nodes),
     Route("/cluster/nodes/{state}", nodes),
     Route("/cluster/node/{node_id}", node),

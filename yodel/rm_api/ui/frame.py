@@ -1,13 +1,13 @@
 """The frame of all pages, and how one is made: from a template that escapes whatever it shows.
 
-Rights are decided before: a template shows all that it is given.  No script, and no style but that of one file, so the
-policy allows neither in the page.
+Rights are decided before: a template shows all that it is given.  Scripts and styles are files of this site, so the
+policy allows neither in the page.  A page that has not changed since its reader has it is 304.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
@@ -16,15 +16,30 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from yodel.domain.resource import Resource, memory_with_unit
 from yodel.rm_api.door.rim import named_user, reader
+from yodel.rm_api.ui.services import services_of
+from yodel.rm_api.v1.models import Amount
 from yodel.serving.pieces import taking_turns
 from yodel.translator.quantities import quantity
 
 PARTS_PIECE = 500
 """Parts of a page that are written in one go: some 25 rows of a table, four milliseconds."""
-STYLE = files(__package__).joinpath("static", "pages.css").read_bytes()
-STYLE_PATH = f"/cluster/static/pages-{sha256(STYLE).hexdigest()[:16]}.css"
-"""Another text has another name, so browsers may keep it."""
+STATIC_TYPES = {".css": "text/css", ".js": "text/javascript"}
+STATIC = {
+    one.name: one.read_bytes()
+    for one in files(__package__).joinpath("static").iterdir()
+    if one.name.endswith(tuple(STATIC_TYPES))
+}
+
+
+def static_path(name: str) -> str:
+    """Return the address of a file that browsers may keep: another text has another address."""
+    stem, dot, kind = name.rpartition(".")
+    return f"/cluster/static/{stem}-{sha256(STATIC[name]).hexdigest()[:16]}{dot}{kind}"
+
+
+STATIC_PATHS = {name: static_path(name) for name in STATIC}
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -38,16 +53,44 @@ async def page(
     request: Request, template: str, *, title: str, crumbs: Crumbs = (), status: int = 200, **values: object
 ) -> Response:
     """Return a whole page; other callers are answered between its parts."""
-    shown = {
-        "title": title,
-        "crumbs": crumbs,
-        "path": request.url.path,
+    who = {
         "user": reader(request),
+        "is_admin": services_of(request).rights.is_admin(reader(request)),
         "is_named": named_user(request) is not None,
-        "style": STYLE_PATH,
     }
-    parts = TEMPLATES.get_template(template).generate(shown | values)
-    return HTMLResponse("".join([part async for part in taking_turns(parts, PARTS_PIECE)]), status, SECURITY)
+    parts = _parts(request, template, {"title": title, "crumbs": crumbs, "is_live": status == 200} | who | values)
+    body = "".join([part async for part in taking_turns(parts, PARTS_PIECE)]).encode()
+    if status != 200:
+        return HTMLResponse(body, status, SECURITY)
+    tag = f'W/"{sha256(body).hexdigest()[:32]}"'
+    headers = SECURITY | {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return HTMLResponse(body, status, headers)
+
+
+def standby_page(request: Request, reason: str, leader: str) -> Response:
+    """Return what a ResourceManager shows that does not lead; ``leader`` is the host of the one that does, if known.
+
+    503, since clients take 200 as the sign of an active one."""
+    port = f":{request.url.port}" if request.url.port else ""
+    values = {
+        "title": "Standby",
+        "crumbs": (),
+        "is_live": False,
+        "user": "",
+        "is_admin": False,
+        "is_named": True,
+        "reason": reason,
+        "leader": leader,
+        "leader_url": f"{request.url.scheme}://{leader}{port}{request.url.path}" if leader else "",
+        "port": request.url.port or 80,
+    }
+    return HTMLResponse("".join(_parts(request, "standby.html", values)), 503, SECURITY)
+
+
+def _parts(request: Request, template: str, values: dict[str, object]) -> Iterator[str]:
+    return TEMPLATES.get_template(template).generate(path=request.url.path, static=STATIC_PATHS, **values)
 
 
 async def message(request: Request, title: str, text: object, status: int) -> Response:
@@ -55,9 +98,11 @@ async def message(request: Request, title: str, text: object, status: int) -> Re
     return await page(request, "message.html", title=title, text=str(text), status=status)
 
 
-async def style(_: Request) -> Response:
-    """Return the one file of styles."""
-    return Response(STYLE, media_type="text/css", headers={"Cache-Control": "public, max-age=31536000, immutable"})
+async def static(request: Request) -> Response:
+    """Return a file of styles or scripts."""
+    name = next(name for name, path in STATIC_PATHS.items() if path == request.url.path)
+    kept = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(STATIC[name], media_type=STATIC_TYPES[name[name.rindex(".") :]], headers=kept)
 
 
 def moved(path: str) -> Response:
@@ -66,8 +111,27 @@ def moved(path: str) -> Response:
 
 
 def at(time_ms: int) -> str:
-    """Return a time in words, N/A for none."""
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}" if time_ms else "N/A"
+    """Return a time as people read it, in UTC."""
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def iso(time_ms: int) -> str:
+    """Return a time as scripts read it."""
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def size(amount: Amount) -> str:
+    """Return an amount of ``/api/v1`` as people read it."""
+    return Resource(amount.memory_mib, amount.vcores, tuple(amount.others.items())).with_units
+
+
+def plain(amount: int, unit: str) -> str:
+    """Return a measured amount as people say it, never rounded: ``6.1 cores``, ``-2 cores``, ``5735 MiB``."""
+    if unit in ("m", "cores"):
+        cores = f"{amount / (1000 if unit == 'm' else 1):.3f}".rstrip("0").rstrip(".")
+        return f"{cores} core{'s' * (cores != '1')}"
+    mib, rest = divmod(amount, 1 << 20) if unit == "bytes" else (amount, 0)
+    return f"{amount} bytes" if rest else memory_with_unit(mib)
 
 
 def leads_somewhere(url: str) -> bool:
@@ -85,7 +149,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"at": at, "shell": shlex.join, "quantity": quantity}
+    made.filters |= {
+        "at": at,
+        "iso": iso,
+        "shell": shlex.join,
+        "quantity": quantity,
+        "size": size,
+        "plain": plain,
+    }
     made.tests["a_way"] = leads_somewhere
     return made
 

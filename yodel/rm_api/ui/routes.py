@@ -6,18 +6,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.ui import applications, cluster
-from yodel.rm_api.ui.frame import STYLE_PATH, message, style
+from yodel.rm_api.ui import about, applications, cluster, lending, queues
+from yodel.rm_api.ui.frame import STATIC_PATHS, message, static
 
 
 async def _nothing(request: Request) -> Response:
-    """Whatever is asked below ``/cluster`` has the way home."""
+    """Answer any unknown path below ``/cluster`` with a page that leads home."""
     return await message(request, "Page not found", f"There is no page {request.url.path[:256]}.", 404)
 
 
 ROUTES = (
     *cluster.ROUTES,
+    *queues.ROUTES,
+    *lending.ROUTES,
+    *about.ROUTES,
     *applications.ROUTES,
-    Route(STYLE_PATH, style),
+    *(Route(path, static) for path in STATIC_PATHS.values()),
     Route("/cluster/{path:path}", _nothing),
 )

@@ -1,4 +1,4 @@
-"""Holds what the ResourceManager's own pages are given."""
+"""Holds the services of the ResourceManager's own pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PageServices:
     capacities: Capacities
     are_lists_filtered: bool
     namespace: str
-    """Of the containers' pods."""
+    """Namespace of the containers' pods."""
 
 
 def services_of(request: Request) -> PageServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.ui
     assert isinstance(services, PageServices)
     return services

@@ -16,7 +16,9 @@ from yodel.errors import YodelError
 from yodel.hadoop_http.negotiate import encode
 from yodel.rm_api.door.services import DoorServices
 from yodel.rm_api.v1 import (
+    about,
     applications,
+    attention,
     capacity,
     cluster,
     docs_page,
@@ -46,6 +48,8 @@ ROUTERS = (
     capacity.router,
     queue_changes.router,
     queue_windows.router,
+    attention.router,
+    about.router,
     events.router,
 )
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -107,7 +111,7 @@ class _Documented(FastAPI):
 
 
 def _responses(path: str, method: str, known: dict[str, Any]) -> dict[str, Any]:
-    """What a call answers when all goes well, and every problem that it may answer instead."""
+    """Return the answers of a call: of its success, and every problem."""
     statuses = [400, 401, 403, 503]
     if "{" in path:
         statuses.append(404)

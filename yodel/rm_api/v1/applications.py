@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from starlette.requests import Request
 
-from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
 from yodel.domain.node import Node
-from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus
+from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import InvalidValue
 from yodel.rm_api.door.rim import writer
 from yodel.rm_api.v1 import cursors, models, shapes
@@ -29,13 +27,19 @@ from yodel.rm_api.v1.callers import (
 )
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.rm_api.v1.services import ApiServices, services_of
+from yodel.services.views.application_pages import Wanted, applications_page
 from yodel.services.views.queries import ApplicationFilter
+from yodel.services.views.rows import Key
 
 router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
 TEXT_NAMES = Query(max_length=VALUES_MAX, description="Any of these.")
 Texts = Annotated[list[Annotated[str, Query(max_length=TEXT_LENGTH_MAX)]], TEXT_NAMES]
 TimeMs = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Epoch milliseconds, inclusive.")]
-_Key = tuple[int, int, int]
+SHOWN_OTHERWISE = {
+    ApplicationState.FINISHING: {YarnApplicationState.FINISHED},
+    ApplicationState.KILLING: {YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING},
+}
+"""What YARN's clients see of states that they have no name for, by which applications are indexed."""
 
 
 @router.get("")
@@ -48,6 +52,7 @@ async def list_applications(
     type: Texts = [],  # noqa: B006
     tag: Texts = [],  # noqa: B006
     name: Annotated[str | None, Query(max_length=1024, description="The full name.")] = None,
+    name_prefix: Annotated[str, Query(max_length=1024, description="How the name begins.")] = "",
     submitted_from_ms: TimeMs = None,
     submitted_to_ms: TimeMs = None,
     finished_from_ms: TimeMs = None,
@@ -67,30 +72,27 @@ async def list_applications(
         tags=frozenset(value.lower() for value in tag),
         users=frozenset(user),
         queues=frozenset(_queue_path(services, name) for name in queue),
+        states=frozenset().union(*(SHOWN_OTHERWISE.get(one) or {YarnApplicationState[one.name]} for one in state)),
         name=name,
+        name_prefix=name_prefix,
         final_status=FinalApplicationStatus[final_status.name] if final_status is not None else None,
         started_from_ms=submitted_from_ms or 0,
         started_to_ms=submitted_to_ms,
         finished_from_ms=finished_from_ms or 0,
         finished_to_ms=finished_to_ms,
     )
-    before = _key_in(cursor)
     may_view = viewer(request)
-    found = heapq.nlargest(
-        limit + 1,
-        (
-            row
-            for row in queries.rows.applications()
-            if (before is None or _key(row) < before)
-            and (not state or row.state in state)
-            and wanted.accepts(row)
-            and may_view(row)
+    found = await applications_page(
+        queries.rows,
+        Wanted(
+            filter=wanted,
+            shows=lambda row: (not state or row.state in state) and may_view(row),
+            limit=limit,
+            after=key_in(cursor),
         ),
-        key=_key,
     )
-    shown, next_cursor = cursors.page(found, limit, lambda row: cursors.encoded("applications", *_key(row)))
-    items = [shapes.application_summary(queries.application(row.id), services.web_address) for row in shown]
-    return models.ApplicationPage(items=items, next_cursor=next_cursor)
+    items = [shapes.application_summary(queries.application(row.id), services.web_address) for row in found.rows]
+    return models.ApplicationPage(items=items, next_cursor=cursor_of(found.next_after))
 
 
 @router.get("/{application_id}")
@@ -185,12 +187,15 @@ def _queue_path(services: ApiServices, name: str) -> str:
     return queue.path
 
 
-def _key(row: Application) -> _Key:
-    return row.submitted_ms, row.id.cluster_timestamp_ms, row.id.sequence
+def key_in(cursor: str | None) -> Key | None:
+    """Return the key behind which the page begins.  Raises InvalidValue: no cursor of this list."""
+    found = cursors.decoded("applications", cursor, int, int, int)
+    return (int(found[0]), int(found[1]), int(found[2])) if found is not None else None
 
 
-def _key_in(cursor: str | None) -> tuple[str | int, ...] | None:
-    return cursors.decoded("applications", cursor, int, int, int)
+def cursor_of(key: Key | None) -> str | None:
+    """Return the cursor that ``key_in`` reads; None where no page follows."""
+    return cursors.encoded("applications", *key) if key is not None else None
 
 
 def _reader(services: ApiServices) -> Node | None:

@@ -1,4 +1,4 @@
-"""What the routes of ``/api/v1`` have in common: who calls, what he may see, and parameters that come again."""
+"""Shares what the routes of ``/api/v1`` have in common: the caller, the caller's view, and recurring parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def _known_parameters(request: Request) -> None:
 
 
 def _parameters(dependant: Dependant) -> Iterator[str]:
-    """Of the query, by name."""
+    """Yield the names of the query's parameters."""
     yield from (field.alias for field in dependant.query_params)
     for inner in dependant.dependencies:
         yield from _parameters(inner)
@@ -77,12 +77,12 @@ KNOWN = Depends(_known_parameters)
 
 
 def viewer(request: Request) -> Callable[[Application], bool]:
-    """Whether the caller may see an application."""
+    """Return a function that is True for applications that the caller may view."""
     return services_of(request).rights.viewer(reader(request))
 
 
 def reader_owner(request: Request) -> ReaderOwner:
-    """Whose a stream is that the caller opens."""
+    """Return the owner of a stream that the caller opens."""
     return ReaderOwner(user=caller_in(request.scope).user, host=request.client.host if request.client else "")
 
 

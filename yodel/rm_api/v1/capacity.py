@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 
 from yodel.domain.colocation.emergency import MemoryEmergency
+from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Pressure
 from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.ids import ContainerId, NodeId
@@ -21,7 +22,8 @@ from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.door.admin_network import require_network
 from yodel.rm_api.door.rim import reader, writer
 from yodel.rm_api.v1 import capacity_models as models
-from yodel.rm_api.v1.callers import KNOWN
+from yodel.rm_api.v1 import cursors
+from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor, Limit
 from yodel.rm_api.v1.services import services_of
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.nodes.capacity import CapacityView, ColocationView, PublishedResource
@@ -56,8 +58,39 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
 
 @router.get("/colocation")
 async def get_colocation(request: Request) -> models.Colocation:
-    """Whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
-    return _colocation(services_of(request).capacities.view(NODES_SHOWN_MAX))
+    """Show whether colocation is enabled, its policy, the lent capacity, and the nodes that need attention."""
+    services = services_of(request)
+    taken = Taken(
+        preemption_notices=services.taking_back.given_count,
+        preempted_containers=services.taking_back.ended_count,
+        emergency_containers=services.emergency_count(),
+        since_ms=services.process.started_ms,
+    )
+    return _colocation(services.capacities.view(NODES_SHOWN_MAX), taken)
+
+
+@router.get("/colocation/nodes")
+async def list_capacities(
+    request: Request,
+    kubernetes_node: Annotated[
+        str | None, Query(max_length=TEXT_LENGTH_MAX, description="Only the node of this name.")
+    ] = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.NodeCapacityPage:
+    """List nodes that lend measured capacity, or did and are not cleaned up, by Kubernetes name, each with its sum."""
+    capacities = services_of(request).capacities
+    key = cursors.decoded("colocation-nodes", cursor, str)
+    if kubernetes_node is not None:
+        one = capacities.of(kubernetes_node)
+        found = [one] if one is not None and one.state is not CapacityState.OFF else []
+    else:
+        found = capacities.page("" if key is None else str(key[0]), limit + 1)
+    shown, next_cursor = cursors.page(
+        found, limit, lambda one: cursors.encoded("colocation-nodes", one.kubernetes_node)
+    )
+    items = [_node(one, _seen_containers(request, one)) for one in shown]
+    return models.NodeCapacityPage(items=items, next_cursor=next_cursor)
 
 
 @router.post("/colocation/end-containers", dependencies=[Depends(require_network)])
@@ -113,6 +146,7 @@ def _lender(request: Request, asked: NodeId) -> str:
 def _eviction(found: ReclaimPlan) -> models.Eviction:
     return models.Eviction(
         kubernetes_node=found.kubernetes_node,
+        requested=dict(found.held),
         held=dict(found.held),
         victims=[
             models.Victim(
@@ -130,7 +164,7 @@ def _eviction(found: ReclaimPlan) -> models.Eviction:
 
 
 def _seen_containers(request: Request, found: CapacityView) -> frozenset[str]:
-    """Of those that the node's agent names; an empty name is of none."""
+    """Return the containers named by the node's agent that the caller may view; an empty name is of none."""
     services = services_of(request)
     named = {one.container for one in found.written.bounds}
     named |= {str(one) for one in found.emergency.containers} if found.emergency is not None else set()
@@ -207,7 +241,17 @@ def _resource(found: PublishedResource) -> models.ResourceCapacity:
     )
 
 
-def _colocation(found: ColocationView) -> models.Colocation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """Counts what was taken from batch since the start."""
+
+    preemption_notices: int
+    preempted_containers: int
+    emergency_containers: int
+    since_ms: int
+
+
+def _colocation(found: ColocationView, taken: Taken) -> models.Colocation:
     said: ColocationSwitch = found.colocation
     return models.Colocation(
         enabled=said.is_on,
@@ -217,6 +261,7 @@ def _colocation(found: ColocationView) -> models.Colocation:
         names=[*found.names],
         lent=dict(found.lent),
         published=dict(found.published),
+        requested=dict(found.requested),
         units=dict(found.units),
         node_counts={state.value: count for state, count in found.counts.items()},
         node_list=[_waiting(node) for node in found.nodes],
@@ -224,8 +269,12 @@ def _colocation(found: ColocationView) -> models.Colocation:
         patches=found.patches,
         overwrites=found.put_backs,
         put_backs=found.put_backs,
+        **asdict(taken),
         limits=models.Limits(
-            node_counts={state.value: count for state, count in found.limits_counts.items()},
+            nodes_by_limits_state={state.value: count for state, count in found.limits_counts.items()},
+            node_counts={
+                models.FORMER_LIMITS.get(state, state.value): count for state, count in found.limits_counts.items()
+            },
             node_list=[_limits(node) for node in found.limits],
             others_pods=sum(found.others_pods.values()),
             others_nodes=len(found.others_pods),
@@ -248,7 +297,8 @@ def _waiting(node: CapacityView) -> models.WaitingNode:
 def _limits(node: WrittenNodeLimits) -> models.NodeLimits:
     return models.NodeLimits(
         kubernetes_node=node.kubernetes_node,
-        state=node.state,
+        limits_state=node.state,
+        state=models.FORMER_LIMITS.get(node.state, node.state),
         why=node.why,
         groups=node.groups,
         confirmed_ms=node.confirmed_ms,

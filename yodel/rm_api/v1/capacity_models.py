@@ -6,7 +6,7 @@ from pydantic import Field
 
 from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.policy import AMOUNT_MAX
-from yodel.rm_api.v1.models import DEPRECATED, Amount, Model
+from yodel.rm_api.v1.models import DEPRECATED, Amount, EpochMs, Model, Page
 from yodel.services.nodes.written_limits import LimitsState
 
 
@@ -110,11 +110,19 @@ class WaitingNode(Model):
     held: dict[str, int] = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
 
 
+FORMER_LIMITS = {LimitsState.ENFORCED: "HELD"}
+"""Names that deprecated fields have for states that are called otherwise now."""
+
+
 class NodeLimits(Model):
     """A node whose batch pods have limits, had them, or may have them."""
 
     kubernetes_node: str
-    state: LimitsState
+    limits_state: LimitsState
+    state: str = Field(
+        description="Deprecated: use `limits_state`; ENFORCED is HELD here.",
+        json_schema_extra={**DEPRECATED, "enum": [FORMER_LIMITS.get(one, one.value) for one in LimitsState]},
+    )
     why: str
     groups: int | None = Field(
         description="Number of cgroups with values of its agent, in its last report; null: unknown."
@@ -128,7 +136,10 @@ class NodeLimits(Model):
 class Limits(Model):
     """Limits of batch pods that agents have written and not removed."""
 
-    node_counts: dict[str, int] = Field(description="Number of nodes by state.")
+    nodes_by_limits_state: dict[str, int] = Field(description="Number of nodes by `limits_state`.")
+    node_counts: dict[str, int] = Field(
+        description="Deprecated: use `nodes_by_limits_state`; ENFORCED is HELD here.", json_schema_extra=DEPRECATED
+    )
     node_list: list[NodeLimits] = Field(description="Unconfirmed nodes first; at most 200.")
     others_pods: int = Field(description="Best-effort pods that are not Yodel's and share the quota of batch pods.")
     others_nodes: int = Field(description="Number of nodes with such pods; 0 without a quota.")
@@ -142,7 +153,7 @@ class RefusedAgent(Model):
 
 
 class Colocation(Model):
-    """Whether colocation is enabled, its policy and the lent capacity."""
+    """Describes colocation: whether it is enabled, its policy and the lent capacity."""
 
     enabled: bool
     preset: str | None
@@ -151,6 +162,7 @@ class Colocation(Model):
     names: list[str] = Field(description="Published resource names for cores and memory.")
     lent: dict[str, int] = Field(description="Lent capacity of all nodes, by `cpu_milli` and `memory_mib`.")
     published: dict[str, int] = Field(description="Published amounts of all nodes, by name.")
+    requested: dict[str, int] = Field(description="Amounts requested by pods of all nodes, by name.")
     units: dict[str, str] = Field(description="Units by name: `m`, `cores`, `bytes` or `Mi`.")
     node_counts: dict[str, int] = Field(description="Number of nodes by state.")
     node_list: list[WaitingNode] = Field(description="Nodes in any other state than LENDING; at most 200, by name.")
@@ -158,11 +170,23 @@ class Colocation(Model):
     patches: int = Field(description="Patches of node statuses since the start.")
     overwrites: int = Field(description="Values of other programs that were replaced, since the start.")
     put_backs: int = Field(description="Deprecated: use `overwrites`.", json_schema_extra=DEPRECATED)
+    preemption_notices: int = Field(
+        description="Containers that got a preemption notice because services needed their node, since the start."
+    )
+    preempted_containers: int = Field(description="Containers that were stopped for that reason, since the start.")
+    emergency_containers: int = Field(
+        description="Containers that node agents stopped because memory was low, since the start."
+    )
+    since_ms: EpochMs = Field(description="The start of the ResourceManager, from which these are counted.")
     limits: Limits
 
 
+class NodeCapacityPage(Page[NodeCapacity]):
+    """A part of the list of nodes with lent capacity."""
+
+
 class EvictRequest(Model):
-    """What batch may keep on the node, until usage fits."""
+    """Sets the amount that batch may keep on the node, until usage fits."""
 
     cpu_milli: int = Field(default=0, ge=0, le=AMOUNT_MAX)
     memory_mib: int = Field(default=0, ge=0, le=AMOUNT_MAX)
@@ -182,7 +206,10 @@ class Eviction(Model):
     """Containers that will be preempted so that usage fits."""
 
     kubernetes_node: str
-    held: dict[str, int] = Field(description="Used by containers and by other pods, by `cpu_milli` and `memory_mib`.")
+    requested: dict[str, int] = Field(
+        description="Requested by containers and by other pods, by `cpu_milli` and `memory_mib`."
+    )
+    held: dict[str, int] = Field(description="Deprecated: use `requested`.", json_schema_extra=DEPRECATED)
     victims: list[Victim] = Field(
         description="In the order of preemption. For cores alone three are preempted in a minute."
     )

@@ -14,7 +14,7 @@ from yodel.domain.states import NodeState
 from yodel.errors import QueueNotFound
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import KNOWN, LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
-from yodel.rm_api.v1.queue_changes import etag
+from yodel.rm_api.v1.queue_changes import QueuePath, etag
 from yodel.rm_api.v1.services import services_of
 from yodel.services.views.queue_views import QueueView
 
@@ -37,19 +37,33 @@ async def list_queues(
 
 
 @router.get("/queues/{path}", tags=["queues"])
-async def get_queue(
-    request: Request,
-    response: Response,
-    path: Annotated[
-        str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
-    ],
-) -> models.Queue:
+async def get_queue(request: Request, response: Response, path: QueuePath) -> models.Queue:
     """One queue.  The ETag is the version of the queue configuration."""
     response.headers["ETag"] = etag(services_of(request).scheduler_conf.version)
     view = await services_of(request).queries.queue(path)
     if view is None:
         raise QueueNotFound(path)
     return shapes.queue(view)
+
+
+@router.get("/queues/{path}/users", tags=["queues"])
+async def list_queue_users(
+    request: Request, path: QueuePath, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+) -> models.QueueUserPage:
+    """Users with unfinished applications in a queue and those below it, by name, with what each uses and may use.
+
+    You see users of whose applications there you may view at least one; the others are counted.
+    """
+    queries = services_of(request).queries
+    queue = queries.find_queue(path)
+    if queue is None:
+        raise QueueNotFound(path)
+    key = cursors.decoded("queue-users", cursor, str)
+    found, hidden = await queries.queue_users(queue, viewer(request))
+    rest = [view for view in found if key is None or view.user > str(key[0])]
+    shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("queue-users", view.user))
+    items = [shapes.queue_user(view) for view in shown]
+    return models.QueueUserPage(items=items, next_cursor=next_cursor, hidden_users=hidden)
 
 
 @router.get("/pools", tags=["queues"])

@@ -25,7 +25,7 @@ _NUMBER = attrgetter("number")
 
 @dataclass(slots=True, kw_only=True)
 class ContainerSource:
-    """Where containers are read: those in memory, and those that the store keeps."""
+    """Reads containers from memory and from the store."""
 
     queries: Queries
     ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
@@ -41,7 +41,7 @@ async def container_page(
     *,
     are_ended_wanted: bool = True,
 ) -> tuple[Sequence[Container], str | None]:
-    """Of all attempts, in the order of their ids; and the cursor behind them.
+    """Return a page of containers.
 
     Raises:
         InvalidValue: a cursor of another list, or none.
@@ -82,7 +82,7 @@ async def _in_memory(
 
 
 def _ids_behind(source: ContainerSource, application: Application, after: ContainerId | None) -> Iterator[ContainerId]:
-    """In their order, each attempt's when its turn comes."""
+    """Yield the ids in their order, each attempt's when its turn comes."""
     queries = source.queries
     for attempt_id in sorted(attempt.id for attempt in queries.attempts(application.id)):
         if after is None or attempt_id > after.attempt_id:

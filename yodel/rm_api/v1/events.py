@@ -102,7 +102,7 @@ async def stream_events(
 
 
 def _start(services: ApiServices, asked: tuple[int, int] | None) -> tuple[int, bytes]:
-    """Where to begin, and what to say first."""
+    """Return the position at which to start, and the first bytes of the stream."""
     transitions = services.transitions
     if asked is None:
         return transitions.last, b""

@@ -18,6 +18,7 @@ from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 
 DIAGNOSTICS_LENGTH_MAX = 4096
 DEPRECATED: dict[str, Any] = {"deprecated": True}
+FORMER_REASONS = {NoticeReason.LENT_CAPACITY: "loan"}
 """A field by its old name, served for one release along with the right one."""
 EpochMs = Annotated[int, Field(ge=0, description="Milliseconds since 1970-01-01 UTC.")]
 
@@ -66,7 +67,7 @@ class LogAggregation(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an event is about."""
+    """Names the kind of object of an event."""
 
     APPLICATION = "application"
     CONTAINER = "container"
@@ -74,7 +75,7 @@ class EventKind(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Where a node's capacity comes from."""
+    """Names the source of a node's capacity."""
 
     NODE_AGENT = "node agent"
     NODE_MANAGER = "NodeManager"
@@ -231,7 +232,11 @@ class Logs(Model):
 class Notice(Model):
     """A preemption notice for containers."""
 
-    reason: NoticeReason
+    cause: NoticeReason
+    reason: str = Field(
+        description="Deprecated: use `cause`.",
+        json_schema_extra={**DEPRECATED, "enum": [FORMER_REASONS.get(one, one.value) for one in NoticeReason]},
+    )
     text: str = Field(description="How many, why, and when they will be stopped.")
     containers: int
     left_s: float | None = Field(description="Seconds until the last of them is stopped; null: no deadline.")
@@ -286,7 +291,7 @@ class Killed(Model):
 
 
 class Enforcement(StrEnum):
-    """Whether limits of queues are enforced."""
+    """Configures the enforcement of queues' limits."""
 
     OBSERVE = "observe"
     LIMIT = "limit"
@@ -308,7 +313,8 @@ class Removal(Model):
 
 
 class EndpointState(StrEnum):
-    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: not probed often enough yet."""
+    """Names the state of an endpoint, as connections of the ResourceManager find it; `unknown`: not probed often enough
+    yet."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -385,6 +391,26 @@ class Queue(Model):
     )
 
 
+class QueueUser(Model):
+    """A user with unfinished applications in a queue or below it, and what they use."""
+
+    user: str
+    used: Amount
+    starting: Amount = Field(
+        description="Containers whose pods are not scheduled to a node yet; they count for limits."
+    )
+    pending: Amount
+    reserved: Amount = Field(description="Free capacity on nodes that are reserved for the user's applications.")
+    limit: Amount | None = Field(description="What the user may use in this leaf queue now; null for a parent queue.")
+    am_used: Amount = Field(description="Used by ApplicationMasters, part of `used` and `starting`.")
+    am_limit: Amount | None = Field(description="What ApplicationMasters of the user may use; null for a parent queue.")
+    containers: int
+    starting_containers: int
+    pending_containers: int
+    running_applications: int
+    pending_applications: int
+
+
 class Load(Model):
     """Measured usage."""
 
@@ -437,7 +463,7 @@ class Lending(Model):
 
 
 class NodeKind(StrEnum):
-    """What runs a node's containers: Yodel's agent in pods, or a NodeManager itself."""
+    """Names who runs a node's containers: Yodel's agent in pods, or a NodeManager itself."""
 
     AGENT = "agent"
     NODE_MANAGER = "NodeManager"
@@ -533,6 +559,12 @@ class LogsPage(Page[ContainerLogs]):
 
 class QueuePage(Page[Queue]):
     """A part of the list of queues."""
+
+
+class QueueUserPage(Page[QueueUser]):
+    """A part of the list of a queue's users."""
+
+    hidden_users: int = Field(description="Users of whose applications there you may view none.")
 
 
 class NodePage(Page[Node]):

@@ -177,7 +177,7 @@ async def unrouted(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> str:
-    """Of all routes of the path: each knows only its own methods."""
+    """Return the methods of all routes of the path: each route knows only its own."""
     routes = [route for route in request.app.routes if isinstance(route, Route)]
     found = [route.methods or set() for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for methods in found for method in methods}))
@@ -258,7 +258,7 @@ def _is_foreign(start: Message) -> bool:
 
 
 def _kept(start: Message) -> dict[str, str]:
-    """What the refusal said beside its body."""
+    """Return the headers of the refusal that do not describe its body."""
     dropped = ("content-type", "content-length", "content-encoding", "transfer-encoding")
     headers = Headers(raw=list(start.get("headers", [])))
     return {name: value for name, value in headers.items() if name not in dropped}
@@ -277,7 +277,7 @@ def _words_in(body: bytes, start: Message) -> str:
 
 
 def _without_body(send: Send) -> Send:
-    """For HEAD: the headers that GET would have."""
+    """Send an answer to HEAD without its body: the headers that GET would have."""
 
     async def bodiless(message: Message) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -21,7 +22,7 @@ from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
 from yodel.domain.queues.importing import ignored
 from yodel.domain.resource import Resource
-from yodel.domain.scheduler_conf import ConfUpdate, QueueUpdate
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.door.admin_network import require_network
 from yodel.rm_api.door.bodies import read_object
@@ -190,12 +191,29 @@ async def list_changes(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=HISTORY_LIMIT_MAX, description="At most this many items.")] = LIMIT_DEFAULT,
     cursor: Cursor = None,
+    queue: Annotated[
+        str | None, Query(max_length=TEXT_LENGTH_MAX, description="Only changes of this queue and those below it.")
+    ] = None,
 ) -> models.QueueChangePage:
-    """Changes of the queues, newest first."""
+    """Changes of the queues, newest first.
+
+    With `queue` a change has only the properties of that queue and those below it, and a page is what is found in the
+    next 100 changes: it may be empty while `next_cursor` is not null.
+    """
     is_read = _read_by(request)
     key = cursors.decoded("queue-history", cursor, int)
-    found = await _told(services_of(request), None if key is None else int(key[0]), limit + 1, is_read)
+    before, services = None if key is None else int(key[0]), services_of(request)
+    if queue is None:
+        found = await _told(services, before, limit + 1, is_read)
+    else:
+        found = await services.tree_changes(before, HISTORY_LIMIT_MAX)
+        last = found[-1].version if len(found) == HISTORY_LIMIT_MAX else None
+        known = services.queries.find_queue(queue)
+        of_queue = f"{PREFIX}{known.path if known is not None else queue}."
+        found = await asyncio.to_thread(_of_queue, found, of_queue, is_read)
     shown, next_cursor = cursors.page(found, limit, lambda change: cursors.encoded("queue-history", change.version))
+    if queue is not None and next_cursor is None and last is not None:
+        next_cursor = cursors.encoded("queue-history", last)
     items = [models.QueueChange(**_change(change, SHORT_CHANGES_SHOWN_MAX)) for change in shown]
     return models.QueueChangePage(items=items, next_cursor=next_cursor)
 
@@ -227,7 +245,7 @@ async def revert(
 
 
 def etag(version: int) -> str:
-    """Of the queues at a version."""
+    """Return the ETag of the queues at a version."""
     return f'"{version}"'
 
 
@@ -315,7 +333,7 @@ def _path(services: ApiServices, name: str) -> str:
 
 
 def _read_by(request: Request) -> IsRead | None:
-    """Which properties the caller reads; None: all.  Raises AccessDenied: none."""
+    """Return a function that decides which properties the caller may read; None: all.  Raises AccessDenied: none."""
     services = services_of(request)
     return services.scheduler_conf.read_by(reader(request))
 
@@ -334,6 +352,13 @@ async def _told(services: ApiServices, before: int | None, count: int, is_read: 
         before = page[-1].version
         found += await asyncio.to_thread(_all_told, page, is_read)
     return found[:count]
+
+
+def _of_queue(changes: Sequence[TreeChange], prefix: str, is_read: IsRead | None) -> list[TreeChange]:
+    """Return changes of properties whose full names begin so, with the reason that the caller reads of the whole."""
+    read = changes if is_read is None else _all_told(changes, is_read)
+    parts = ((change, told(change, lambda name: name.startswith(prefix))) for change in read)
+    return [replace(part, reason=change.reason) for change, part in parts if part is not None]
 
 
 def _all_told(changes: Sequence[TreeChange], is_read: IsRead) -> list[TreeChange]:

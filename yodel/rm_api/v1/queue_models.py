@@ -110,7 +110,7 @@ class OverMaximum(Model):
 
 
 class QueuesChanged(QueueChange):
-    """What was changed, or would be."""
+    """Describes a change that was made, or would be."""
 
     is_dry_run: bool = Field(description="Nothing was changed.")
     is_needed: bool = Field(description="False: no change, and no new version.")

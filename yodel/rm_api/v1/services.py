@@ -1,4 +1,4 @@
-"""What the routes of ``/api/v1`` are given."""
+"""Holds the services of the routes of ``/api/v1``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.queues.history import TreeChange
 from yodel.rm_api.proxy.origin import Origins
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.services.access.rights import Rights
 from yodel.services.applications.log_aggregation import LogAggregationReports
@@ -36,6 +37,8 @@ class ApiServices:
     nodes: Agents
     capacities: Capacities
     taking_back: TakingBack
+    emergency_count: Callable[[], int]
+    """Containers that node agents stopped because memory was low, since the start."""
     log_aggregation: LogAggregationReports
     scheduler_conf: SchedulerConfService
     tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]
@@ -44,6 +47,7 @@ class ApiServices:
     """A container's pod as it was last seen."""
     namespace: str
     """Where the pods are."""
+    process: ProcessFacts
     transitions: Transitions
     rendered_events: RenderedEvents
 
@@ -54,7 +58,7 @@ class ApiServices:
 
 
 def services_of(request: Request) -> ApiServices:
-    """Return what the routes of the application that answers are given."""
+    """Return the services of the routes."""
     services = request.app.state.v1
     assert isinstance(services, ApiServices)
     return services

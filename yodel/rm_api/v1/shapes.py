@@ -25,7 +25,7 @@ from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.views.noticed import NoticeView
 from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView
-from yodel.services.views.queue_views import QueueView
+from yodel.services.views.queue_views import QueueUserView, QueueView
 from yodel.services.views.transitions import Transition
 
 
@@ -145,7 +145,7 @@ def container(
     wait: str,
     notice: NoticeView | None,
 ) -> models.Container:
-    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet, ``notice`` that it is to go."""
+    """``observed`` is its pod as last seen, ``wait`` why it does not run yet, ``notice`` its preemption notice."""
     return models.Container(
         id=str(row.id),
         application_id=str(row.id.application_id),
@@ -168,11 +168,18 @@ def container(
 
 
 def on_notice(view: NoticeView) -> models.Notice:
-    return models.Notice(reason=view.reason, text=view.text, containers=view.containers, left_s=view.left_s)
+    return models.Notice(
+        cause=view.reason,
+        reason=models.FORMER_REASONS.get(view.reason, view.reason),
+        text=view.text,
+        containers=view.containers,
+        left_s=view.left_s,
+    )
 
 
 def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:
-    """Where its log lines are; None while no node agent has them.  ``reader`` is a node that is up, at best its own."""
+    """Return the URLs of its logs; None while no node agent has them.  ``reader`` is a node that is up, preferably its
+    own."""
     holder = node if node is not None and node.http_port > 0 else reader
     if row.node_id is None or holder is None:
         return None
@@ -276,6 +283,25 @@ def queue(view: QueueView) -> models.Queue:
     )
 
 
+def queue_user(view: QueueUserView) -> models.QueueUser:
+    load = view.load
+    return models.QueueUser(
+        user=view.user,
+        used=amount(load.used),
+        starting=amount(load.starting),
+        pending=amount(load.wanted),
+        reserved=amount(load.reserved),
+        limit=amount(view.limit) if view.limit is not None else None,
+        am_used=amount(load.am_used),
+        am_limit=amount(view.am_limit) if view.am_limit is not None else None,
+        containers=load.containers,
+        starting_containers=load.starting_containers,
+        pending_containers=load.waiting,
+        running_applications=load.running,
+        pending_applications=load.pending,
+    )
+
+
 def pool(view: PoolView) -> models.Pool:
     return models.Pool(
         name=view.name,
@@ -302,7 +328,7 @@ def node_details(
 
 
 def allocation(view: NodeView) -> models.Allocation:
-    """What there is for YARN on the node at the moment, and where the figure comes from."""
+    """Return the node's present capacity for containers, and the source of the figure."""
     row, is_ordered = view.node, view.node.ordered_capability != NOT_ORDERED
     if row.state is NodeState.RUNNING:
         total, source = row.capability, _source(view, is_ordered=is_ordered)

@@ -98,7 +98,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """What is sent, until the stream has to end."""
+        """Yield the bytes of the stream, until it has to end."""
         loop = asyncio.get_running_loop()
         yield f"retry: {RETRY_MS}\n".encode() + self._here() + self._first
         sent_s = viewed_s = loop.time()
@@ -134,7 +134,7 @@ def message(kind: str, data: str, event_id: str = "") -> bytes:
 
 
 def gap(reason: str) -> bytes:
-    """Told first to who resumes from where nothing is remembered: list anew."""
+    """Told first to who resumes from where nothing is remembered: list again."""
     return message("gap", json.dumps({"reason": reason}))
 
 

@@ -1,19 +1,28 @@
-"""``/applications/{id}/why``: what an application waits for, what is in the way, who holds it, what would change it."""
+"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
+
+from itertools import islice
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 
+from yodel.errors import QueueNotFound
 from yodel.rm_api.v1 import why_models as models
 from yodel.rm_api.v1.callers import KNOWN, ApplicationPath, viewer, visible_application
+from yodel.rm_api.v1.queue_changes import QueuePath
+from yodel.rm_api.v1.services import services_of
 from yodel.rm_api.v1.shapes import amount, on_notice
+from yodel.services.views.queue_why import QueueCause, QueueWhyView
 from yodel.services.views.why import AskView, Obstacle, ResourceUser, WhyView
 
-router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[KNOWN])
+NAMED_MAX = 5
+"""Applications named for one cause, those that were submitted first."""
+router = APIRouter(dependencies=[KNOWN])
 
 
-@router.get("/{application_id}/why")
+@router.get("/applications/{application_id}/why", tags=["applications"])
 async def why_it_waits(request: Request, application_id: ApplicationPath) -> models.Why:
     """Why an application is waiting: for each pending request the chain of reasons.
 
@@ -23,6 +32,43 @@ async def why_it_waits(request: Request, application_id: ApplicationPath) -> mod
     services, view = visible_application(request, application_id)
     found = await services.queries.why.asked(view.application, viewer(request))
     return shape(found)
+
+
+@router.get("/queues/{path}/why", tags=["queues"])
+async def why_queue_waits(request: Request, path: QueuePath) -> models.QueueWhy:
+    """Why applications of a queue and those below it are waiting, counted by the nearest cause of each request.
+
+    Causes are those of `/applications/{id}/why`, as of the scheduler's last check, at most a second ago.  Applications
+    that you may not view are only counted.
+    """
+    queries = services_of(request).queries
+    queue = queries.find_queue(path)
+    if queue is None:
+        raise QueueNotFound(path)
+    return queue_shape(await queries.why_queue_waits(queue, viewer(request)))
+
+
+def queue_shape(view: QueueWhyView) -> models.QueueWhy:
+    return models.QueueWhy(
+        path=view.queue.path,
+        is_waiting=view.applications > 0,
+        summary=view.summary,
+        looked_at_ms=view.looked_at_ms,
+        applications=view.applications,
+        hidden_applications=view.hidden,
+        more_applications=view.more,
+        causes=[_cause(cause) for cause in view.causes],
+    )
+
+
+def _cause(cause: QueueCause) -> models.QueueCause:
+    return models.QueueCause(
+        **_reason(cause.obstacle),
+        containers=cause.containers,
+        size=amount(cause.size),
+        applications=list(map(str, islice(cause.applications, NAMED_MAX))),
+        more_applications=max(0, len(cause.applications) - NAMED_MAX),
+    )
 
 
 def shape(view: WhyView) -> models.Why:
@@ -55,19 +101,30 @@ def _ask(ask: AskView) -> models.WaitingAsk:
 
 
 def _link(link: Obstacle) -> models.Link:
+    fields = _reason(link)
     return models.Link(
-        what=link.what,
-        text=link.text,
-        queue=link.queue or None,
-        user=link.user or None,
-        limit=amount(link.limit) if link.limit is not None else None,
-        used=amount(link.used) if link.used is not None else None,
-        held_by=[_holder(holder) for holder in link.held_by],
-        more_holders=link.more_holders,
-        until=link.change,
+        **fields,
+        what=models.FORMER_CAUSES.get(link.cause, link.cause),
+        held_by=fields["used_by"],
+        more_holders=link.more_users,
     )
 
 
-def _holder(holder: ResourceUser) -> models.Holder:
-    kind = models.HolderKind(holder.kind)
-    return models.Holder(kind=kind, name=holder.name, queue=holder.queue, held=amount(holder.held))
+def _reason(link: Obstacle) -> dict[str, Any]:
+    """Return the fields that every reason has."""
+    return {
+        "cause": link.cause,
+        "text": link.text,
+        "queue": link.queue or None,
+        "user": link.user or None,
+        "limit": amount(link.limit) if link.limit is not None else None,
+        "used": amount(link.used) if link.used is not None else None,
+        "used_by": [_user(user) for user in link.used_by],
+        "more_users": link.more_users,
+        "until": link.change,
+    }
+
+
+def _user(user: ResourceUser) -> models.ResourceUser:
+    kind, used = models.ResourceUserKind(user.kind), amount(user.used)
+    return models.ResourceUser(kind=kind, name=user.name, queue=user.queue, used=used, held=used)

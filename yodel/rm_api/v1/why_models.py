@@ -1,4 +1,4 @@
-"""The shapes of ``/applications/{id}/why``, field by field."""
+"""The shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
 
 from __future__ import annotations
 
@@ -7,39 +7,61 @@ from enum import StrEnum
 from pydantic import Field
 
 from yodel.domain.states import ApplicationState
-from yodel.domain.waiting_words import What
+from yodel.domain.waiting_words import Cause
 from yodel.rm_api.v1.models import DEPRECATED, Amount, EpochMs, Model, Notice
 
+FORMER_CAUSES = {
+    Cause.FRAGMENTED: "IN_PIECES",
+    Cause.NODE_RESERVED: "HELD",
+    Cause.UNSCHEDULED_PODS_LIMIT: "PODS_UNDER_WAY",
+    Cause.AFFINITY: "NEIGHBOURS",
+    Cause.NEXT_CYCLE: "TURN",
+    Cause.SCHEDULING: "STARTING",
+}
+"""Former names of causes, for the deprecated field `what`."""
 
-class HolderKind(StrEnum):
-    """Kind of a holder."""
+
+class ResourceUserKind(StrEnum):
+    """Kind of a resource user."""
 
     USER = "user"
     QUEUE = "queue"
     APPLICATION = "application"
 
 
-class Holder(Model):
+class ResourceUser(Model):
     """A user, queue or application that uses a part of the full resource."""
 
-    kind: HolderKind
+    kind: ResourceUserKind
     name: str = Field(description="A user, the path of a queue, or an application's id.")
     queue: str
-    held: Amount
+    used: Amount
+    held: Amount = Field(description="Deprecated: use `used`.", json_schema_extra=DEPRECATED)
 
 
-class Link(Model):
-    """One reason why it is pending."""
+class Reason(Model):
+    """Why something is pending."""
 
-    what: What
+    cause: Cause
     text: str = Field(description="With figures, in the terms of the CapacityScheduler or of Kubernetes.")
     queue: str | None = Field(description="The queue whose limit it is; null: not a queue's.")
     user: str | None = Field(description="The user whose limit in the queue it is.")
     limit: Amount | None
     used: Amount | None = Field(description="Used of the limit, when the scheduler last checked.")
-    held_by: list[Holder] = Field(description="The largest users of the resource.")
-    more_holders: int
+    used_by: list[ResourceUser] = Field(description="The largest users of the resource, at most five.")
+    more_users: int = Field(description="Number of further users, which are not shown.")
     until: str = Field(description="What would unblock it: one of these has to happen.")
+
+
+class Link(Reason):
+    """One reason why it is pending."""
+
+    what: str = Field(
+        description="Deprecated: use `cause`. Six causes have their former names here.",
+        json_schema_extra={**DEPRECATED, "enum": [FORMER_CAUSES.get(one, one.value) for one in Cause]},
+    )
+    held_by: list[ResourceUser] = Field(description="Deprecated: use `used_by`.", json_schema_extra=DEPRECATED)
+    more_holders: int = Field(description="Deprecated: use `more_users`.", json_schema_extra=DEPRECATED)
 
 
 class WaitingAsk(Model):
@@ -68,3 +90,25 @@ class Why(Model):
     asks: list[WaitingAsk]
     more_asks: int = Field(description="Number of further pending requests, which are not shown.")
     notices: list[Notice] = Field(description="Preemption notices for its own containers; at most five.")
+
+
+class QueueCause(Reason):
+    """One cause, with the requests for which it is the nearest.  Text and figures are those of the first of them."""
+
+    containers: int = Field(description="Requested containers for which this is the first reason.")
+    size: Amount = Field(description="Their total size.")
+    applications: list[str] = Field(description="The first applications that wait for it; at most five.")
+    more_applications: int
+
+
+class QueueWhy(Model):
+    """Why applications of a queue are waiting, by cause."""
+
+    path: str
+    is_waiting: bool = Field(description="An application that you may view is waiting.")
+    summary: str = Field(description="In one sentence.")
+    looked_at_ms: EpochMs = Field(description="When the scheduler last checked; 0: it has not yet.")
+    applications: int = Field(description="Waiting applications that you may view.")
+    hidden_applications: int = Field(description="Waiting applications that you may not view; they count in no cause.")
+    more_applications: int = Field(description="Waiting applications beyond the first 1000, which count in no cause.")
+    causes: list[QueueCause] = Field(description="The cause with most containers first.")

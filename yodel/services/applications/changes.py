@@ -1,8 +1,8 @@
-"""What clients may change of an application that is under way: its queue, its priority, its lifetime.
+"""Changes the queue, priority or lifetime of a running application, for clients.
 
-Follows ClientRMService, RMAppManager and CapacityScheduler, with their words.  A change is on disk before it is
-answered.  An application that has ended is left alone: a new priority or lifetime is then answered with what is, a move
-is refused.
+Follows ClientRMService, RMAppManager and CapacityScheduler, with their messages.  A change is on disk before it is
+answered.  An application that has ended is not changed: a new priority or lifetime is answered with the present one, a
+move is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ApplicationChanges:
         self._quotas = quotas
 
     async def move(self, application_id: ApplicationId, user: str, target: str) -> str:
-        """To another leaf queue, by its path or its leaf name; the path of the queue it is in now.
+        """Move to another leaf queue, by its path or its leaf name; return the path of the queue it is in now.
 
         Raises:
             ApplicationNotFound, AccessDenied: as everywhere.
@@ -79,7 +79,8 @@ class ApplicationChanges:
     async def set_timeouts(
         self, application_id: ApplicationId, user: str, timeouts: Mapping[str, str]
     ) -> dict[str, str]:
-        """When it has to end, as ISO 8601 by type; what holds now, which the queue's maximum may have shortened.
+        """Set when it has to end, as ISO 8601 by type; return the values in force, which the queue's maximum may have
+        shortened.
 
         Raises:
             ApplicationNotFound, AccessDenied.

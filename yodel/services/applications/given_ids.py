@@ -1,8 +1,8 @@
-"""Whose an application's id is: whoever was given it, and nobody else, may submit an application by it.
+"""Binds an application's id to the caller who received it; nobody else may submit an application with it.
 
-Hadoop takes any id from anybody, so a page of another site, which cannot read the answer that holds a new id, makes one
-up.  What was given out is kept in memory until it is used.  A restart forgets it, and clients that were given an id
-before must still be served: for a while after a start, ids of before are anybody's.
+Hadoop takes any id from anybody, so a page of another site, which cannot read the answer with a new id, could invent
+one.  Ids are kept in memory until they are used.  A restart forgets them, and clients that have received an id must
+still be served: for a while after a start, earlier ids may be used by anybody.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EARLIER_ACCEPTED_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks for an id or comes with one; ``user`` is None for somebody who gave no name."""
+    """Identifies a caller who requests or uses an id; ``user`` is None without a name."""
 
     user: str | None
     host: str
@@ -47,7 +47,7 @@ class GivenIds:
             self.forget(next(iter(most)))
 
     def require(self, application_id: ApplicationId, asker: Asker) -> None:
-        """From here on an id that nobody in particular was given is the caller's.
+        """Check that the id belongs to the caller; one that nobody has received becomes the caller's.
 
         Raises:
             AccessDenied: the id was given to somebody else, or to nobody.
@@ -75,7 +75,7 @@ class GivenIds:
             del self._by_host[asker.host]
 
     def _is_of_before(self, application_id: ApplicationId) -> bool:
-        """Also of another cluster's time: a store that is made anew begins a new one."""
+        """Also of another cluster's time: a store that is made again begins a new one."""
         if self._clock.monotonic_s() - self._started_s > EARLIER_ACCEPTED_S:
             return False
         return application_id <= self._earlier and application_id.sequence > 0  # counting begins at 1

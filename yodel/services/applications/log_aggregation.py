@@ -1,7 +1,7 @@
-"""How far the aggregation of each application's logs is, from what its nodes report (RMAppLogAggregation).
+"""Tracks the log aggregation of each application, from its nodes' reports (RMAppLogAggregation).
 
-It lives in memory, as in Hadoop: a node agent repeats what it has not been thanked for.  One status a node; the
-application's own is made of them.  Once it is final nothing changes it any more, and the nodes' are dropped.
+It is kept in memory, as in Hadoop: a node agent repeats what was not acknowledged.  Each node has one status, from
+which the application's is derived.  Once that is final nothing changes it, and the nodes' are dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LogAggregationStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAggregationReport:
-    """Holds what a node says of one application (LogAggregationReportProto)."""
+    """Holds a node's report of one application (LogAggregationReportProto)."""
 
     application_id: ApplicationId
     status: LogAggregationStatus
@@ -43,7 +43,7 @@ class LogAggregationReport:
 
 @dataclass(slots=True)
 class NodeLogAggregation:
-    """What is known of one node.  ``diagnostics`` and ``failures`` hold the last few messages, oldest first."""
+    """Holds the state of one node.  ``diagnostics`` and ``failures`` have the last few messages, oldest first."""
 
     status: LogAggregationStatus
     diagnostics: list[str] = field(default_factory=list)
@@ -90,8 +90,7 @@ class LogAggregationReports:
         return status
 
     def is_settled(self, application: Application) -> bool:
-        """Return whether only a node's word, and no passing of time, can change ``status_of`` this ended
-        application."""
+        """Return True if only a node's report, and not time, can change ``status_of`` this ended application."""
         return self.status_of(application) in (_S.DISABLED, *_FINAL) or application.id not in self._nodes
 
     def nodes_of(self, application_id: ApplicationId) -> dict[NodeId, NodeLogAggregation]:

@@ -6,7 +6,6 @@ without a second application, as Hadoop's clients expect when they retry.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -27,7 +26,6 @@ from yodel.errors import (
     InvalidValue,
     Refused,
     TooMuchAsked,
-    Unavailable,
 )
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
@@ -43,8 +41,6 @@ ID_BLOCK = 100
 TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
-LOOKUP_TIMEOUT_S = 10.0
-"""How long a submission waits for the word on its user."""
 FORGOTTEN_MAX = 20
 """Finished applications that one submission makes room by: after the maximum was lowered there are many too many."""
 
@@ -90,7 +86,7 @@ class SubmissionService:
         require_runnable: Callable[[str, str, bytes], None] = lambda *_: None,
     ) -> None:
         """``require_runnable`` raises Refused for a user, in a queue, with a launch context, whose pods could not be
-        made; it may block."""
+        made; the user has been looked up."""
         self._require_runnable = require_runnable
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
@@ -100,11 +96,11 @@ class SubmissionService:
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
 
     def use_mapping(self, rules: MappingRules) -> None:
-        """For submissions from now on."""
+        """Use these mapping rules for submissions from now on."""
         self._mapping = rules
 
     def use_max_priority(self, max_priority: int) -> None:
-        """For submissions and changes from now on (refreshClusterMaxPriority)."""
+        """Use this maximum for submissions and changes from now on (refreshClusterMaxPriority)."""
         self._limits = replace(self._limits, max_priority=max_priority)
 
     @property
@@ -116,21 +112,25 @@ class SubmissionService:
     def configured_maximum(self) -> Resource:
         return self._maximum.configured
 
-    async def new_application_id(self) -> ApplicationId:
-        """The next id; ids are reserved on disk in blocks."""
-        while self._next >= self._reserved:  # again when others took the whole block meanwhile
-            await self._reserve(self._reserved + ID_BLOCK)
+    def id_at_hand(self, asker: Asker) -> ApplicationId | None:
+        """Return the next id, which is this caller's to submit an application by; None if none is reserved on disk."""
+        if self._next >= self._reserved:
+            return None
         self._next += 1
-        return ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
-
-    async def give_id(self, asker: Asker) -> ApplicationId:
-        """The next id, which is this caller's to submit an application by."""
-        application_id = await self.new_application_id()
+        application_id = ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
         self.ids.given(application_id, asker)
         return application_id
 
+    async def give_id(self, asker: Asker) -> ApplicationId:
+        """Return the next id as ``id_at_hand`` does, reserving a block of ids on disk if none is left.
+
+        Raises Unavailable: the store did not answer."""
+        while (application_id := self.id_at_hand(asker)) is None:  # again when others took the whole block meanwhile
+            await self._reserve(self._reserved + ID_BLOCK)
+        return application_id
+
     async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
-        """As ``submit``, for who was given the id.  An application that is here already was submitted by it.
+        """Submit with an id that the caller has received.  If the application exists, it was submitted with it.
 
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.
@@ -157,7 +157,7 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
-            Refused: the user's live applications hold too much already, or no pod of his could ever be made.
+            Refused: the user's live applications hold too much already, or no pod of the user's could ever be made.
             Unavailable: who the user is could not be looked up.
         """
         await self._accept(application_id, self._checked(submission))
@@ -204,22 +204,21 @@ class SubmissionService:
         self._forget_old()
 
     async def _require_possible(self, checked: Submission) -> None:
-        """What could never run is refused now, and not told of an application that waits for ever.  It is looked at
-        before somebody is asked who the user is, and the size again when that is answered.  Who may not submit there is
-        told nothing else."""
+        """Refuse an application that could never run, so that it does not wait for ever.
+
+        It is checked before the user is looked up, and the size again after that.  A caller who may not submit there
+        learns nothing else.
+        """
         queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
         if queue is None or not queue.is_leaf or not self._rights.may_submit(queue.path, checked.user):
             return
         if not checked.is_unmanaged:
             self._require_size(checked, queue.path)
-        try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):  # directories of users are asked over the network
-                await asyncio.to_thread(self._require_runnable, checked.user, queue.path, checked.context)
-        except TimeoutError as error:
-            raise Unavailable(f"user {checked.user} could not be looked up in {LOOKUP_TIMEOUT_S:.0f} s") from error
+        await self._rights.look_up(checked.user)
+        self._require_runnable(checked.user, queue.path, checked.context)
 
     def _require_size(self, checked: Submission, path: str) -> Resource:
-        """Return what its ApplicationMaster gets.  Raises InvalidResourceRequest: it may not, or could not, have it
+        """Return the size of its ApplicationMaster.  Raises InvalidResourceRequest: it is not allowed, or impossible
         there."""
         most, asked = self._maximum.of_queue(path), checked.am_asked_capability
         self._maximum.require_allowed(asked, most)
@@ -318,7 +317,7 @@ class SubmissionService:
         )
 
     def largest(self, queue: str) -> Resource:
-        """Return what a container may have there at most."""
+        """Return the maximum size of a container in a queue."""
         return self._maximum.of_queue(queue)
 
     def _forget_old(self) -> None:

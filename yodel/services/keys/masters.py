@@ -82,7 +82,8 @@ class MasterKeys:
                 await self._announce(rolling)
 
     def key_for(self, purpose: str, known_id: int | None) -> MasterKey | None:
-        """Return what to tell an agent that has the key ``known_id``: the one in use first, then the one to come."""
+        """Return the key to send to an agent that has ``known_id``: the one in use first, then the next one; None: it
+        has both."""
         current, pending = self._tokens.current(purpose), self._rolling[purpose].pending
         if known_id == current.key_id:
             return pending

@@ -33,7 +33,7 @@ def missing_keys(
 
 
 def told_of(attempt: Attempt | None) -> tuple[tuple[str, str], ...]:
-    """Return what the tokens of an attempt's containers say of its shuffle."""
+    """Return the shuffle settings for the tokens of an attempt's containers."""
     return attempt.shuffle.told if attempt is not None and attempt.shuffle is not None else ()
 
 

@@ -1,4 +1,4 @@
-"""What an ApplicationMaster says in a heartbeat and what it is told: AllocateRequest and its answer, off the wire.
+"""Holds an ApplicationMaster's heartbeat and its answer, as AllocateRequest and result without the wire format.
 
 The protocol layer makes the one of protobuf and protobuf of the other; ``MasterService`` is between them.
 """

@@ -25,10 +25,10 @@ UPDATES_PER_BEAT_MAX = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedBeat:
-    """What of a heartbeat counts; all of it, for the rest was refused.
+    """Holds the accepted content of a heartbeat.
 
-    ``asks`` have the submission's label and the constraints that were registered for their tags.  ``blacklist`` is all
-    that the attempt avoids from now on; None: the heartbeat does not say.  ``progress`` is 0 to 1.
+    ``asks`` have the submission's label and the constraints registered for their tags.  ``blacklist`` is all that the
+    attempt avoids from now on; None: unchanged.  ``progress`` is 0 to 1.
     """
 
     progress: float
@@ -114,7 +114,7 @@ def _check_lengths(request: AllocateRequest) -> None:
 
 
 def _blacklist(request: AllocateRequest, runtime: AttemptRuntime) -> frozenset[str] | None:
-    """Return what the attempt avoids from this heartbeat on; None: it is not said anew."""
+    """Return the blacklist from this heartbeat on; None: it is unchanged."""
     if not request.blacklist_additions and not request.blacklist_removals:
         return None
     return runtime.wishes.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)

@@ -76,7 +76,7 @@ TEXT_LENGTH_MAX = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counts:
-    """Of the whole cluster, as long as no row changes."""
+    """Holds counts of the whole cluster, valid until a row changes."""
 
     version: int = -1
     cores: int = 0
@@ -232,7 +232,7 @@ class MasterService:
     def _enter(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
     ) -> tuple[Attempt, AttemptRuntime, AllocateResult | None]:
-        """Return who calls, and the response id; a repeat of the last beat gets the stored response."""
+        """Return the caller's attempt and runtime; for a repeated heartbeat also the stored response."""
         state = self._engine.state
         attempt, runtime = state.attempts.get(attempt_id), state.masters.runtimes.get(attempt_id)
         if attempt is None or runtime is None:
@@ -257,8 +257,8 @@ class MasterService:
         )
 
     def _heard(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> JudgedBeat:
-        """Of an ApplicationMaster that has unregistered nothing but that it lives: it is answered with
-        EMPTY_ALLOCATION and the ends there are (DefaultAMSProcessor)."""
+        """Judge a heartbeat.  Of an ApplicationMaster that has unregistered it is only a liveness signal, answered with
+        EMPTY_ALLOCATION and the ended containers (DefaultAMSProcessor)."""
         beat = self._judge.judged(request, runtime)
         if attempt.state is not AttemptState.FINISHING:
             return beat
@@ -276,7 +276,8 @@ class MasterService:
         )
 
     def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
-        """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
+        """Record asks, blacklist and progress, in memory only, and wake the scheduler if a decision depends on the
+        change."""
         self._engine.state.change_counters.heartbeat_received()
         is_changed = bool(beat.asks)
         if is_changed:
@@ -396,7 +397,7 @@ class MasterService:
         return Granted(container=container, node=node, token=token)
 
     def _log_context(self, container_id: ContainerId) -> bytes:
-        """Of the submission: node agents aggregate logs by it.  Read once an application, not once a container."""
+        """Return the submission's context for log aggregation by node agents, read once per application."""
         application_id = container_id.application_id
         found = self._log_contexts.get(application_id)
         if found is None:

@@ -1,9 +1,10 @@
-"""What administrators may do: reload what was configured, decommission, say what nodes have (AdminService).
+"""Performs administrators' commands: reload the configuration, decommission, set nodes' resources (AdminService).
 
-Every call is checked against the admin ACL, with Hadoop's words.  A reload reads the settings and the files they name
-anew, in a thread; nothing is changed when any of it is malformed.  What lives in memory only is swapped whole.
+Every call is checked against the admin ACL, with Hadoop's messages.  A reload reads the settings and the files they
+name again, in a thread; nothing is changed when any of it is malformed.  What lives in memory only is replaced as a
+whole.
 
-Refuses: node labels, whose words are Hadoop's for ``yarn.node-labels.enabled=false``; service ACLs, those for
+Refuses: node labels, with Hadoop's message for ``yarn.node-labels.enabled=false``; service ACLs, with that for
 ``hadoop.security.authorization=false``.
 """
 
@@ -44,7 +45,7 @@ log = structlog.get_logger("yodel.admin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminSettings:
-    """Holds what can be changed without a restart."""
+    """Holds the settings that can be changed without a restart."""
 
     admin_acl: str
     max_priority: int
@@ -57,10 +58,12 @@ class AdminSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloads:
-    """Holds what the composition root lends.  ``read``, ``text`` and ``proxy_users`` block: they read files and ask
-    name servers; they raise InvalidValue, and ``text`` Refused where a file cannot be read.  The others take a new
-    value; ``pod_profiles`` raises InvalidValue for what the cluster lacks, and Refused or Unavailable when the cluster
-    does not say."""
+    """Holds functions of the composition root.
+
+    ``read``, ``text`` and ``proxy_users`` block: they read files and ask name servers; they raise InvalidValue, and
+    ``text`` Refused if a file cannot be read.  The others take a new value; ``pod_profiles`` raises InvalidValue for
+    what the cluster lacks, and Refused or Unavailable if the cluster does not report it.
+    """
 
     read: Callable[[], AdminSettings]
     text: Callable[[Path], str]
@@ -102,12 +105,16 @@ class AdminService:
         if not self._rights.is_admin(user):
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
 
-    def groups_of(self, user: str) -> Sequence[str]:
-        """Asked of the operating system each time: there is nothing to refresh.  For everybody, as in Hadoop."""
+    async def groups_of(self, user: str) -> Sequence[str]:
+        """Return the groups of a user; everybody may ask, as in Hadoop.  Raises Unavailable."""
+        await self._groups.look_up(user)
         return self._groups.groups_of(user)
 
+    def refresh_groups(self) -> None:
+        self._groups.forget()
+
     async def refresh_queues(self) -> None:
-        """Queues that were changed through the ResourceManager stay; how their pods look is read anew all the same.
+        """Queues that were changed through the ResourceManager stay; how their pods look is read again all the same.
 
         Raises:
             InvalidValue, Refused, Unavailable: nothing is changed.
@@ -154,7 +161,7 @@ class AdminService:
         self._reloads.max_priority((await self.settings()).max_priority)
 
     async def refresh_node_resources(self) -> None:
-        """From the dynamic-resources.xml of the settings; without one nothing changes.
+        """Reload the dynamic-resources.xml of the settings; without one nothing changes.
 
         Raises:
             InvalidValue, Refused: it is malformed or not there.

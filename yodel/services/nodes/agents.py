@@ -41,7 +41,7 @@ class NodeRuntime:
     peer: tuple[str, int] = ("", 0)
     """The other end of the connection by which it was heard last."""
     is_closed: bool = False
-    """That connection is over."""
+    """The connection of its last heartbeat has ended."""
     response_id: int = 0
     shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None
@@ -58,11 +58,11 @@ class NodeRuntime:
         self.load = load or self.load
 
     def closed(self, peer: tuple[str, int]) -> None:
-        """A connection is over; it may have another."""
+        """Note the end of a connection; the agent may have another."""
         self.is_closed = self.is_closed or self.peer == peer
 
     def answered(self, answer: HeartbeatAnswer) -> None:
-        """All that was to be told is in the answer."""
+        """Note that the answer contains all messages."""
         self.response_id, self.last_answer = answer.response_id, answer
         self.outbox.clear()
 
@@ -88,7 +88,7 @@ class Agents:
         """By node id: what nodes get when they register (dynamic-resources.xml)."""
 
     def silent_s(self, node_id: NodeId) -> float:
-        """For how long a registered agent was not heard, in this life."""
+        """Return the seconds since a registered agent's last heartbeat, or since this process started."""
         runtime = self.runtimes.get(node_id)
         return self._clock.monotonic_s() - (runtime.last_seen_s if runtime is not None else self._started_s)
 
@@ -168,17 +168,17 @@ class Agents:
     # --- what they reported -----------------------------------------------------------------------------------------
 
     def load(self, node_id: NodeId) -> NodeLoad | None:
-        """Return what an agent measured last; None while nothing is known of it."""
+        """Return an agent's last measurement; None: nothing is known of it."""
         runtime = self.runtimes.get(node_id)
         return runtime.load if runtime is not None else None
 
     def last_heartbeat_ms(self, node_id: NodeId) -> int:
-        """Return when an agent reported last, as epoch ms; 0 if it did not since the ResourceManager started."""
+        """Return the time of an agent's last heartbeat, in epoch ms; 0: none since the ResourceManager started."""
         runtime = self.runtimes.get(node_id)
         return runtime.last_seen_ms if runtime is not None else 0
 
     def usable_loads(self) -> list[NodeLoad]:
-        """Return what is measured on the nodes that are in use."""
+        """Return the measurements of the nodes in use."""
         rows = ((self._state.nodes.get(node_id), runtime.load) for node_id, runtime in self.runtimes.items())
         return [load for row, load in rows if row is not None and row.is_usable and load is not None]
 
@@ -190,7 +190,7 @@ class Agents:
             runtime.outbox.clean_up[effect.container_id] = None
 
     def forget_container(self, container_id: ContainerId) -> None:
-        """Where nobody has to hear of it any more."""
+        """Let the agent forget a container of whose end everybody has been notified."""
         container = self._state.containers.get(container_id)
         runtime = self.runtimes.get(container.node_id) if container is not None and container.node_id else None
         if runtime is not None and container is not None and self._state.is_heard_of(container):
@@ -227,8 +227,8 @@ class Agents:
         self.clean_up_unknown(runtime, node_id, reports)
 
     def clean_up_unknown(self, runtime: NodeRuntime, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
-        """What runs there and has no row any more was stopped long ago; the order to end it was lost.  What has ended
-        there and was heard of, or is not the node's, may be forgotten; that order may have been lost too."""
+        """Send the orders for containers without a row, which may have been lost: to stop live ones, and to forget
+        ended ones."""
         state = self._state
         for report in reports:
             container = state.containers.get(report.container_id)

@@ -1,7 +1,7 @@
-"""What a node lends and why, as people see it: measured, terms, steps, published, held.  Reads only.
+"""Explains what a node lends: measured figures, terms, steps, published and used amounts.  Reads only.
 
-The agent's terms and steps lead to its loan, the ResourceManager's to what is published: a chain of numbers in which
-each begins with what the one before it left.
+The agent's terms and steps lead to its lent amount, the ResourceManager's to the published one: a chain of numbers in
+which each begins with the result of the one before it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from yodel.services.nodes.written_limits import LimitsState, WrittenLimits, Writ
 from yodel.translator.publishing import last_steps
 from yodel.translator.quantities import quantity
 
-UNREMARKABLE = (CapacityState.OFF, CapacityState.LENDING)
+_OFF = CapacityState.OFF
+UNREMARKABLE = (_OFF, CapacityState.LENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class ColocationView:
     refused: Mapping[str, str]
     lent: Mapping[str, int]
     published: Mapping[str, int]
+    requested: Mapping[str, int]
     units: Mapping[str, str]
     """What an amount of each published name counts, where that is known."""
     patches: int
@@ -108,6 +110,12 @@ class Capacities:
         facts = self._facts.of(kubernetes_name)
         return self._capacity(facts, facts.published) if facts is not None and facts.published is not None else None
 
+    def page(self, after: str, count: int) -> list[CapacityView]:
+        """Return nodes that lend something, or may do so, by name, behind one of them."""
+        names = (one.name for one in self._facts.all() if one.name > after and one.judgement.state is not _OFF)
+        found = map(self.of, nsmallest(count, names))
+        return [one for one in found if one is not None]
+
     def view(self, nodes_max: int) -> ColocationView:
         remarkable = (facts.name for facts in self._facts.all() if facts.judgement.state not in UNREMARKABLE)
         shown = (self.of(name) for name in nsmallest(nodes_max, remarkable))
@@ -120,6 +128,7 @@ class Capacities:
             refused={str(node_id): why for node_id, why in self._facts.refused.items()},
             lent={resource: amount for resource, amount in self._lent().items() if amount},
             published={name: amount for name, amount in self._published().items() if amount},
+            requested={name: amount for name, amount in self._requested().items() if amount},
             units=self._units,
             patches=self._publisher.patches,
             put_backs=self._facts.put_backs,
@@ -144,6 +153,13 @@ class Capacities:
             found.update(facts.judgement.amounts)
         return found
 
+    def _requested(self) -> Counter[str]:
+        found = Counter[str]()
+        for facts in self._facts.all():
+            if facts.judgement.publication is not None:
+                found.update(facts.judgement.publication.held)
+        return found
+
     def _others_pods(self) -> dict[str, int]:
         policy = self._facts.terms.colocation.policy
         if policy is None or not policy.quota:
@@ -157,6 +173,21 @@ class Capacities:
         judged = (facts.judgement for facts in self._facts.all())
         is_left = any(any(one.amounts.values()) or one.state is not CapacityState.OFF for one in judged)
         return bool(self._facts.terms.names) or is_left
+
+    def state_of(self, kubernetes_name: str) -> tuple[CapacityState, str]:
+        """Return a node's state and its reason, as ``of`` shows them, without the sum."""
+        facts = self._facts.of(kubernetes_name)
+        if facts is None:
+            return CapacityState.OFF, ""
+        return facts.judgement.state, self._why(facts, self._facts.emergency_on(kubernetes_name))
+
+    def emergency_on(self, kubernetes_name: str) -> MemoryEmergency | None:
+        """Return the emergency of a node; None: its memory is not low."""
+        return self._facts.emergency_on(kubernetes_name)
+
+    def _why(self, facts: NodeFacts, emergency: MemoryEmergency | None) -> str:
+        is_short = emergency is not None and facts.judgement.state is CapacityState.CLOSED
+        return _short(emergency) if emergency is not None and is_short else facts.judgement.why
 
     def line(self, kubernetes_name: str) -> str:
         """One node for a table."""
@@ -186,12 +217,11 @@ class Capacities:
 
     def _capacity(self, facts: NodeFacts, published: Published) -> CapacityView:
         said, found, emergency = facts.said, facts.judgement, self._facts.emergency_on(facts.name)
-        is_short = emergency is not None and found.state is CapacityState.CLOSED
         names = self._facts.terms.names
         return CapacityView(
             kubernetes_node=facts.name,
             state=found.state,
-            why=_short(emergency) if emergency is not None and is_short else found.why,
+            why=self._why(facts, emergency),
             report=said.report if said is not None else None,
             written=facts.written.report if facts.written is not None else WrittenReport(),
             age_s=self._facts.age_s(said) if said is not None else None,
@@ -207,7 +237,7 @@ class Capacities:
         return {name: unit for kind in kinds for name, unit in kind.measures.units.items()}
 
     def _resource(self, name: str, facts: NodeFacts, published: Published) -> PublishedResource:
-        """Return what the loan is published as, or what is left of an earlier policy."""
+        """Return the explanation of one published name, or what is left of an earlier policy."""
         names, found = self._facts.terms.names, facts.judgement
         resource = (CPU_MILLI, MEMORY_MIB)[names.index(name)] if name in names else ""
         to_be = found.publication if found.publication is not None and name in found.publication.amounts else None

@@ -1,4 +1,4 @@
-"""What agents report of containers: what of it is news, and what their rows make of it."""
+"""Processes agents' reports of containers: finds what has changed, and updates their rows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ ORDERED_ENDS = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerReport:
-    """Holds what an agent says of one container; ``exit_status`` counts when ``is_complete``.  ``capability`` is the
-    size it works with, filled in for those of ``Heartbeats.grown`` at least."""
+    """Holds an agent's report of one container; ``exit_status`` counts when ``is_complete``.
+
+    ``capability`` is the size it works with, set for those of ``Heartbeats.grown`` at least.
+    """
 
     container_id: ContainerId
     is_running: bool

@@ -127,7 +127,7 @@ class Decommission:
         self._left_for_a_cordon.intersection_update(self._engine.state.nodes)
 
     def _tell_of_drains(self) -> None:
-        """What is on nodes that leave is to go with them."""
+        """Give notices to the containers of nodes that leave."""
         state, notices = self._engine.state, dict[ContainerId, PreemptionNotice]()
         for node in self._in_state(NodeState.DECOMMISSIONING):
             _, since_s = self._leaving_since_s[node.id]
@@ -168,7 +168,7 @@ class Decommission:
         return self._clock.monotonic_s() >= since_s + node.decommissioning_timeout_s
 
     def _note_leaves(self) -> None:
-        """When each leave began, by the monotonic clock: the wall clock is asked once a leave and life."""
+        """Note when each leave began, by the monotonic clock: the wall clock is read once per leave and process."""
         found: dict[NodeId, tuple[int, float]] = {}
         for node in self._in_state(NodeState.DECOMMISSIONING):
             known = self._leaving_since_s.get(node.id)
@@ -179,7 +179,8 @@ class Decommission:
         self._leaving_since_s = found
 
     def _nodes_of_live_applications(self) -> set[NodeId]:
-        """Return where a live application has or had a container: its shuffle files may still be fetched from there."""
+        """Return the nodes on which a live application has or had a container: its shuffle files may still be fetched
+        from there."""
         return self._engine.state.nodes_of_live_applications()
 
     def _in_state(self, *states: NodeState) -> list[Node]:
@@ -187,7 +188,8 @@ class Decommission:
 
 
 def _event(node: Node, lists: HostLists, is_graceful: bool, patience_s: int, now_ms: int) -> Any:
-    """Return what the lists mean for one active node (NodesListManager.handleExcludeNodeList); None for nothing."""
+    """Return the event of the lists for one active node (NodesListManager.handleExcludeNodeList); None: there is
+    none."""
     names = host_lists.names_of(node)
     if lists.allow(names):
         return NodeRecommissioned(now_ms) if node.state is NodeState.DECOMMISSIONING else None

@@ -34,20 +34,20 @@ log = structlog.get_logger("yodel.colocation")
 
 
 class Change(Enum):
-    """Which of the facts changed."""
+    """Lists the kinds of facts that can change."""
 
     SEEN = auto()
     """The watch has shown the node, or that it is gone."""
     TOLD = auto()
     """Its agent, an administrator or a policy."""
     COUNTED = auto()
-    """What queues may count on, or anything that was seen."""
+    """Amounts that queues may use, or anything that was seen, changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Holds what an agent reported last of what it has written to control groups.  ``confirmed_ms``: when that was
-    nothing any more."""
+    """Holds an agent's last report of what it has written to control groups.  ``confirmed_ms``: when that became
+    nothing."""
 
     node_id: NodeId
     report: WrittenReport
@@ -64,7 +64,7 @@ class NodeFacts:
     addresses: tuple[str, ...] = ()
     """Every name by which somebody may mean it.  ``Topology``."""
     ever: Mapping[PoolName, PoolCapacity] = field(default_factory=dict)
-    """What it published for each pool, and the most that it ever did.  ``Lending``."""
+    """Amounts that it published for each pool, now and at most.  ``Lending``."""
     rival: tuple[NodeId, str] | None = None
     """The agent whose registration was refused last, as the node has another, and why."""
     said: LastReport | None = None
@@ -74,7 +74,7 @@ class NodeFacts:
     fits_since_s: float | None = None
     """Since when what is used there fits the limit that an administrator gave.  ``TakingBack``."""
     cpu_victims_s: Sequence[float] = ()
-    """When notices for cores alone were given.  ``TakingBack``."""
+    """Times of notices for cores alone, in seconds of the monotonic clock.  ``TakingBack``."""
     written: Written | None = None
     was_written: bool = False
     """An agent reported in this life that something was written.  ``WrittenLimits``."""
@@ -126,8 +126,8 @@ class Facts:
         return replace(node, allocatable=capped(node.allocatable, facts.judgement.counted))
 
     def allocatable(self, name: str) -> LentAmounts | None:
-        """Return what the kubelet of a node leaves to its pods; None where nothing is lent, or the API server does not
-        say."""
+        """Return the amounts that the kubelet of a node leaves to its pods; None: nothing is lent, or the API server
+        does not report them."""
         facts = self._nodes.get(name) if self.terms.measures is not None else None
         return facts.published.allocatable if facts is not None and facts.published is not None else None
 
@@ -207,7 +207,7 @@ class Facts:
         return found if found is not None else self._nodes.setdefault(name, NodeFacts(name=name))
 
     def use(self, terms: Terms) -> None:
-        """From now on."""
+        """Use these terms from now on."""
         before, self.terms = self.terms, terms
         is_new = (terms.colocation, terms.measures) != (before.colocation, before.measures)
         for facts in self._nodes.values():
@@ -234,7 +234,7 @@ class Facts:
         self.tell(Change.TOLD, (proved_name,))
 
     def hear_emergency(self, node_id: NodeId, proved_name: str, emergency: MemoryEmergency | None) -> None:
-        """What each beat of an agent says of its node's memory; None: it does not run short."""
+        """Take each heartbeat's report of the node's memory; None: there is no emergency."""
         row = self._state.nodes.get(node_id)
         facts = self._nodes.get(row.kubernetes_node_name) if row is not None else None
         before = facts.declared if facts is not None else None

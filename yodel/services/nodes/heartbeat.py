@@ -84,7 +84,7 @@ class HeartbeatAnswer:
     applications_to_clean_up: Sequence[ApplicationId] = ()
     signals: Sequence[tuple[ContainerId, int]] = ()
     on_notice: Sequence[ContainerId] = ()
-    """Containers that are to go, each time as long as they are."""
+    """Containers that will be stopped, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
     pods: Sequence[tuple[ContainerId, str]] = ()
@@ -122,7 +122,7 @@ class Heartbeats:
         return self._engine.state.container_index.unconfirmed
 
     def is_own(self, beat: Heartbeat) -> bool:
-        """Return whether the agent is known, and the node is the one that its token names."""
+        """Return True if the agent is known, and the node is the one that its token names."""
         is_known = beat.node_id in self._agents.runtimes
         return is_known and not self._agents.is_for_another(beat.node_id, beat.proved_name, beat.peer)
 
@@ -193,8 +193,10 @@ class Heartbeats:
         return _resync(node_id) if runtime is None or node is None or not node.is_registered else None
 
     def _not_to_be_explained(self, runtime: NodeRuntime, beat: Heartbeat) -> list[ContainerId]:
-        """Return those of the node's containers, over as their pods told, of which its agent does not know, or has said
-        for too long that they go on: it will not tell how they ended."""
+        """Return the node's containers whose pods have ended and whose ends its agent will not report.
+
+        The agent does not know them, or has reported for too long that they run.
+        """
         listed = {report.container_id for report in beat.containers}
         awaiting = self._engine.state.container_index.awaiting(beat.node_id)
         listed_s = runtime.lists(listed.intersection(awaiting), self._clock.monotonic_s())
@@ -222,7 +224,7 @@ class Heartbeats:
     def _news_of_capacity(
         self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
     ) -> dict[str, Any]:
-        """Return what a genuine NodeManager would not understand."""
+        """Return the part of an answer that a genuine NodeManager would not understand."""
         told, policy = runtime.told, self._facts.terms.colocation.policy
         is_policy_news = told.is_news(Topic.POLICY, policy.version if policy is not None else "")
         if is_policy_news:
@@ -240,7 +242,7 @@ class Heartbeats:
     def _unnamed_pods(
         self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
     ) -> tuple[tuple[ContainerId, str], ...]:
-        """Return which pods are ours: whose a process is goes by the uid of its pod.
+        """Return the pods of containers that the agent cannot name yet: it finds processes by the uid of their pod.
 
         Each is named once; a container whose first pod its kubelet refused has another one, so all are looked at again
         now and then.

@@ -101,7 +101,7 @@ class Holdings:
         )
 
     def _over_of(self, queue: str) -> int:
-        """Return what a queue holds above its guarantee, in thousandths of its pool."""
+        """Return a queue's usage above its guarantee, in thousandths of its pool."""
         if not self._quotas.is_enforced:
             return 0
         found = self._over.get(queue)

@@ -36,7 +36,7 @@ SILENT_S = 180.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What is lent, and as what.  ``measures`` None: nothing is."""
+    """Defines what is lent, and the names it is published as.  ``measures`` None: nothing is lent."""
 
     colocation: ColocationSwitch = OFF
     rules: PoolRules = field(default_factory=PoolRules)
@@ -48,12 +48,12 @@ class Terms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return what the loan is published as: of cores, of memory; none where nothing is lent."""
+        """Return the published names for cores and memory; empty: nothing is lent."""
         return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
 
     @property
     def pools(self) -> frozenset[PoolName]:
-        """Return those that are lent."""
+        """Return the pools that get lent capacity."""
         return frozenset(pool for pool, kind in self.rules.kinds.items() if kind.measures == self.measures)
 
 
@@ -92,8 +92,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Holds what else a node is judged by.  ``row``: of the agent that counts for it; ``held``: what its pods ask for,
-    thousandths by resource name, None before they were listed; ``is_early``: agents have had no time to report."""
+    """Holds the other inputs of a node's judgement.
+
+    ``row`` is that of the agent that counts for it; ``held`` what its pods request, in thousandths by resource name,
+    None before they were listed; ``is_early``: agents have had no time to report.
+    """
 
     row: Node | None
     held: Mapping[str, int] | None
@@ -102,7 +105,7 @@ class Around:
 
 
 def judge(facts: NodeFacts, published: Published, around: Around, terms: Terms) -> Judgement:
-    """Return what the facts of a node that was listed come to."""
+    """Judge the facts of a node that was listed."""
     found = _offered(facts, published, around, terms)
     changes = _changes(published, found.publication)
     state, why = state_of(
@@ -122,7 +125,7 @@ def judge(facts: NodeFacts, published: Published, around: Around, terms: Terms) 
 
 
 def silence_of(said: LastReport | None, now_s: float) -> Silence:
-    """Return how long the agent has reported nothing; NONE where it never did."""
+    """Return how long the agent has reported nothing; NONE if it never did."""
     if said is None:
         return Silence.NONE
     age_s = now_s - said.read_s
@@ -166,7 +169,7 @@ def _offered(facts: NodeFacts, published: Published, around: Around, terms: Term
 
 
 def _lending(facts: NodeFacts, published: Published, around: Around, silence: Silence) -> LentCapacity:
-    """Of a resource that the agent cannot tell of counts what counted last."""
+    """Return the lent amounts that count; of a resource that the report lacks, the last ones."""
     assert facts.said is not None
     report, last = facts.said.report, facts.judgement.lent
     before = last or LentAmounts(cpu_milli=0, memory_mib=0)

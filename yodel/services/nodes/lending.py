@@ -1,8 +1,8 @@
-"""What Kubernetes nodes lend to each pool, from their allocatable: it keeps the book of pools true to the facts.
+"""Keeps the pools' book of Kubernetes nodes' capacity, from their allocatable.
 
-A node lends what it publishes, be it nothing: what runs there goes on.  The most that it may lend is what it ever
-published while it was watched, or its own cores and memory where that is more; by this is judged what can never start.
-Of ordinary capacity a node lends what its agent registered, less what pods of others ask where that may be seen.
+A node lends what it publishes, possibly nothing: containers there go on.  Its maximum, which decides what can never
+start, is the most it ever published while it was watched, or its own cores and memory if that is more.  Of ordinary
+capacity a node lends what its agent registered, less the requests of others' pods if they can be seen.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class NodePools:
         self._are_rules_told = False
 
     def use(self, rules: PoolRules) -> None:
-        """From now on.  Nothing where they are as they were: who refreshes queues mostly changed something else, and
-        all containers would be counted anew."""
+        """Use these pools from now on.  Nothing happens if they are unchanged: a refresh of queues mostly changes
+        something else, and all containers would be counted again."""
         if self._are_rules_told and rules == self.rules:
             return
         self.rules, self._are_rules_told = rules, True
@@ -51,13 +51,13 @@ class NodePools:
             self._wake_scheduler()
 
     def see_others(self, node_name: str, held: Mapping[str, int]) -> None:
-        """What pods of others hold on a node, where that may be seen: thousandths by resource name."""
+        """Count the usage of others' pods on a node, if it can be seen: thousandths by resource name."""
         self._state.pools.see_others(node_name, self.rules.taken(held))
         if self._state.lent_anew(node_name):
             self._wake_scheduler()
 
     def _follow(self, name: str) -> bool:
-        """Return whether a decision reads something else now."""
+        """Update a node; return True if a decision now reads something else."""
         facts, node = self._facts.of(name), self._facts.counted(name)
         self._state.pools.see(name, self._published(facts, node.allocatable) if facts and node else None)
         return self._state.lent_anew(name)

@@ -1,4 +1,4 @@
-"""As what a loan is published, and whether that can be switched on."""
+"""Chooses the names as which lent capacity is published, and checks that it can be switched on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yodel.translator.pools import PoolRules
 
 
 def measures_of(colocation: ColocationSwitch, rules: PoolRules) -> Measures | None:
-    """What is published; None where it is off, or no queue draws on such a dialect."""
+    """Return the published resources; None: it is off, or no queue uses such a dialect."""
     if not colocation.is_on:
         return None
     kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
@@ -38,7 +38,7 @@ def is_switched_on(wanted: ColocationSwitch, present: ColocationSwitch) -> bool:
 async def require_possible(
     wanted: ColocationSwitch, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
 ) -> Measures:
-    """Return what would be published.  ``lacking`` are settings without which nothing can be.
+    """Return the resources that would be published.  ``lacking`` are settings without which nothing can be.
 
     Raises:
         Refused: names the dialect, or each right that is missing.

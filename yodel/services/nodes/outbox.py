@@ -1,4 +1,4 @@
-"""What an agent is to be told: orders, each told once, and what it keeps, told again where it differs."""
+"""Holds an agent's messages: orders, each sent once, and values that it keeps, sent again when they differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Outbox:
 
 
 class Topic(StrEnum):
-    """Names what an agent keeps of what it was told."""
+    """Lists the values that an agent keeps."""
 
     CAPABILITY = auto()
     POLICY = auto()
@@ -55,7 +55,7 @@ class Topic(StrEnum):
 
 @dataclass(slots=True)
 class Told:
-    """Holds what an agent knows.  An answer that is lost is given again, so what is told is known."""
+    """Records what an agent knows.  A lost answer is given again, so what was sent is known."""
 
     pods: dict[ContainerId, str] = field(default_factory=dict)
     _known: dict[Topic, object] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Told:
         self._known[topic] = value
 
     def is_news(self, topic: Topic, value: object) -> bool:
-        """Return whether the agent has to be told; it knows from now on."""
+        """Return True if the agent has to be informed; from now on it knows the value."""
         if self._known.get(topic) == value:
             return False
         self._known[topic] = value
@@ -75,7 +75,7 @@ class Told:
         self.pods = {}
 
     def new_pods(self, uids: Mapping[ContainerId, str], *, are_all: bool) -> tuple[tuple[ContainerId, str], ...]:
-        """Return those of these uids that the agent was not told.  ``are_all``: it needs to know of no others."""
+        """Return the uids that the agent does not have.  ``are_all``: it needs to know of no others."""
         before = self.pods
         self.pods = dict(uids) if are_all else {**before, **uids} if uids else before
         return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)

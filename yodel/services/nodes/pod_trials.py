@@ -1,8 +1,9 @@
-"""Whether batch pods can be made, and give way: dry runs of pods as queues would have them, and of one without a class.
+"""Checks by dry runs that batch pods can be created and give way: pods as queues would have them, and one without a
+class.
 
 A kubelet that runs short evicts by priority, and a pod without a PriorityClass has the cluster's default.  Batch pods
-of that priority, or above it, stay while services go.  What cannot be told is no refusal: a quota may be full today,
-and a webhook may take no dry runs.
+of that priority, or above it, stay while services go.  An unknown result is not a refusal: a quota may be full today,
+and a webhook may accept no dry runs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NOT_KNOWN = "cannot determine whether batch pods can be created and are evicted 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
-    """Holds what dry runs came to, each in words.
+    """Holds the results of dry runs, each in words.
 
     ``missing``: without it no pod can be made; ``not_below``: batch pods that would stay where services go;
     ``untold``: what the API server does not say.
@@ -82,14 +83,14 @@ def _not_below(priorities: dict[str, int], default: int) -> Iterable[str]:
 
 
 def drawing_on(profiles: PodProfiles, measures: Measures) -> list[PodSettings]:
-    """Of the queues that draw on what is published as these."""
+    """Return the profiles of the queues that use these published resources."""
     return [profile for profile in profiles.all if profile.dialect.measures == measures]
 
 
 async def require_giving_way(
     pods: Pods, profiles: Iterable[PodSettings], known: Iterable[PodSettings] = ()
 ) -> tuple[str, ...]:
-    """Return what cannot be told, each in words.  ``known``: as of ``tried``.
+    """Return what is unknown, each in words.  ``known``: as of ``tried``.
 
     Raises:
         Refused: names what is missing, or the classes that are not below services.

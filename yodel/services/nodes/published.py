@@ -1,9 +1,9 @@
-"""What is published on one Kubernetes node, and by whom: what was written there, and who else writes.
+"""Tracks what is published on one Kubernetes node, and by whom.
 
-Another engine is used, not fought.  Names that are there before the first write and are not ours are left alone.  A
-value that somebody put in the place of ours is put back at most ``PUT_BACKS_MAX`` times in ``PUT_BACKS_WITHIN_S``; then
-the node is the other's, with all names and for later lives too: our annotation goes.  It is ours again when what is to
-be published is said anew, or an administrator claims it.
+Another engine is used, not fought.  Names that exist before the first write and are not ours are left alone.  A value
+with which somebody replaces ours is overwritten at most ``PUT_BACKS_MAX`` times in ``PUT_BACKS_WITHIN_S``; then the
+node is the other's, with all names and for later processes too: our annotation is removed.  It is ours again when
+publishing is configured again, or an administrator claims it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Published:
 
     @property
     def said(self) -> frozenset[str]:
-        """Names that our annotation says are ours."""
+        """Return the names that our annotation claims."""
         names = self.observed.annotations.get(PUBLISHED, "").split(",")
         return frozenset([name.strip() for name in names if name.strip()][:NAMES_MAX])
 
@@ -56,7 +56,7 @@ class Published:
 
     @property
     def ours(self) -> frozenset[str]:
-        """Names that are there and were published by this ResourceManager, in this life or an earlier one."""
+        """Return the existing names that this ResourceManager, or an earlier process of it, has published."""
         if self.has_yielded:
             return frozenset()
         known = self.said.union(name for name, amount in self._written.items() if amount is not None)
@@ -64,11 +64,12 @@ class Published:
 
     @property
     def amounts(self) -> dict[str, int]:
-        """What is published of each of ``ours``."""
+        """Return the published amount of each of ``ours``."""
         return {name: amount for name in self.ours if (amount := self.present(name)) is not None}
 
     def present(self, name: str) -> int | None:
-        """What is published of a name, as far as is known: what was written counts until the watch has shown it."""
+        """Return the published amount of a name, as far as it is known: a written one counts until the watch has shown
+        it."""
         if name in self._written and self._is_ahead:
             return self._written[name]
         quantity = self.observed.capacity.get(name)
@@ -124,7 +125,7 @@ class Published:
         return publisher_of(name, self.observed.capacity_managers, quantity, known, PUBLISHER) == ""
 
     def _other(self, names: Collection[str]) -> str:
-        """Return who publishes one of these that was never written in this life; empty: nobody else."""
+        """Return the publisher of one of these names that this process has never written; empty: there is none."""
         said, node = self.said, self.observed
         for name in sorted(set(names) - self._written.keys()):
             quantity = node.capacity.get(name, node.allocatable.get(name))

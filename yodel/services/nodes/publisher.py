@@ -66,7 +66,7 @@ class Publisher:
     # --- what changes ----------------------------------------------------------------------------------------------
 
     def use(self, colocation: ColocationSwitch, rules: PoolRules) -> None:
-        """From now on."""
+        """Use these terms from now on."""
         terms = Terms.of(colocation, rules)
         if terms == self._facts.terms:
             return
@@ -76,7 +76,7 @@ class Publisher:
         self._facts.use(terms)
 
     def seen(self, changes: Changes) -> None:
-        """Who counts by a node is told of it after that anyway."""
+        """Judge the nodes that were seen.  Those who count by a node are notified after that anyway."""
         for name in changes.nodes:
             facts = self._facts.of(name)
             if facts is None or facts.published is None:
@@ -88,7 +88,7 @@ class Publisher:
             self._judge(facts, facts.published)
 
     def told(self, changes: Changes) -> None:
-        """What queues may count on may be other than before."""
+        """Judge changed nodes again, and report changes in what queues may use."""
         for name in changes.nodes:
             facts = self._facts.of(name)
             if facts is not None and facts.published is not None:

@@ -195,7 +195,7 @@ class Registration:
         return bool(self._agents.is_for_another(node_id, proved, peer))
 
     def _is_allowed(self, node_id: NodeId, kubernetes_node_name: str) -> bool:
-        """Return what the lists say; one that is leaving may still talk
+        """Return True if the lists admit the node; one that is leaving may still register
         (ResourceTrackerService.isNodeInDecommissioning)."""
         node = self._engine.state.nodes.get(node_id)
         if node is not None and node.state is NodeState.DECOMMISSIONING:

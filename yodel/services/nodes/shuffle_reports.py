@@ -18,7 +18,7 @@ Reports = Mapping[ContainerId, Report]
 
 
 def has_news(state: ClusterState, node_id: NodeId, reports: Reports) -> bool:
-    """Return whether a row would change: what was said before is no news, nor what another node's agent says."""
+    """Return True if a row would change: not by a repeated report, nor by another node's agent."""
     return bool(reports) and bool(_news(state, node_id, reports))
 
 

@@ -1,13 +1,14 @@
-"""What a node lends less than is held there is taken back: containers are on notice, and end when their time is over.
+"""Reclaims lent capacity of nodes that lend less than is used there: containers get notices, and are stopped at their
+deadlines.
 
-Each second nodes that are closed because of their loan are looked at.  Who is to go is decided purely
-(``yodel.domain.colocation.taking_back``), less what is going already, whoever told it; a notice that the loan makes
-unnecessary again is withdrawn.  It goes on with preemption off and where quotas are not enforced: the node's own
-services come first.  ``publishing`` keeps what is new away until it fits.
+Each second nodes that are closed because of their lent capacity are checked.  The choice is pure
+(``yodel.domain.colocation.taking_back``), less containers that have a notice from anybody; an unnecessary notice is
+withdrawn.  It also works with preemption off and where quotas are not enforced: the node's own services come first.
+``publishing`` keeps new containers away until usage fits.
 
-An administrator may leave a node less than its agent reports (``evict``), until what is held there fits and a minute
-after that; its row says so, so that a ResourceManager that starts again goes on.  Once lending is switched off he may
-end all that still runs on lent capacity; not before, for what ends would start again.
+An administrator may leave a node less than its agent reports (``evict``), until usage fits and a minute after that; the
+order is in the node's row, so that a restarted ResourceManager continues.  Once colocation is off, an administrator may
+stop all containers on lent capacity; not before, because they would start again.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ log = structlog.get_logger("yodel.colocation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReclaimPlan:
-    """Holds what an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is
-    held there is not more than is left."""
+    """Holds the effect of a reclaim order.  ``victims`` are in the order of preemption; ``fits``: without them usage is
+    within what is left."""
 
     kubernetes_node: str
     held: Amounts
@@ -76,7 +77,7 @@ class ReclaimVictim:
 
 
 class TakingBack:
-    """One task.  ``noticed`` hears of notices that are new."""
+    """One task.  ``noticed`` is called with new notices."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class TakingBack:
                 log.error("preemption failed unexpectedly, will retry", exc_info=error)
 
     async def look(self) -> None:
-        """Who is on notice from now on, and the end of those whose time is over.  Raises Unavailable."""
+        """Give and withdraw notices, and stop the containers whose time is over.  Raises Unavailable."""
         async with self._turn:
             await self._look()
 
@@ -152,7 +153,7 @@ class TakingBack:
     def _judged(
         self, node: NodeFacts, lent: Amounts, now_s: float
     ) -> tuple[dict[ContainerId, PreemptionNotice], list[ContainerId]]:
-        """Return who is on notice on a node, and whose time is over."""
+        """Return the notices on a node, and the containers whose time is over."""
         name, row = node.name, self._engine.state.node_index.of_kubernetes(node.name)
         if row is None:
             return {}, []
@@ -173,7 +174,7 @@ class TakingBack:
         for one in fresh:
             notices[one.id] = PreemptionNotice(
                 node_id=row.id,
-                reason=NoticeReason.LOAN,
+                reason=NoticeReason.LENT_CAPACITY,
                 why=why,
                 given_s=now_s,
                 deadline_s=now_s + notice_s,
@@ -185,12 +186,13 @@ class TakingBack:
         return notices, [one.id for one in in_order(over) if not (one.is_master and others_stay)]
 
     def _goes_before(self, container_id: ContainerId, deadline_s: float) -> bool:
-        """Whoever told it, a loan's own notices aside."""
+        """Return True if a notice for another reason than lent capacity stops the container by ``deadline_s``."""
         notices = self._engine.state.notices.all_of(container_id)
-        return any(notice.reason is not NoticeReason.LOAN and notice.deadline_s <= deadline_s for notice in notices)
+        others = (one for one in notices if one.reason is not NoticeReason.LENT_CAPACITY)
+        return any(notice.deadline_s <= deadline_s for notice in others)
 
     def _tell_of_emergencies(self) -> None:
-        """What agents ended of which the row does not know yet."""
+        """Give notices for containers that agents ended and whose rows do not show it yet."""
         state, now_s = self._engine.state, self._clock.monotonic_s()
         notices: dict[ContainerId, PreemptionNotice] = {}
         for declared in [facts.declared for facts in self._facts.all() if facts.declared is not None]:
@@ -349,7 +351,7 @@ class TakingBack:
             raise AccessDenied(f"User {user} is not an administrator: {outcome}")
 
     async def _end(self, why_of: Mapping[ContainerId, str]) -> None:
-        """In this order, with exit status PREEMPTED."""
+        """Stop containers in this order, with exit status PREEMPTED."""
         wanted = list(why_of.items())
         for first in range(0, len(wanted), SLICE):
             some = wanted[first : first + SLICE]

@@ -1,8 +1,8 @@
-"""Where the cluster's nodes stand, from labels of the Kubernetes nodes: it keeps rows true to them.
+"""Keeps racks and labels of nodes' rows equal to those of the Kubernetes nodes.
 
-Node agents and Kubernetes nodes are heard of in any order.  An agent that registers is given the place that is known
-(``place_of``); a place that becomes known or changes afterwards is told to the row of its node.  A node that nobody has
-listed yet keeps the place that its row has, and one without a rack label is in Hadoop's default rack.
+Node agents and Kubernetes nodes appear in any order.  An agent that registers gets the known place (``place_of``); a
+later change is applied to the row of its node.  A node that was not listed yet keeps the place in its row, and one
+without a rack label is in Hadoop's default rack.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Topology:
             self._follow(rows[node_id])
 
     def _rename(self, name: str) -> bool:
-        """Return whether the node has other names than before."""
+        """Return True if the node has other names than before."""
         facts, node = self._facts.of(name), self._facts.observed(name)
         if facts is None or node is None or facts.addresses == (names := _names(node)):
             return False

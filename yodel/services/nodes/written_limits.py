@@ -30,9 +30,9 @@ log = structlog.get_logger("yodel.colocation")
 
 
 class LimitsState(StrEnum):
-    """Names what is known of a node."""
+    """Lists the known states of a node's limits."""
 
-    HELD = "HELD"
+    ENFORCED = "ENFORCED"
     UNDOING = "UNDOING"
     UNDONE = "UNDONE"
     SILENT = "SILENT"
@@ -49,7 +49,7 @@ class LimitsState(StrEnum):
 
 
 _WHY: Mapping[LimitsState, str] = {
-    LimitsState.HELD: "enforced by the node agent",
+    LimitsState.ENFORCED: "enforced by the node agent",
     LimitsState.UNDOING: "cleanup not confirmed by the node agent yet",
     LimitsState.UNDONE: "cleaned up",
     LimitsState.SILENT: "no report from the node agent: cgroup limits may remain",
@@ -71,7 +71,7 @@ class WrittenNodeLimits:
 
 
 class Heard(Protocol):
-    """Of an agent that is registered: when it was heard last (monotonic seconds), and whether it measures at all."""
+    """Describes a registered agent: its last heartbeat (monotonic seconds), and whether it measures at all."""
 
     @property
     def last_seen_s(self) -> float: ...
@@ -89,7 +89,7 @@ class WrittenLimits:
     # --- what is told ----------------------------------------------------------------------------------------------
 
     def told(self, changes: Changes) -> None:
-        """Where pods are bounded, what was confirmed before does not count."""
+        """Follow changes: where pods are limited, an earlier confirmation does not count."""
         if _bounds(self._facts.terms.colocation):
             for facts in (self._facts.of(name) for name in changes.nodes):
                 if facts is not None and facts.written is not None and facts.written.confirmed_ms is not None:
@@ -159,9 +159,9 @@ class WrittenLimits:
             return LimitsState.UNDONE
         if speaker is None or self._clock.monotonic_s() - speaker.last_seen_s >= STALE_S:
             return LimitsState.SILENT
-        return LimitsState.HELD if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
+        return LimitsState.ENFORCED if _bounds(self._facts.terms.colocation) else LimitsState.UNDOING
 
 
 def _bounds(colocation: ColocationSwitch) -> bool:
-    """Return whether agents bound pods now."""
+    """Return True if agents limit pods now."""
     return colocation.policy is not None and colocation.policy.bounds

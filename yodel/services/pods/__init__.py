@@ -1,1 +1,1 @@
-"""From a container's row to its pod and back."""
+"""Connects a container's row and its pod."""

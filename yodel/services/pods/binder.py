@@ -132,16 +132,15 @@ class Binder:
         return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
 
     def held_on(self, node_name: str) -> Mapping[str, int] | None:
-        """Return what the pods of a node ask for, whoever's they are: thousandths by resource name; None before they
-        were listed."""
+        """Return the requests of all pods of a node, in thousandths by resource name; None before they were listed."""
         return self._ledger.held_on(node_name) if self._ledger.pods_are_known else None
 
     def others_on(self, node_name: str) -> Mapping[str, int]:
-        """As ``held_on``, of pods that are not ours."""
+        """Return ``held_on`` of pods that are not ours."""
         return self._ledger.others_on(node_name)
 
     def admission_left_s(self, container: Container, pod: PodObservation) -> float:
-        """Return how long to wait for the kubelet's word on a bound pod.
+        """Return the seconds to wait for the kubelet's decision about a bound pod.
 
         An ApplicationMaster is launched as soon as its container has a node, and its attempt would fail with it; what
         is granted to an ApplicationMaster can be taken back until it is handed over, so tasks do not wait.
@@ -216,7 +215,7 @@ class Binder:
         self._after_change()
 
     def tell_of_all_others(self) -> None:
-        """From now on somebody counts by what others hold."""
+        """Report the usage of others of all nodes, from now on."""
         self._ledger.others_changed.update(self._ledger.nodes)
         self._tell_of_others()
 

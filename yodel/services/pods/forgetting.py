@@ -125,14 +125,14 @@ class Forgetting:
 
 
 def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
-    """What went with its application meanwhile is passed over."""
+    """Forget containers; those that went with their application meanwhile are skipped."""
     for container_id in container_ids:
         if tx.has(container_id):
             tx.forget(container_id)
 
 
 def _forget_attempts(attempt_ids: Sequence[ApplicationAttemptId], tx: Transaction) -> None:
-    """What went with its application meanwhile is passed over."""
+    """Forget attempts; those that went with their application meanwhile are skipped."""
     for attempt_id in attempt_ids:
         if tx.has(attempt_id):
             tx.forget_attempt(attempt_id)

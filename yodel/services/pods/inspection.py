@@ -97,7 +97,7 @@ class Inspection:
             self._note(application_id)
 
     def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
-        """Containers that are to go, and why: told on their pods.  Never waits."""
+        """Containers that will be stopped, and why: told on their pods.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
             if pod is not None:
@@ -220,7 +220,7 @@ class Inspection:
         return True
 
     async def _try(self, write: Awaitable[None], what: str) -> bool:
-        """Return whether it is done.  After a refusal the writer has rested."""
+        """Return True if the write succeeded.  After a failure it waits before it returns."""
         try:
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await write
@@ -236,7 +236,7 @@ class Inspection:
 
 
 def _event(container: Container, pod_uid: str, before: ContainerState | None, at_ms: int) -> PodEvent | None:
-    """Return what the pod's event says of a container's new state; None for states nobody asks about."""
+    """Return the pod's event for a container's new state; None for states without one."""
     if container.is_live:
         found = _REASONS.get(container.state)
         if found is None:

@@ -1,4 +1,4 @@
-"""What becomes a container's pod: its queue's profile, its user, its image, its group."""
+"""Builds a container's pod from its queue's profile, its user, its image and its group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PodMaker:
         self.profiles = profiles.among(landmarks)
 
     def use(self, profiles: PodProfiles) -> None:
-        """From now on."""
+        """Use these profiles from now on."""
         self.profiles = profiles.among(self._landmarks)
 
     def manifest_of(self, container: Container) -> Manifest:
@@ -67,7 +67,7 @@ class PodMaker:
         return f"node agents prepare its queue's shuffle service, {wanted.service.name}" if wanted is not None else ""
 
     def require_runnable(self, user: str, queue: str, context: bytes) -> None:
-        """May block: whether pods of an application could be made, before it is accepted.
+        """Check that pods of an application could be made, before it is accepted.  Blocks unless the user is known.
 
         Raises:
             Refused: the user may not run containers here, or not with the image that the launch context names.
@@ -88,16 +88,16 @@ class PodMaker:
         return found
 
     def group_of(self, pod: Manifest) -> Group | None:
-        """That a pod has to name, where its queue wants groups."""
+        """Return the group that a pod has to name; None: its queue uses no groups."""
         container_id = names.container_of(pod["metadata"]["labels"])
         container = self._state.containers.get(container_id) if container_id is not None else None
         return group(container, self.profiles.of(container.queue)) if container is not None else None
 
     def live_groups(self) -> set[str]:
-        """Names of those whose applications are not over."""
+        """Return the names of the groups of live applications."""
         return set(map(gang_name, self._state.index.live))
 
 
 def image_asked(context: bytes) -> str:
-    """Return what a submission's launch context names; empty: nothing."""
+    """Return the image that a submission's launch context names; empty: none."""
     return images.asked(launch_environment(context))

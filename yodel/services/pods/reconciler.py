@@ -153,15 +153,14 @@ class Reconciler:
         return self._observed.get(name)
 
     def has_pod(self, container_id: ContainerId) -> bool:
-        """What is on its way to its ApplicationMaster, or over, comes before what is yet to be created."""
+        """Return True if the pod exists, so that work on it comes before pods that are yet to be created."""
         return self.observed(container_id) is not None
 
     def observed_pods(self) -> Sequence[PodObservation]:
         return list(self._observed.values())
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
-        """Return what Kubernetes did to the pod of a process that ended by a signal that we did not send; None:
-        nothing."""
+        """Return how Kubernetes ended the pod of a process that ended by a signal from elsewhere; None: it did not."""
         end = await self._seen_end(container_id, exit_status)
         self.lost_count += end is not None and end.exit_status in NOT_THE_APPLICATIONS_FAULT
         return end
@@ -186,7 +185,7 @@ class Reconciler:
         return pod_events.end_by_signal(pod, now_ms)
 
     async def _kubelets_word(self, container_id: ContainerId) -> None:
-        """Returns when the pod has ended, is being deleted or gone, or when the wait is over."""
+        """Wait until the pod has ended, is being deleted or is gone, or the time is over."""
         for _ in range(round(self._settings.explanation_wait_s / EXPLANATION_LOOK_S)):
             pod = self.observed(container_id)
             if pod is None or pod.deletion_requested or pod_events.is_over(pod):
@@ -359,7 +358,7 @@ class Reconciler:
         self._turned_away[container_id] = _TurnedAway(pod.uid, count, self._clock.monotonic_s() + pause_s)
 
     def _explain(self, container: Container, pod: PodObservation, now_ms: int) -> None:
-        """What a container waits for, for reports; nothing when it does not wait."""
+        """Record for reports why a container waits; nothing if it does not."""
         line = pod_events.meaning_of(pod, now_ms)
         waits = line.becomes in (pod_events.ContainerOutcome.WAITS, pod_events.ContainerOutcome.STARTS)
         text = line.diagnostics(pod) if waits else ""
@@ -504,7 +503,7 @@ class Reconciler:
             self._enqueue_pod(thing)
 
     def _enqueue_pod(self, pod: PodObservation) -> None:
-        """For the container that has it; without a row, for the one that its label names."""
+        """Enqueue the container that has the pod; without a row, the one that its label names."""
         container_id = self._engine.state.container_index.of_pod(pod.name)
         if container_id is None:
             container_id = names.container_of(pod.labels)
@@ -515,7 +514,7 @@ class Reconciler:
 
 
 def _has_agent(tx: Transaction, container: Container) -> bool:
-    """Return whether its node's agent is expected to tell of it, or to be lost."""
+    """Return True if its node's agent is expected to report it, or to be lost."""
     return container.node_id is not None and tx.has(container.node_id) and tx.node(container.node_id).is_registered
 
 

@@ -69,7 +69,7 @@ class QueueLimits:
 
 
 class WorkQueue(Generic[Key]):
-    """To be used from one event loop; ``run`` owns the workers."""
+    """Queues keys for workers of one event loop; ``run`` owns the workers."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class WorkQueue(Generic[Key]):
         return len(self._states)
 
     def __contains__(self, key: object) -> bool:
-        """In whatever state."""
+        """Return True if the key is queued, waiting or being worked on."""
         return key in self._states
 
     def add(self, key: Key) -> bool:

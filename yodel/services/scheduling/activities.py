@@ -50,7 +50,7 @@ _Wish = tuple[ApplicationAttemptId, AskKey | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRequests:
-    """Holds what one tick has to tell: of the cluster (its first applications in line), of nodes, of watched
+    """Names the activities to record in one cycle: of the cluster (its first applications), of nodes, of watched
     applications."""
 
     is_cluster: bool
@@ -142,7 +142,7 @@ class Activities:
     # --- telling
 
     def asked(self, demands: Iterable[Demand]) -> ActivityRequests | None:
-        """Return what the tick that begins has to tell; None, nearly always: nothing."""
+        """Return the activities to record in the cycle that begins; None, nearly always: there are none."""
         if not (self._is_armed or self._armed_nodes or self._watched_until_ms or self._logged_until_ms):
             return None
         now_ms = self._clock.now_ms()
@@ -174,7 +174,7 @@ class Activities:
         parts: Sequence[PoolPart],
         planned: Iterable[tuple[Plan, ContainerId]] = (),
     ) -> None:
-        """What a tick decided of these parts, once it is on disk."""
+        """Record the decision about these parts, once it is on disk."""
         places_of = {demand.attempt_id: part.capacity.places for part in parts for demand in part.demands}
         containers: dict[_Wish, list[ContainerId]] = {}
         for plan, container_id in planned:

@@ -29,7 +29,7 @@ class Ceilings:
         """By pool, the most that there was since the start."""
 
     def note(self) -> None:
-        """What there is now, and what was said since the last time."""
+        """Note the present limits, and the changes since the last call."""
         windows, change_counters = self._quotas.windows, self._state.change_counters
         seen = (change_counters.queues, self._quotas.windows_version)
         if seen != self._seen:

@@ -63,7 +63,7 @@ class ConfigurationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """Who wants which change, and what it is made from: all that a thread needs to put it together."""
+    """Holds a requested change with its base: all that a thread needs to apply it."""
 
     user: str
     wanted: Wanted
@@ -83,7 +83,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """Holds what a change comes to.  ``change`` has no time yet."""
+    """Holds the result of a change.  ``change`` has no time yet."""
 
     asked: _Asked
     properties: Mapping[str, str]
@@ -164,7 +164,7 @@ def _denied(user: str, text: str) -> AccessDenied:
 
 
 def assembling(update: ConfUpdate) -> Wanted:
-    """As scheduler-conf changes it."""
+    """Return the change that a scheduler-conf request makes."""
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         require_update(update)
@@ -195,7 +195,7 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
 
 
 def _removing(mark: RemovalMark, paths: Iterable[str]) -> Wanted:
-    """Return those of the queues that still have the mark."""
+    """Return a change that removes those of the queues that still have the mark."""
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         marked = [path for path in paths if present.get(f"{PREFIX}{path}.{MARK}") == str(mark)]
@@ -206,8 +206,11 @@ def _removing(mark: RemovalMark, paths: Iterable[str]) -> Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequences:
-    """Where what is said of the whole scheduler is put in force.  ``require_colocation`` raises Refused where what is
-    wanted of it cannot be done, and Unavailable where that is not known; it returns warnings."""
+    """Applies properties of the whole scheduler.
+
+    ``require_colocation`` raises Refused if the colocation settings cannot be applied, and Unavailable if that is not
+    known; it returns warnings.
+    """
 
     am_share: Callable[[float], None]
     mapping: Callable[[MappingRules], None]
@@ -252,7 +255,7 @@ class SchedulerConfService:
         return self._rights.are_acls_enabled
 
     def is_admin(self, user: str) -> bool:
-        """Of the cluster."""
+        """Return True for an administrator of the cluster."""
         return self._rights.is_admin(user)
 
     def properties(self) -> Mapping[str, str]:
@@ -260,7 +263,7 @@ class SchedulerConfService:
         return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
-        """Return what the configuration would be.  Who may ask is asked before (``require_administrator``).
+        """Return the resulting configuration.  Check the caller's rights before (``require_administrator``).
 
         Raises:
             Refused: it would be refused.
@@ -277,7 +280,7 @@ class SchedulerConfService:
     async def planned(
         self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", is_whole: bool = False
     ) -> ConfigurationChange:
-        """Return what the change would be; nothing is changed.  Raises as ``change``."""
+        """Return the result of a change without applying it.  Raises as ``change``."""
         return await self._plan(user, wanted, expected, reason, is_whole=is_whole)
 
     async def change(
@@ -416,11 +419,11 @@ class SchedulerConfService:
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
     def read_by(self, user: str) -> IsRead | None:
-        """Return which properties somebody reads; None: all.  Where yarn.acl.enable is on, these are for
-        administrators.
+        """Return a function that decides which properties the user may read; None: all.  If yarn.acl.enable is on, they
+        are for administrators.
 
         Raises:
-            AccessDenied: none.
+            AccessDenied: the user may read none of them.
         """
         if not self.are_acls_enabled or self.is_admin(user):
             return None
@@ -443,7 +446,7 @@ class SchedulerConfService:
             return self._planned(judged, self._engine.clock.now_ms(), self._in_use())
 
     async def _judge(self, asked: _Asked) -> _Judged:
-        """Return what comes of a change, described by a thread, and whether colocation can be put in force.
+        """Compute a change in a thread, and check that colocation can be applied.
 
         Raises:
             InvalidQueues, Refused: it cannot be.
@@ -479,11 +482,11 @@ class SchedulerConfService:
         )
 
     def _whose(self, user: str) -> Callable[[str], bool] | None:
-        """Return which queues are the user's; None: all."""
+        """Return a function that is True for the user's queues; None: all are."""
         return None if self.is_admin(user) else self._rights.queue_administrator(user)
 
     def _is_fresh(self, judged: _Judged, used: Set[str]) -> bool:
-        """Return whether what the change was made from is as it was, and no queue that goes is in use meanwhile."""
+        """Return True if the base of the change is unchanged, and no queue that it removes is in use."""
         state, asked = self._engine.state, judged.asked
         is_same_tree = (asked.version, asked.queues_version) == (self.version, state.change_counters.queues)
         if not is_same_tree or asked.pools is not state.pools.pools:
@@ -509,7 +512,8 @@ class SchedulerConfService:
             raise StaleVersion(expected, self.version)
 
     def require_administrator(self, user: str) -> None:
-        """Of the cluster or of some queue: nothing is read or put together for anybody else.  Raises AccessDenied."""
+        """Check that the user administers the cluster or some queue; nothing is read for anybody else.  Raises
+        AccessDenied."""
         if not self.is_admin(user) and not self._rights.administers_any_queue(user):
             raise _denied(user, NOT_ADMIN)
 
@@ -519,7 +523,7 @@ class SchedulerConfService:
         return in_use((*self._engine.state.queue_use.live_by_queue, *(row.submission.queue for row in beside)))
 
     def _used(self, *, is_whole: bool) -> set[str] | None:
-        """For a change that says all there is to be."""
+        """Return the queues in use, for a change that replaces the whole configuration; None for others."""
         return self._in_use() if is_whole else None
 
     def _require_passable(self, queues: Sequence[Queue], used: Set[str], *, may_empty_go: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What ApplicationMasters want, as a decision reads it: made anew for whom something has changed."""
+"""Builds the demands of ApplicationMasters for a decision, again for those that have changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANYWHERE = Placement()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waited(Mapping[AskKey, float]):
-    """How long wishes have waited, whenever somebody looks; the same as another one of the same wishes."""
+    """Maps wishes to their waiting time in seconds at the moment of reading; equal for equal wishes."""
 
     wishes: Wishes
     clock: Clock
@@ -72,7 +72,7 @@ class Demands:
                 state.change_counters.requests_changed(row.id)
 
     def all(self) -> list[Demand]:
-        """What is wanted and under way."""
+        """Return all requests, pending and in progress."""
         found = map(self._demand, self._state.masters.runtimes.values())
         return [demand for demand in found if _is_any(demand)]
 

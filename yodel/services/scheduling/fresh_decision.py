@@ -30,7 +30,7 @@ class FreshDecision:
         return self._clock.now_ms() - self._state.reasons.waiting.looked_at_ms <= FRESH_MS
 
     async def wait(self) -> None:
-        """Return when the last look is at most a second old, or the scheduler was too busy for one."""
+        """Wait until the last scheduling cycle is at most a second old, or the scheduler was too busy for one."""
         if self.is_fresh:
             return
         self._next = self._next or asyncio.Event()

@@ -1,6 +1,6 @@
 """Holds nodes for those who want more than any node has free in one piece, and gives them up again.
 
-Before each decision what is held is looked at anew: what is over goes, what is free there counts.  After it the first
+Before each decision what is held is looked at again: what is over goes, what is free there counts.  After it the first
 of each leaf that waits for nothing but room may be given a node, in the order of their turns.
 """
 
@@ -43,7 +43,7 @@ log = structlog.get_logger("yodel.holds")
 
 
 class NodeReserver:
-    """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made anew."""
+    """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made again."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class NodeReserver:
 
     @property
     def again_in_s(self) -> float:
-        """When one is to be looked at that nothing happens to."""
+        """Return the seconds until a reservation must be checked if nothing else happens."""
         due_s = min((self._due_s(hold) for hold in self._state.holds.all), default=inf)
         return max(0.0, min(due_s, self.avoided.next_s) - self._clock.monotonic_s())
 
@@ -73,7 +73,7 @@ class NodeReserver:
 
     def review(self, ledger: UsageLedger) -> list[ContainerId]:
         """``ledger`` has what is held without holds; they are taken in it.  Returns containers whose pods found no
-        place on the node that was held for them: they are to be planned anew."""
+        place on the node that was held for them: they are to be planned again."""
         holds, now_s = self._state.holds, self._clock.monotonic_s()
         in_vain: list[ContainerId] = []
         for hold in list(holds.all):
@@ -113,7 +113,7 @@ class NodeReserver:
             self._give_up(hold, "queue limits are not enforced")
 
     def _now(self, hold: NodeReservation, ledger: UsageLedger, now_s: float) -> NodeReservation | None:
-        """As it is by now; None: it is over."""
+        """Return the reservation's present state; None: it has ended."""
         short, pool = hold.short, self._state.pools.of(hold.pool)
         if not self._rounds.is_wanted(short) or self._state.pools.pools.of(short.queue) != hold.pool:
             self._give_up(hold, "no request needs it any more")
@@ -150,7 +150,7 @@ class NodeReserver:
     # --- after it ---------------------------------------------------------------------------------------------------
 
     def add(self, ledger: UsageLedger) -> bool:
-        """Return whether a node began to be held: what was decided does not know of it."""
+        """Reserve nodes; return True if there is a new reservation, which the decision does not know."""
         is_new = False
         for pool in self._state.pools.drawn_on:
             is_new |= self._add(pool, ledger)
@@ -191,7 +191,7 @@ class NodeReserver:
         return False
 
     def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> NodeReservation:
-        """From now on this node, whatever was held before."""
+        """Reserve this node from now on, instead of any earlier one."""
         before = self._state.holds.of(short.wait)
         if before is not None and before.node_id == node_id:
             return before

@@ -66,7 +66,7 @@ class PlacementInputs:
         return expression.strip() if self._are_labels_enabled else ""
 
     def free_on(self, node_id: NodeId, pool: PoolName = NATIVE) -> Resource:
-        """What is left on a node; nothing when it cannot be used, or is held for somebody."""
+        """Return the free capacity of a node; nothing if it cannot be used, or is reserved."""
         if node_id in self._state.holds.nodes(pool):
             return NONE
         return self._state.pools.of(pool).free_on(node_id)

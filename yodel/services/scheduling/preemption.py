@@ -60,7 +60,7 @@ class Seen:
 
 
 class Preemption:
-    """One task.  Its notices are of containers that are to go and have not gone."""
+    """One task.  Its notices are of containers that will be stopped and still run."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Preemption:
         quotas: Quotas,
         noticed: Callable[[Mapping[ContainerId, PreemptionNotice]], None],
     ) -> None:
-        """``noticed`` hears of notices that are new."""
+        """``noticed`` is called with new notices."""
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self._noticed = noticed
         self.claims: list[Claim] = []
@@ -95,7 +95,7 @@ class Preemption:
 
     @property
     def notices(self) -> Mapping[ContainerId, PreemptionNotice]:
-        """Return those that it gave."""
+        """Return the notices given for queues."""
         return self._engine.state.notices.of_teller(Teller.QUEUES)
 
     async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
@@ -123,7 +123,7 @@ class Preemption:
 
     @property
     def ends_after_s(self) -> float:
-        """From a change that asks containers back until the first of them end."""
+        """Return the seconds from a change that needs preemption until the first containers are stopped."""
         return self.rules.monitoring_interval_s + self.rules.max_wait_before_kill_s
 
     async def run(self) -> None:
@@ -211,8 +211,11 @@ class Preemption:
         return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 
     def _parts(self) -> dict[str, float]:
-        """Of what each queue holds above the maximum of its open window, what may be on notice now: equal parts of what
-        was there at the begin, one for each stage; a stage is as long as a notice and a round."""
+        """Return the part of each queue's excess over its open window's maximum that may have notices now.
+
+        The parts are equal, one for each stage, of the excess at the beginning; a stage is as long as a notice and a
+        round.
+        """
         now_s = self._clock.monotonic_s()
         stage_s = self.rules.max_wait_before_kill_s + self.rules.monitoring_interval_s
         seen, parts = dict[str, Seen](), dict[str, float]()
@@ -399,7 +402,7 @@ class Preemption:
                 _withdraw(tx, victim, self._scheduler.holder.rules.placed_s)
 
     def _forget_resting(self) -> None:
-        """What was not chosen for long."""
+        """Withdraw the notices that no round has chosen for long."""
         after_s = self._clock.monotonic_s() - FORGOTTEN_AFTER * self.rules.max_wait_before_kill_s
         self._tell({one: notice for one, notice in self.notices.items() if notice.chosen_s > after_s})
 

@@ -110,7 +110,7 @@ class Scheduler:
             self.wake()
 
     def use_limits(self, limits: AllocationLimits) -> None:
-        """From the next tick on."""
+        """Use these limits from the next cycle on."""
         self.limits = limits
         self._quotas.use_am_share(limits.am_share)
         self.wake()
@@ -181,7 +181,8 @@ class Scheduler:
         return decision.is_cut or is_held_anew or len(decision.plans) >= self.limits.per_tick_max
 
     def _decide(self) -> tuple[Decision, tuple[ActivityRequests, Decision, Sequence[PoolPart]] | None]:
-        """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
+        """Decide about changed leaves only, if limits are enforced and no activities are recorded; else about all.
+        Return also the activities to record."""
         self._read()
         self.backoffs.look((self._placement_inputs.version, self._engine.state.change_counters.queues))
         if self._quotas.is_enforced:
@@ -209,11 +210,11 @@ class Scheduler:
 
     @property
     def _rules_now(self) -> object:
-        """Return what says how a demand is put to its pool, and what it may have."""
+        """Return the rules that determine the pool and the limits of a demand."""
         return self._engine.state.pools.pools, self.limits, self._quotas.is_enforced
 
     def _read(self, at_most: int | None = None) -> None:
-        """What is wanted of some applications, or of all that have changed."""
+        """Read the demands of some of the changed applications, or of all of them."""
         if self._changed_application_count:
             for attempt_id, demand in self._demands.changed(at_most):
                 self._rounds.put(attempt_id, demand, self._engine.state.pools.pools.of)
@@ -248,20 +249,20 @@ class Scheduler:
 
     @property
     def changed_applications(self) -> Collection[ApplicationId]:
-        """Applications that the next round reads anew."""
+        """Applications that the next round reads again."""
         return self._engine.state.change_counters.changed_applications
 
     @property
     def waiting(self) -> WaitingBook:
-        """What is wanted and was not planned."""
+        """Return the requests that were not planned."""
         return self._engine.state.reasons.waiting
 
     def ledger(self) -> UsageLedger | None:
-        """Return what queues and users may hold, as a decision reads it; None where limits are only observed."""
+        """Return the limits of queues and users as a decision reads them; None if limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
     def parts(self, demands: Iterable[Demand]) -> list[PoolPart]:
-        """What is wanted of each pool and what there is of it, as a decision reads it."""
+        """Return demands and capacity of each pool, as a decision reads them."""
         pools = self._engine.state.pools.pools
         by_pool: dict[PoolName, list[Demand]] = {}
         for demand in demands:
@@ -293,7 +294,7 @@ class Scheduler:
         )
 
     def demands(self) -> list[Demand]:
-        """What is wanted and under way, as a decision reads it."""
+        """Return all requests, as a decision reads them."""
         return self._demands.all()
 
     def _stranded(self) -> list[ContainerId]:

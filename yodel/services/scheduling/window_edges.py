@@ -46,7 +46,7 @@ class WindowEdges:
                     await self._changed.wait()
 
     def look(self) -> float:
-        """Tell what has changed; the seconds after which to look again."""
+        """Notify about windows that opened or closed; return the seconds until the next check."""
         before, now = self._seen, self._quotas.windows
         version = self._quotas.windows_version
         if version != self._seen_version:  # maybe there and back: somebody decided by what was in between

@@ -1,1 +1,1 @@
-"""What others may see of the cluster: reads of what is committed, never a change."""
+"""Reads the committed state of the cluster for others; never changes it."""

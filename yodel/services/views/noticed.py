@@ -1,4 +1,4 @@
-"""Tells which containers are to go, when and why, as people see it.  Reads only."""
+"""Shows which containers will be preempted, when and why.  Reads only."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from yodel.domain.notices import NoticeReason, PreemptionNotice, Teller
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
 
-SHOWN = {NoticeReason.LOAN: "lent capacity"}
-"""Reasons whose names people read otherwise than programs do."""
 LINES_MAX = 5
-"""Of one application: reasons that are told."""
+"""Notices of one application that are listed, one for each reason and explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeView:
-    """``left_s``: until the last of the containers is ended; None: nobody ends them."""
+    """Describes the containers that have a notice for one reason.
+
+    ``left_s`` is the number of seconds until the last of them is stopped; None: there is no deadline.
+    """
 
     reason: NoticeReason
     why: str
@@ -31,7 +32,7 @@ class NoticeView:
         what = "1 container" if self.containers == 1 else f"{self.containers} containers"
         verb = "has" if self.containers == 1 else "have"
         when = f"{verb} a preemption notice" if self.left_s is None else f"will be stopped within {self.left_s:.0f} s"
-        return f"{what} {when} ({SHOWN.get(self.reason, self.reason)}): {self.why}."
+        return f"{what} {when} ({self.reason}): {self.why}."
 
 
 class Noticed:
@@ -43,7 +44,7 @@ class Noticed:
         return self._view([notice]) if notice is not None else None
 
     def of_application(self, application_id: ApplicationId) -> list[NoticeView]:
-        """By what they are for, at most ``LINES_MAX``."""
+        """Return the notices of an application, one for each reason and explanation, at most ``LINES_MAX``."""
         found: dict[tuple[NoticeReason, str], list[PreemptionNotice]] = {}
         for container_id in self._state.notices.noted_of(application_id):
             notice = self._state.notices.of(container_id)
@@ -52,7 +53,7 @@ class Noticed:
         return [self._view(notices) for notices in list(found.values())[:LINES_MAX]]
 
     def for_queue(self, path: str) -> tuple[list[ContainerId], float]:
-        """Containers of others that are to go for a leaf, and in how many seconds the last of them is ended."""
+        """Return the containers preempted for a leaf queue, and the seconds until the last of them is stopped."""
         notices = self._state.notices.of_teller(Teller.QUEUES)
         found = {one: notice for one, notice in notices.items() if notice.for_queue == path and not notice.is_resting}
         return list(found), self._left_s(list(found.values())) or 0.0

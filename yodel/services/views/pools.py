@@ -11,8 +11,11 @@ from yodel.services.writer.pool_book import PoolBook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolView:
-    """Holds what queues below these children of root draw on.  ``size`` is what ``nodes`` nodes lend at the moment;
-    ``free`` is counted node by node, so where less is lent than held the two do not add up to it."""
+    """Describes the pool of the queues below these children of root.
+
+    ``size`` is the present capacity of ``nodes`` nodes; ``free`` is counted by node, so if a node lends less than is
+    used it is not the difference of the two.
+    """
 
     name: str
     dialects: tuple[str, ...]
@@ -25,7 +28,7 @@ class PoolView:
 
 
 def pool_views(book: PoolBook, queues: Iterable[str]) -> list[PoolView]:
-    """Return those that queues draw on, by name.  ``queues`` are the paths there are."""
+    """Return the pools that queues use, by name.  ``queues`` are the existing paths."""
     children = [path for path in queues if path.count(".") == 1]
     found = []
     for name in book.drawn_on:

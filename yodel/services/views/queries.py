@@ -1,11 +1,11 @@
-"""What clients may see of the cluster: reports, metrics, queues.  Reads committed state only.
+"""Answers clients' queries: reports, metrics, queues.  Reads committed state only.
 
-Both faces of the RM, RPC and REST, are made of these, so that they cannot disagree.
+Both faces of the RM, RPC and REST, use these, so that they cannot disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -32,17 +32,21 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.views.attention import AttentionEntry, of_applications, of_queues, of_shuffle
 from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
     ClusterMetrics,
+    QueueUserView,
     QueueView,
     cluster_metrics,
     nodes_by_state,
+    queue_users,
     queue_view,
 )
+from yodel.services.views.queue_why import QueueWhyView, why_queue_waits
 from yodel.services.views.rows import Rows
-from yodel.services.views.why import WaitExplainer
+from yodel.services.views.why import MayView, WaitExplainer
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
@@ -84,7 +88,7 @@ class ApplicationView:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """Return what Hadoop calls pending: containers without a node."""
+        """Return number and size of what Hadoop calls pending: containers without a node."""
         return self.pending_containers + self.starting_containers, self.pending + self.starting
 
 
@@ -115,6 +119,7 @@ class ApplicationFilter:
     live_queues: frozenset[str] = frozenset()
     """Beside ``queues``: those of which only what has not ended counts."""
     name: str | None = None
+    name_prefix: str = ""
     final_status: FinalApplicationStatus | None = None
     started_from_ms: int = 0
     started_to_ms: int | None = None
@@ -132,6 +137,7 @@ class ApplicationFilter:
             and (not self.users or submission.user in self.users)
             and (not self.queues or submission.queue in self.queues or self._is_live_below(app))
             and (self.name is None or submission.name == self.name)
+            and submission.name.startswith(self.name_prefix)
             and (self.final_status is None or app.final_status is self.final_status)
             and _within(app.submitted_ms, self.started_from_ms, self.started_to_ms)
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
@@ -139,7 +145,7 @@ class ApplicationFilter:
 
     @property
     def is_of_the_living(self) -> bool:
-        """Return whether nothing that has ended can be accepted."""
+        """Return True if the filter accepts no ended application."""
         return bool(self.states) and self.states.isdisjoint(ENDED)
 
     def _is_live_below(self, app: Application) -> bool:
@@ -207,7 +213,7 @@ class Queries:
         return found
 
     def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
-        """Of now: all among which the wanted ones are."""
+        """Return the ids of all candidates for the filter, newest first."""
         return list(reversed(self._state.index.live if wanted.is_of_the_living else self._state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
@@ -248,7 +254,8 @@ class Queries:
         return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
 
     def each_node(self) -> Iterator[NodeView]:
-        """As it is when its turn comes, for who reads them in pieces; one that has gone by then is left out."""
+        """Yield each node in its state when it is read, for callers that read in pieces; one that has gone by then is
+        left out."""
         for node_id in list(self._state.nodes):
             node = self._state.nodes.get(node_id)
             if node is not None:
@@ -260,7 +267,7 @@ class Queries:
         return node if capability == node.capability else replace(node, capability=capability)
 
     def pools(self) -> list[PoolView]:
-        """Return those that queues draw on, by name."""
+        """Return the pools that queues use, by name."""
         return pool_views(self._state.pools, self._state.queues)
 
     def queue_paths(self) -> Iterable[str]:
@@ -274,12 +281,31 @@ class Queries:
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
 
+    async def queue_users(self, queue: Queue, may_view: MayView) -> tuple[list[QueueUserView], int]:
+        """Return the users with unfinished applications there who may be shown, with amounts, and the number of
+        others."""
+        return await queue_users(self._state, self._quotas, queue, may_view)
+
+    async def why_queue_waits(self, queue: Queue, may_view: MayView) -> QueueWhyView:
+        """Return the causes for which applications of the queue and those below it wait."""
+        return await why_queue_waits(self._state, self.why, queue, may_view)
+
+    async def attention(self, may_view: MayView) -> AsyncIterator[AttentionEntry]:
+        """Yield what needs attention in queues, requests and pods."""
+        state, now_ms = self._state, self._clock.now_ms()
+        async for one in of_queues(state, self._quotas, self.why, now_ms, may_view):
+            yield one
+        async for one in of_applications(state, now_ms, may_view):
+            yield one
+        for one in of_shuffle(state):
+            yield one
+
     def ledger(self) -> UsageLedger:
-        """Return what queues and users hold of what they may hold, as the scheduler sees it."""
+        """Return usage and limits of queues and users, as the scheduler sees them."""
         return self._quotas.ledger()
 
     def guaranteed(self, path: str) -> Resource:
-        """Return what a queue is guaranteed; the whole cluster for a queue that is gone."""
+        """Return the guarantee of a queue; the whole cluster for a queue that is gone."""
         tree = self._quotas.tree
         share = tree.shares.get(path)
         return share.guaranteed if share is not None else tree.total
@@ -308,7 +334,7 @@ class Queries:
         return nodes_by_state(self._state)
 
     def log_url(self, container: Container) -> str:
-        """Return where the node agent serves the container's logs; empty while it has no node."""
+        """Return the URL of the container's logs on its node agent; empty while it has no node."""
         node = self._state.nodes.get(container.node_id) if container.node_id is not None else None
         if node is None:
             return ""

@@ -1,12 +1,13 @@
-"""What queues and the cluster hold, summed up from live applications a piece at a time: others are answered between.
+"""Sums the usage of queues and of the cluster from live applications, piece by piece: other callers are answered
+between.
 
-A figure is of what was so when its piece was read; what went meanwhile is left out.
+A figure is as of the reading of its piece; what has ended meanwhile is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -56,7 +57,7 @@ class ClusterMetrics:
 
     @property
     def waited_for(self) -> tuple[int, Resource]:
-        """Return what Hadoop calls pending: containers without a node."""
+        """Return number and size of what Hadoop calls pending: containers without a node."""
         return self.containers_pending + self.containers_starting, self.pending_resource + self.starting
 
 
@@ -80,14 +81,27 @@ class QueueView:
     """Of its shuffle service, as host:port, and whether they are there."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueUserView:
+    """Shows what one user holds and waits for in a queue and those below it.
+
+    ``limit`` and ``am_limit`` are what the user may hold there; None for a parent, whose leaves have the limits."""
+
+    user: str
+    load: Load
+    limit: Resource | None
+    am_limit: Resource | None
+
+
 @dataclass(slots=True)
-class _Load:
-    """Holds what live applications are, hold and wait for."""
+class Load:
+    """Sums live applications with their usage and requests; ``am_used`` is of their ApplicationMasters."""
 
     pending: int = 0
     running: int = 0
     containers: int = 0
     used: Resource = NONE
+    am_used: Resource = NONE
     starting_containers: int = 0
     starting: Resource = NONE
     waiting: int = 0
@@ -100,6 +114,7 @@ class _Load:
         usage = state.usage.by_application.get(row.id)
         if usage is not None:
             self.used += usage.allocated
+            self.am_used += usage.am_resource
             self.containers += usage.allocated_containers
             self.starting += usage.starting
             self.starting_containers += usage.starting_containers
@@ -113,7 +128,7 @@ class _Load:
         self.reserved += reserved
         self.users.add(row.submission.user)
 
-    def add(self, other: _Load) -> None:
+    def add(self, other: Load) -> None:
         self.pending += other.pending
         self.running += other.running
         self.containers += other.containers
@@ -128,7 +143,7 @@ class _Load:
 
 
 async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
-    total = _Load()
+    total = Load()
     for load in (await _loads(state, ROOT)).values():
         total.add(load)
     return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
@@ -163,21 +178,53 @@ async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> Queue
     return views[queue.path]
 
 
+async def queue_users(
+    state: ClusterState, quotas: Quotas, queue: Queue, may_view: Callable[[Application], bool]
+) -> tuple[list[QueueUserView], int]:
+    """Return the users with unfinished applications there, by name, and how many others there are: a user is shown to
+    who may view one of these applications."""
+    loads, seen = defaultdict[str, Load](Load), set[str]()
+    async for row in live_below(state, queue.path):
+        user = row.submission.user
+        loads[user].add_application(state, row)
+        if user not in seen and may_view(row):
+            seen.add(user)
+    ledger = quotas.ledger()
+    share, has_limits = ledger.share(queue.path), queue.is_leaf
+    # As the scheduler has it: where users have no limit of their own, they have the queue's.
+    is_own = queue.user_limit_factor >= 0
+    am_limit = ledger.am_limit(share)
+    views = [
+        QueueUserView(
+            user=user,
+            load=loads[user],
+            limit=(ledger.user_limit(share, user) if is_own else share.maximum) if has_limits else None,
+            am_limit=ledger.user_am_limit(share, user, am_limit) if has_limits else None,
+        )
+        for user in sorted(seen)
+    ]
+    return views, len(loads) - len(seen)
+
+
 def nodes_by_state(state: ClusterState) -> Mapping[NodeState, int]:
     return Counter(node.state for node in state.nodes.values())
 
 
-async def _loads(state: ClusterState, above: str) -> defaultdict[str, _Load]:
-    """Of each leaf that is this queue or below it."""
-    loads, prefix = defaultdict[str, _Load](_Load), f"{above}."
+async def _loads(state: ClusterState, above: str) -> defaultdict[str, Load]:
+    """Sum up each leaf that is this queue or below it."""
+    loads = defaultdict[str, Load](Load)
+    async for row in live_below(state, above):
+        loads[row.submission.queue].add_application(state, row)
+    return loads
+
+
+async def live_below(state: ClusterState, above: str) -> AsyncIterator[Application]:
+    """Yield live applications of this queue and those below it; others have a turn between."""
+    prefix = f"{above}."
     async for application_id in taking_turns(list(state.index.live), APPLICATIONS_PIECE):
         row = state.applications.get(application_id)
-        if row is None or row.state.is_final:
-            continue
-        path = row.submission.queue
-        if path == above or path.startswith(prefix):
-            loads[path].add_application(state, row)
-    return loads
+        if row is not None and not row.state.is_final and f"{row.submission.queue}.".startswith(prefix):
+            yield row
 
 
 def _children_first(tree: QueueShares, path: str) -> Sequence[str]:
@@ -187,8 +234,8 @@ def _children_first(tree: QueueShares, path: str) -> Sequence[str]:
     return found[::-1]
 
 
-def _metrics(state: ClusterState, load: _Load, totals: Totals, nodes: Mapping[NodeState, int]) -> ClusterMetrics:
-    """Of these applications, which live, and what was counted of all that ever were."""
+def _metrics(state: ClusterState, load: Load, totals: Totals, nodes: Mapping[NodeState, int]) -> ClusterMetrics:
+    """Return the metrics of these live applications, with the totals of all that ever were."""
     return ClusterMetrics(
         submitted=totals.applications.submitted,
         pending=load.pending,

@@ -14,12 +14,12 @@ from yodel.domain.node import Node
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import YarnApplicationState
-from yodel.services.writer.application_index import IndexPage
+from yodel.services.writer.application_index import IndexPage, Key, Trait, key_of
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.services.writer.usage import Usage
 
-__all__ = ["ApplicationTotals", "IndexPage", "Rows", "Totals"]
+__all__ = ["ApplicationTotals", "IndexPage", "Key", "Rows", "Totals", "Trait", "key_of"]
 
 
 class Rows:
@@ -58,7 +58,7 @@ class Rows:
 
     @property
     def counts(self) -> Counter[YarnApplicationState]:
-        """Return how many applications are in which state."""
+        """Return the number of applications in each state."""
         return self._state.index.counts
 
     @property
@@ -74,7 +74,7 @@ class Rows:
         return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
 
     def usage_of(self, application_id: ApplicationId) -> Usage:
-        """Return what its live containers take."""
+        """Return the usage of its live containers."""
         return self._state.usage.by_application.get(application_id, Usage())
 
     # --- what ApplicationMasters have said -------------------------------------------------------------------------
@@ -88,14 +88,14 @@ class Rows:
         return self._state.pending_of(attempt_id)
 
     def is_running(self, application: Application) -> bool:
-        """As queues count, whatever its state says."""
+        """Return True if queues count it as running, whatever its state is."""
         return self._state.is_running(application)
 
     def is_pending(self, application: Application) -> bool:
         return self._state.is_pending(application)
 
     def reserved_of(self, application_id: ApplicationId) -> tuple[int, Resource]:
-        """Return how many nodes are held for it, and what of its wishes is free there."""
+        """Return the number of nodes reserved for it, and the free capacity there for its requests."""
         return self._state.holds.of_application(application_id)
 
     def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
@@ -116,7 +116,7 @@ class Rows:
         return self._state.containers_of(attempt_id)
 
     def container_ids_of(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
-        """As ``containers_of``."""
+        """Return the ids of ``containers_of``."""
         return self._state.container_ids_of(attempt_id)
 
     def live_on(self, node_id: NodeId) -> Iterator[Container]:
@@ -150,11 +150,11 @@ class Rows:
 
     @property
     def usable_resource(self) -> Resource:
-        """Of the nodes that can be used."""
+        """Return the capacity of the usable nodes."""
         return self._state.usable_resource
 
     def usable_of(self, queue_path: str) -> Resource:
-        """Return what these lend to a queue's pool; to root all."""
+        """Return their capacity in a queue's pool; for root in all pools."""
         pools = self._state.pools
         return pools.of_queue(queue_path).size if "." in queue_path else pools.size
 
@@ -164,5 +164,5 @@ class Rows:
         return self._state.queues
 
     def totals_of(self, path: str) -> Totals:
-        """Return what began and ended in a queue and those below it."""
+        """Return the totals of a queue and those below it."""
         return self._state.totals.of(path)

@@ -1,8 +1,8 @@
-"""What became of applications, containers and nodes lately: a bounded ring of transitions that readers follow.
+"""Keeps recent transitions of applications, containers and nodes, in a bounded ring that readers follow.
 
 ``published`` is called with committed rows and only takes notes.  Readers hold a position and nothing else: one that is
-slower than the ring turns has lost what it did not read, and is told so; it never makes anything grow.  The ring lives
-in memory: after a restart the epoch is another one, and whoever asks for what came before is told to list anew.
+slower than the ring has lost what it did not read, and gets an error; it never makes anything grow.  The ring is in
+memory: after a restart the epoch is another one, and readers with an older position have to list again.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FellBehind(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOwner:
-    """Whose a stream is: ``user`` is None for somebody without a name, ``host`` where the connection comes from."""
+    """Identifies the reader of a stream: ``user`` is None without a name, ``host`` is the connection's address."""
 
     user: str | None = None
     host: str = ""
@@ -228,7 +228,7 @@ class Transitions:
         return list(reversed(self._ring))
 
     def holds_after(self, position: int) -> bool:
-        """Return whether nothing after this sequence has left the ring."""
+        """Return True if nothing after this sequence has left the ring."""
         return self.last - len(self._ring) <= position <= self.last
 
     def after(self, position: int, count_max: int) -> Sequence[Transition]:
@@ -276,5 +276,5 @@ class Transitions:
 
 
 def _slim(row: Application) -> Application:
-    """For who may see it: a forgotten application must not be kept whole by what is told of it."""
+    """Return the row without its large fields: a forgotten application must not be kept whole for its transitions."""
     return replace(row, submission=replace(row.submission, context=b""), diagnostics="")

@@ -23,7 +23,7 @@ from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 from yodel.domain.waiting import UNSERVED_MAX, Hindrance, Obstacles, Unserved
-from yodel.domain.waiting_words import What, change_of, what_of
+from yodel.domain.waiting_words import Cause, cause_of, change_of
 from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.submission import asked_priority
@@ -35,8 +35,8 @@ from yodel.translator import refusals
 
 LINES_MAX = 5
 """In the diagnostics of an application whose asks wait."""
-HOLDERS_MAX = 5
-"""Named of one limit, those that hold most; of more it is said how many."""
+USERS_MAX = 5
+"""Users of one resource that are listed, largest first; the others are only counted."""
 AHEAD_MAX = 5
 """Applications named that are served before."""
 SAID_MAX = 3
@@ -51,27 +51,27 @@ _NAMED = re.compile(r"(application_[0-9]{1,19}_[0-9]{1,10})(?: \([^()]{1,200}\))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUser:
-    """Who holds a part of what is full: a user of a queue, a queue or an application, by ``kind``."""
+    """Uses a part of a limited resource: a ``kind`` of user (of a queue), queue or application."""
 
     kind: str
     name: str
     queue: str
-    held: Resource
+    used: Resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """One thing in the way, with its figures where it has some.  ``change`` says what would have to happen."""
+    """Describes one reason why a request is pending; ``change`` is what would unblock it."""
 
-    what: What
+    cause: Cause
     text: str
     change: str
     queue: str = ""
     user: str = ""
     limit: Resource | None = None
     used: Resource | None = None
-    held_by: tuple[ResourceUser, ...] = ()
-    more_holders: int = 0
+    used_by: tuple[ResourceUser, ...] = ()
+    more_users: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class WhyView:
     asks: tuple[AskView, ...] = ()
     more_asks: int = 0
     notices: tuple[NoticeView, ...] = ()
-    """Of its own containers, which are to go."""
+    """Notices of its own containers."""
 
 
 class WaitExplainer:
@@ -127,7 +127,7 @@ class WaitExplainer:
         return "\n".join(line for line in lines if line)
 
     def _of_ended_master(self, app: Application) -> str:
-        """That its end, and with it the application's, is told once the node agent has told of it."""
+        """Return the note that the end is shown once the node agent has reported it; empty: it is not awaited."""
         attempt = self._state.attempts.get(app.current_attempt_id)
         master = self._state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         if master is None or not master.awaits_agent:
@@ -145,7 +145,7 @@ class WaitExplainer:
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
             return ""
-        waits, told = reasons.waits, self._told(app, attempt)
+        waits, told = reasons.waits, self.told(app, attempt)
         # Whoever may see this one reads it, and maybe no other: of those `why` tells.
         return self.without_others(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
 
@@ -162,9 +162,8 @@ class WaitExplainer:
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
 
-    def _told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
-        """Return what the last decision left.  Of an unmanaged ApplicationMaster beyond those that may run it knows
-        nothing."""
+    def told(self, app: Application, attempt: Attempt) -> Sequence[Obstacles]:
+        """Return the findings of the last decision; of an application over the limit of running ones, that limit."""
         if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
@@ -175,7 +174,8 @@ class WaitExplainer:
         return [Obstacles(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
 
     def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:
-        """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
+        """Return the text of SchedulerApplicationAttempt.AMState and
+        FiCaSchedulerApp.getActivedAppDiagnosticMessage."""
         nearest = told.chain[0]
         if nearest.masters is not None or nearest.hurdle is Hurdle.PARALLEL or told.is_placeless:
             return told.reason
@@ -216,7 +216,7 @@ class WaitExplainer:
         kept = None
         if attempt is not None and not app.state.is_final and not attempt.state.is_final:
             kept = waiting.of(attempt.id)
-            asks = [*self._not_planned(app, self._told(app, attempt), may_view), *self._under_way(attempt)]
+            asks = [*self._not_planned(app, self.told(app, attempt), may_view), *self.under_way(attempt)]
         return WhyView(
             application=app,
             summary=" ".join(filter(None, (self._summary(app, attempt, asks), _capped(app, self.max_priority())))),
@@ -242,14 +242,14 @@ class WaitExplainer:
         return "Nothing is pending: every requested container has been allocated."
 
     def _not_planned(self, app: Application, all_told: Sequence[Obstacles], may_view: MayView) -> Iterator[AskView]:
-        """Look once for who holds a limit, and who comes before, however many asks wait for the same."""
-        held: dict[tuple[What, str, str], Sequence[ResourceUser]] = {}
+        """Yield the pending requests; the users of a limit are looked up once for all requests that it affects."""
+        used: dict[tuple[Cause, str, str], Sequence[ResourceUser]] = {}
         is_limited = any(map(_is_limited, all_told))
         beside = list[Obstacle]()
         if is_limited:
             beside = [*self._ahead(app, may_view), *self._queues_ahead(app), *self._given_back(app, may_view)]
         for told in all_told:
-            chain = [self._link(app, hindrance, held, may_view) for hindrance in told.chain]
+            chain = [self.link(app, hindrance, used, may_view) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if _is_limited(told) else chain)
 
     def _ask(self, told: Obstacles, chain: Sequence[Obstacle]) -> AskView:
@@ -264,36 +264,34 @@ class WaitExplainer:
             chain=tuple(chain),
         )
 
-    def _link(
+    def link(
         self,
         app: Application,
         hindrance: Hindrance,
-        held: dict[tuple[What, str, str], Sequence[ResourceUser]],
+        used: dict[tuple[Cause, str, str], Sequence[ResourceUser]],
         may_view: MayView,
     ) -> Obstacle:
-        what = what_of(hindrance)
-        which = what, hindrance.path, hindrance.user
-        if which not in held:
-            held[which] = sorted(self._holders(app, what, hindrance), key=_size, reverse=True)
-        shown = self._shown(held[which], may_view)
-        has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
+        cause = cause_of(hindrance)
+        which = cause, hindrance.path, hindrance.user
+        if which not in used:
+            used[which] = sorted(self._users(app, cause, hindrance), key=_size, reverse=True)
+        shown = self._shown(used[which], may_view)
+        has_figures = cause is Cause.POOL_FULL or (hindrance.path != "" and cause is not Cause.PARALLEL_APPLICATIONS)
         return Obstacle(
-            what=what,
+            cause=cause,
             text=self.without_others(hindrance.text.strip(), may_view),
-            change=change_of(what, hindrance.path, hindrance.user),
+            change=change_of(cause, hindrance.path, hindrance.user),
             queue=hindrance.path,
             user=hindrance.user,
             limit=hindrance.limit if has_figures else None,
             used=hindrance.used if has_figures else None,
-            held_by=shown,
-            more_holders=len(held[which]) - len(shown),
+            used_by=shown,
+            more_users=len(used[which]) - len(shown),
         )
 
-    def _shown(self, holders: Sequence[ResourceUser], may_view: MayView) -> tuple[ResourceUser, ...]:
-        """Return those that hold most, without applications that the asker may not see."""
-        return tuple(
-            one for one in holders[:HOLDERS_MAX] if one.kind != "application" or self._is_seen(one.name, may_view)
-        )
+    def _shown(self, users: Sequence[ResourceUser], may_view: MayView) -> tuple[ResourceUser, ...]:
+        """Return the largest users, without applications that the caller may not view."""
+        return tuple(one for one in users[:USERS_MAX] if one.kind != "application" or self._is_seen(one.name, may_view))
 
     def _is_seen(self, name: str, may_view: MayView) -> bool:
         try:
@@ -306,36 +304,39 @@ class WaitExplainer:
         """A reason without what it says of applications that the asker may not see."""
         return _NAMED.sub(lambda one: one[0] if self._is_seen(one[1], may_view) else "another application", text)
 
-    # --- who holds it -----------------------------------------------------------------------------------------------
+    # --- who uses it ------------------------------------------------------------------------------------------------
 
-    def _holders(self, app: Application, what: What, hindrance: Hindrance) -> Iterator[ResourceUser]:
+    def _users(self, app: Application, cause: Cause, hindrance: Hindrance) -> Iterator[ResourceUser]:
         path, by_user = hindrance.path, self._state.queue_use.by_user
-        match what:
-            case What.QUEUE_MAX_CAPACITY | What.WINDOW:
+        match cause:
+            case Cause.QUEUE_MAX_CAPACITY | Cause.WINDOW:
                 for (queue, user), usage in by_user.items():
                     if queue == path or queue.startswith(f"{path}."):
-                        yield ResourceUser(kind="user", name=user, queue=queue, held=usage.resource)
-            case What.POOL_FULL:
+                        yield ResourceUser(kind="user", name=user, queue=queue, used=usage.resource)
+            case Cause.POOL_FULL:
                 pools = self._state.pools.pools
                 own = pools.of(app.submission.queue)
                 leaves: dict[str, Resource] = {}
                 for (queue, _), usage in by_user.items():
                     if pools.of(queue) == own:
                         leaves[queue] = leaves.get(queue, NONE) + usage.resource
-                for queue, held in leaves.items():
-                    yield ResourceUser(kind="queue", name=queue, queue=queue, held=held)
-            case What.PARALLEL_APPLICATIONS:
+                for queue, used in leaves.items():
+                    yield ResourceUser(kind="queue", name=queue, queue=queue, used=used)
+            case Cause.PARALLEL_APPLICATIONS:
                 yield from self._applications(path, "", is_am=True)
-            case What.USER_LIMIT | What.USER_AM_LIMIT | What.QUEUE_AM_LIMIT:
-                yield from self._applications(app.submission.queue, hindrance.user, is_am=what is not What.USER_LIMIT)
+            case Cause.USER_LIMIT | Cause.USER_AM_LIMIT | Cause.QUEUE_AM_LIMIT:
+                yield from self._applications(app.submission.queue, hindrance.user, is_am=cause is not Cause.USER_LIMIT)
 
     def _applications(self, queue: str, user: str, *, is_am: bool) -> Iterator[ResourceUser]:
-        """Of a queue and below it, and of one user where one is named; what their ApplicationMasters hold, or all."""
+        """Yield the applications of a queue and below it, if ``user`` is set those of that user.
+
+        Counted is what their containers use, or with ``is_am`` their ApplicationMasters.
+        """
         for application_id, usage in self._state.usage.by_application.items():
             submission = self._state.applications[application_id].submission
-            held = usage.am_resource if is_am else usage.resource
-            if held != NONE and f"{submission.queue}.".startswith(f"{queue}.") and user in ("", submission.user):
-                yield ResourceUser(kind="application", name=str(application_id), queue=submission.queue, held=held)
+            used = usage.am_resource if is_am else usage.resource
+            if used != NONE and f"{submission.queue}.".startswith(f"{queue}.") and user in ("", submission.user):
+                yield ResourceUser(kind="application", name=str(application_id), queue=submission.queue, used=used)
 
     def _ahead(self, app: Application, may_view: MayView) -> Iterator[Obstacle]:
         """Applications of the queue that wait too, and are served before."""
@@ -354,7 +355,7 @@ class WaitExplainer:
         if not first:
             more = f"{len(before)} {'other' if len(before) == 1 else 'others'}"
         text = f"Served first in queue {path}, and also waiting: {names}{more}."
-        yield Obstacle(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
+        yield Obstacle(cause=Cause.PRIORITY, text=text, change=change_of(Cause.PRIORITY), queue=path)
 
     def _queues_ahead(self, app: Application) -> Iterator[Obstacle]:
         """Queues of a higher priority beside its own, or beside one above that, in which others wait too."""
@@ -383,42 +384,42 @@ class WaitExplainer:
                 more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
                 text = f"Served before {above} (priority {row.priority}), and also waiting: {names}{more}."
                 yield Obstacle(
-                    what=What.QUEUE_PRIORITY, text=text, change=change_of(What.QUEUE_PRIORITY, above), queue=above
+                    cause=Cause.QUEUE_PRIORITY, text=text, change=change_of(Cause.QUEUE_PRIORITY, above), queue=above
                 )
 
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Obstacle]:
-        """Containers of others that are to go for its queue."""
+        """Yield an obstacle for containers of others that will be preempted for its queue."""
         path = app.submission.queue
         notices, last_s = self._noticed.for_queue(path)
-        held: dict[ApplicationId, Resource] = {}
+        used: dict[ApplicationId, Resource] = {}
         for container_id in notices:
             container = self._state.containers.get(container_id)
             if container is not None:
                 own = container_id.application_id
-                held[own] = held.get(own, NONE) + container.reserved
-        if not held:
+                used[own] = used.get(own, NONE) + container.reserved
+        if not used:
             return
-        holders = [
+        users = [
             ResourceUser(
-                kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount
+                kind="application", name=str(one), queue=self._state.applications[one].submission.queue, used=amount
             )
-            for one, amount in held.items()
+            for one, amount in used.items()
         ]
-        shown = self._shown(heapq.nlargest(HOLDERS_MAX, holders, key=_size), may_view)
+        shown = self._shown(heapq.nlargest(USERS_MAX, users, key=_size), may_view)
         which = "1 container" if len(notices) == 1 else f"{len(notices)} containers"
         text = f"{which} of others will be preempted for queue {path} within {last_s:.0f} s."
         yield Obstacle(
-            what=What.PREEMPTION,
+            cause=Cause.PREEMPTION,
             text=text,
-            change=change_of(What.PREEMPTION),
+            change=change_of(Cause.PREEMPTION),
             queue=path,
-            held_by=shown,
-            more_holders=len(holders) - len(shown),
+            used_by=shown,
+            more_users=len(users) - len(shown),
         )
 
     # --- what is planned --------------------------------------------------------------------------------------------
 
-    def _under_way(self, attempt: Attempt) -> Iterator[AskView]:
+    def under_way(self, attempt: Attempt) -> Iterator[AskView]:
         """Containers whose pods have no node yet, with what Kubernetes says of them."""
         state, runtime = self._state, self._state.masters.runtimes.get(attempt.id)
         wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []
@@ -435,10 +436,10 @@ class WaitExplainer:
     def _pods(self, key: AskKey | None, planned: Sequence[Container]) -> AskView:
         waits = self._state.reasons.waits
         said = list(dict.fromkeys(waits[container.id] for container in planned if container.id in waits))
-        links = [Obstacle(what=What.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
+        links = [Obstacle(cause=Cause.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
         if not links:
             text = "The pod has been created and is not scheduled to a node yet."
-            links = [Obstacle(what=What.STARTING, text=text, change=change_of(What.STARTING))]
+            links = [Obstacle(cause=Cause.SCHEDULING, text=text, change=change_of(Cause.SCHEDULING))]
         return AskView(
             name="the ApplicationMaster" if key is None else f"priority {key.priority}",
             priority=key.priority if key is not None else None,
@@ -451,16 +452,16 @@ class WaitExplainer:
 
 
 def _change_of_pod(text: str) -> str:
-    """Return what would help a pod, by what Kubernetes says of it: it has no place, or it was not made at all."""
-    return refusals.meaning_of(text).until or change_of(What.UNSCHEDULABLE)
+    """Return what would help a pod, by the message of Kubernetes: it was not scheduled, or not created."""
+    return refusals.meaning_of(text).until or change_of(Cause.UNSCHEDULABLE)
 
 
 async def _nothing() -> None:
-    """Who has no scheduler has nothing to look."""
+    """Do nothing: without a scheduler there is nothing to check."""
 
 
-def _size(holder: ResourceUser) -> tuple[int, int, str]:
-    return holder.held.memory_mib, holder.held.vcores, holder.name
+def _size(user: ResourceUser) -> tuple[int, int, str]:
+    return user.used.memory_mib, user.used.vcores, user.name
 
 
 def _turn(app: Application) -> tuple[int, int, ApplicationId]:
@@ -473,7 +474,7 @@ def _is_limited(told: Obstacles) -> bool:
 
 
 def _capped(app: Application, most: int) -> str:
-    """That it has not the priority that it was submitted with."""
+    """Return the note that the priority was reduced at submission; empty: it was not."""
     has = app.submission.priority
     asked = has if app.state.is_final or has != most else asked_priority(app.submission.context)
     return "" if asked <= most else capped_priority_note(asked, has)

@@ -1,14 +1,13 @@
-"""Which applications live, how many are in which state, and all of them on pages in the order they came.
+"""Indexes applications: the live ones, their number by state, and all on pages in the order of submission.
 
-Answers that hold many applications are made page by page: a page's version grows when something of its ended
-applications changed, so whoever rendered them need not do it again.  Of the living, versions say nothing: they change
-with every heartbeat.
+Answers with many applications are built page by page: a page's version grows when one of its ended applications
+changes, so that rendered ones can be reused.  Versions do not cover live ones, which change with every heartbeat.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
@@ -19,12 +18,34 @@ PAGE_MAX = 64
 """Applications on a page: some hundred kilobytes when rendered, a few milliseconds to render."""
 
 
+Key = tuple[int, int, int]
+"""Submission time in epoch milliseconds, and the id: the sort key of lists."""
+Trait = tuple[str, str | YarnApplicationState]
+"""Property by which lists are filtered: ``user``, ``queue`` or ``state``, and its value."""
+
+
 @dataclass(slots=True)
 class IndexPage:
     """Oldest first.  Numbers of pages are never used again, so a number and a version name one content."""
 
     version: int = 0
     ids: dict[ApplicationId, None] = field(default_factory=dict)
+    traits: Counter[Trait] = field(default_factory=Counter)
+    """Number of its applications with each trait; only those that some have."""
+    oldest: Key = (2**63, 0, 0)
+    newest: Key = (-1, 0, 0)
+    """The least and the greatest key of all that ever were on it."""
+
+    def add(self, row: Application) -> None:
+        """Take an application that is new on the page."""
+        key = key_of(row)
+        self.oldest, self.newest = min(self.oldest, key), max(self.newest, key)
+        self.ids[row.id] = None
+
+
+def key_of(row: Application) -> Key:
+    """Return the application's key in sorted lists."""
+    return row.submitted_ms, row.id.cluster_timestamp_ms, row.id.sequence
 
 
 class ApplicationIndex:
@@ -47,13 +68,11 @@ class ApplicationIndex:
         """A row that is new, or takes the place of an older one."""
         if old is None:
             number = self._page_of[new.id] = self._count // PAGE_MAX
-            self.pages.setdefault(number, IndexPage()).ids[new.id] = None
+            self.pages.setdefault(number, IndexPage()).add(new)
             self._count += 1
         else:
-            self.counts[old.yarn_state] -= 1
             self._weigh(old, -1)
         self._weigh(new, 1)
-        self.counts[new.yarn_state] += 1
         if new.state.is_final:
             self.live.pop(new.id, None)
             self.finished[new.id] = None
@@ -74,7 +93,6 @@ class ApplicationIndex:
 
     def remove(self, row: Application) -> None:
         self._weigh(row, -1)
-        self.counts[row.yarn_state] -= 1
         self.live.pop(row.id, None)
         self.finished.pop(row.id, None)
         number = self._page_of.pop(row.id)
@@ -89,8 +107,20 @@ class ApplicationIndex:
         return self._page_of.get(application_id)
 
     def _weigh(self, application: Application, sign: int) -> None:
+        self.counts[application.yarn_state] += sign
+        traits = self.pages[self._page_of[application.id]].traits
+        for trait in _traits(application):
+            traits[trait] += sign
+            if not traits[trait]:
+                del traits[trait]
         if not application.state.is_final:
             submission = application.submission
             self.context_bytes[submission.user] += sign * len(submission.context)
             if not self.context_bytes[submission.user]:
                 del self.context_bytes[submission.user]
+
+
+def _traits(row: Application) -> Iterator[Trait]:
+    yield "user", row.submission.user
+    yield "queue", row.submission.queue
+    yield "state", row.yarn_state

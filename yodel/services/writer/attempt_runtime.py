@@ -1,6 +1,6 @@
-"""What is known of an ApplicationMaster in memory only: its dialogue, its wishes, and what it has yet to hear.
+"""Keeps an ApplicationMaster's state that is in memory only: its dialogue, its wishes, and its outbox.
 
-Each of the three is changed by its own methods alone; a test looks that nobody else assigns what is theirs.
+Each of the three is changed by its own methods alone; a test checks that nobody else assigns their fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from yodel.services.writer.wishes import Wishes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRuntime:
-    """Of an ApplicationMaster that is registered, or expected."""
+    """Holds the state of an ApplicationMaster that is registered, or expected."""
 
     attempt_id: ApplicationAttemptId
     dialogue: Dialogue

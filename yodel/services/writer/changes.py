@@ -1,4 +1,4 @@
-"""What changed, as keys: a follower reads the present facts of each, and acts if they differ from what stands."""
+"""Collects changes as keys: a follower reads the present facts of each, and acts if they differ from its own."""
 
 from __future__ import annotations
 

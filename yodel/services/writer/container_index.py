@@ -1,4 +1,4 @@
-"""Which containers live, which have ended and are not forgotten, and which are looked for in other ways than by id."""
+"""Indexes containers: the live ones, those that ended and are not forgotten, and both by other keys than the id."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ContainerIndex:
         return self._on_node.get(node_id, {}).keys()
 
     def awaiting(self, node_id: NodeId) -> Collection[ContainerId]:
-        """Return those that are over, and of whose ends the node's agent has yet to tell more."""
+        """Return the ended containers about which the node's agent has yet to report more."""
         return self._awaiting.get(node_id, {}).keys()
 
     def _leave_node(self, row: Container) -> None:

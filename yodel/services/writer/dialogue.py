@@ -1,6 +1,6 @@
-"""What was said and answered in an ApplicationMaster's beats, in memory only.
+"""Records the exchange of an ApplicationMaster's heartbeats, in memory only.
 
-It is not on disk by design: after a restart an ApplicationMaster is told to register again (work-preserving restart).
+It is not on disk by design: after a restart an ApplicationMaster is asked to register again (work-preserving restart).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yodel.domain.resource import NONE, Resource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How large a container may be, as the attempt was ``told`` when it registered, and may ask for."""
+    """Holds the maximum size of a container: ``told`` at the attempt's registration, and ``allowed`` now."""
 
     told: Resource = NONE
     allowed: Resource = NONE
@@ -39,13 +39,13 @@ class Dialogue:
     """Nodes it has a token for, with the id of the master key that signed it."""
 
     def registered(self, now_s: float, constraints: Mapping[str, Constraint], sizes: Sizes) -> None:
-        """It begins anew; whoever registers has an empty cache of tokens (clearNodeSetForAttempt)."""
+        """It begins again; whoever registers has an empty cache of tokens (clearNodeSetForAttempt)."""
         self.is_registered, self.response_id, self.last_response = True, 0, None
         self.last_seen_s, self.constraints, self.sizes = now_s, constraints, sizes
         self._tokens_sent.clear()
 
     def found_registered(self) -> None:
-        """In an earlier life of the ResourceManager, and it has unregistered since."""
+        """Record a registration before the ResourceManager's restart, after which it has unregistered."""
         self.is_registered = True
 
     def heard(self, now_s: float) -> None:
@@ -58,7 +58,7 @@ class Dialogue:
         self.response_id, self.last_response = response_id, response
 
     def tokens_due(self, nodes: Iterable[NodeId], key_id: int) -> list[NodeId]:
-        """Return those nodes, once each, for which it has no token of this key; from now on it has."""
+        """Return the nodes for which it has no token of this key, each once, and record that it gets them."""
         due = {node_id: key_id for node_id in nodes if self._tokens_sent.get(node_id) != key_id}
         self._tokens_sent.update(due)
         return list(due)

@@ -17,7 +17,7 @@ Endpoint = tuple[str, int]
 
 
 class Presence(Enum):
-    """Names what is known of one."""
+    """Lists the known states of an endpoint."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -46,7 +46,7 @@ class EndpointBook:
         return f"none of yodel.remote-shuffle.endpoints of the queue answers ({named})"
 
     def tell(self, endpoint: Endpoint, *, has_answered: bool) -> bool:
-        """Return whether that changes what is known of it."""
+        """Record an answer or failure; return True if it changes the endpoint's state."""
         before = self.presence(endpoint)
         self._failures[endpoint] = 0 if has_answered else self._failures.get(endpoint, 0) + 1
         if has_answered:

@@ -119,11 +119,12 @@ class Engine:
         return self._queue.empty() and not self._is_writing
 
     def perform_with(self, performer: Performer) -> None:
-        """Who performs effects.  Set once by the composition root, before ``run``."""
+        """Set the performer of effects.  Called once by the composition root, before ``run``."""
         self._performer = performer
 
     def follow_with(self, follower: Follower) -> None:
-        """Who is told of committed rows beside the state.  Set once by the composition root, before ``run``."""
+        """Set the follower, which gets committed rows as the state does.  Called once by the composition root, before
+        ``run``."""
         self._follower = follower
 
     async def do(self, work: Work[ResultT], *, may_wait: bool = False) -> ResultT:
@@ -283,7 +284,7 @@ class Engine:
         await self._publish(commit, effects, done)
 
     async def _write(self, commit: Commit) -> None:
-        """Returns when it was written, however long it takes to know.  Raises Unavailable: it was not."""
+        """Return when it was written, however long it takes to know.  Raises Unavailable: it was not."""
         self._number += 1
         try:
             await self._store.commit(replace(commit, number=self._number))

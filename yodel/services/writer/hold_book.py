@@ -1,4 +1,4 @@
-"""Which nodes are held for whom: in memory, for after a restart the same waits find the same nodes again."""
+"""Keeps the node reservations, in memory: after a restart the same requests get the same nodes again."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class HoldBook:
 
     @property
     def containers(self) -> Collection[ContainerId]:
-        """Return those on their way to the nodes that are held for them."""
+        """Return the containers that were created for reserved nodes."""
         return [hold.container_id for hold in self._by_wait.values() if hold.container_id is not None]
 
     def of_application(self, application_id: ApplicationId) -> tuple[int, Resource]:
-        """Return how many nodes are held for it, and what of its wishes is free there."""
+        """Return the number of nodes reserved for it, and the free capacity there for its requests."""
         if not self._by_wait:
             return 0, NONE
         own = [hold for hold in self._by_wait.values() if hold.short.attempt_id.application_id == application_id]

@@ -1,4 +1,5 @@
-"""Which Kubernetes nodes take nothing new of a pool.  ``services.nodes.publisher`` writes it; who places reads it."""
+"""Records which Kubernetes nodes take no new containers of a pool.  ``services.nodes.publisher`` writes it; placement
+reads it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How large a container may be: the least of what is configured, what its queue may have
-(``maximum-allocation-mb``, ``-vcores``), and what the largest node of its pool has (ClusterNodeTracker).
+"""Computes the maximum size of a container: the least of the settings, the queue's (``maximum-allocation-mb``,
+``-vcores``), and the largest node of its pool (ClusterNodeTracker).
 
-Clients and ApplicationMasters are told, and refuse by themselves what no node could ever take.  A node counts with the
-most that it may lend, so a loan that is small for the moment lowers nothing.
+Clients and ApplicationMasters are informed of it, and refuse by themselves what no node could ever take.  A node counts
+with the maximum that it may lend, so a small lent amount of the moment lowers nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MaximumAllocation:
 
     @property
     def of_any(self) -> Resource:
-        """Of the pool that has the most: for whom no queue is known yet."""
+        """Return the maximum of the pool with the largest, for callers without a known queue."""
         found = Resource(0, 0)
         for name in self._state.pools.drawn_on:
             found = larger(found, self._of(name))
@@ -39,7 +39,7 @@ class MaximumAllocation:
         return largest_container(self._state.queues.get(path), found)
 
     def configured_of(self, path: str) -> Resource:
-        """Of a queue, whatever nodes there are."""
+        """Return the configured maximum of a queue, regardless of nodes."""
         return largest_container(self._state.queues.get(path), self.configured)
 
     def _of(self, name: PoolName) -> Resource:
@@ -85,7 +85,7 @@ class MaximumAllocation:
                 )
 
     def require_a_node(self, size: Resource, path: str) -> None:
-        """Where no nodes are known nothing is said, and nothing where nodes come for what waits.
+        """Check that some node could take the size.  Passes if no nodes are known, and if nodes are added on demand.
 
         Raises:
             InvalidResourceRequest: no node of the queue's pool may ever have so much, of all types at once.

@@ -1,4 +1,4 @@
-"""Which node agents stand behind Kubernetes' nodes and behind hosts, and how many of them can be used.
+"""Indexes the node agents of Kubernetes' nodes and of hosts, and counts the usable ones.
 
 A Kubernetes node may have several: one that was restarted on another port, one of a machine that was replaced, or one
 that should not be there.  The first that registered counts until it leaves or is given up (``services.liveness``).
@@ -79,8 +79,7 @@ class NodeIndex:
         return self._nodes[node_id] if node_id is not None else None
 
     def speaks(self, node: Node) -> bool:
-        """Return whether the agent is the one that counts for its Kubernetes node; one that names none counts for
-        itself."""
+        """Return True for the agent that counts for its Kubernetes node; one that names none counts for itself."""
         speaker = self.speaker(node.kubernetes_node_name)
         return not node.kubernetes_node_name or (speaker is not None and speaker.id == node.id)
 

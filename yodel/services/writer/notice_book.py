@@ -1,11 +1,10 @@
-"""Which containers are to go, when and why: one book for all who give notice.
+"""Keeps all preemption notices, whoever gives them.
 
 Each teller replaces only its own notices; of a container with several the earliest deadline counts.  As long as a
-notice stands it is said again to its node's agent, so nothing is kept of what an agent heard: an answer that was lost,
-or an agent that registers anew, makes no difference.  Agents do not hear of ApplicationMasters: whoever leaves in order
-leaves the application to its ApplicationMaster.  Nor of nodes that drain, whose state ApplicationMasters hear.
-
-In memory: after a restart everybody gets the whole time again, and nothing is ended on the word of a life that is over.
+notice exists it is sent with every answer to the node's agent, so nothing is kept of what an agent received: a lost
+answer, or an agent that registers again, makes no difference.  Agents get no notices for ApplicationMasters: they are
+left to end in order.  Nor for nodes that drain, whose state ApplicationMasters see.  The book is in memory: after a
+restart everybody gets the whole time again, and nothing is ended by an earlier process's notice.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class NoticeBook:
         return self._noted_of.get(application_id, ())
 
     def on(self, node_id: NodeId) -> tuple[ContainerId, ...]:
-        """Return what the node's agent is told."""
+        """Return the containers whose notices the node's agent gets."""
         return tuple(one for one in self._on.get(node_id, ()) if self._is_told(one))
 
     def is_noted(self, container_id: ContainerId) -> bool:

@@ -1,6 +1,6 @@
-"""What an ApplicationMaster has yet to hear, and what the last answer told it, which the next call acknowledges.
+"""Holds messages for an ApplicationMaster, and those of the last answer, which the next call acknowledges.
 
-In memory only: what is not acknowledged is in the rows, and a restart puts it here again.
+It is in memory only: what is not acknowledged is in the rows, and a restart puts it here again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AttemptOutbox:
 
     @classmethod
     def of(cls, completed: Iterable[ContainerId], updated: Iterable[ContainerId] = ()) -> AttemptOutbox:
-        """For an attempt that begins, or is found: ends and new sizes that were not acknowledged."""
+        """Return the outbox of an attempt that begins, or is found: ends and new sizes that were not acknowledged."""
         return cls(_completed=list(completed), _updated=dict.fromkeys(updated))
 
     @property
@@ -115,7 +115,7 @@ class AttemptOutbox:
         return taken
 
     def told_versions(self, versions: Mapping[ContainerId, int]) -> None:
-        """Of the new sizes that the answer tells."""
+        """Record the new sizes that the answer contains."""
         self.updates_delivered = dict(versions)
 
     def take_update_errors(self) -> list[UpdateError]:

@@ -1,9 +1,9 @@
-"""What each pool has and what is held of it, kept as rows are published and as Kubernetes' nodes are seen.
+"""Keeps capacity and usage of each pool, as rows are published and Kubernetes' nodes are seen.
 
-A node agent's own figure counts for ``native`` alone, and for every pool where nobody watches the nodes.  Of other
-pools a node has what it publishes; what an administrator ordered is the most that it lends of any.  Nothing counts
-where nothing can be launched: a NodeManager's figure counts for one pool only, and an agent's for none once Kubernetes'
-nodes were listed and its own was not among them.
+A node agent's own figure counts for ``native`` alone, and for every pool if nobody watches the nodes.  In other pools a
+node has what it publishes; an amount set by an administrator is the maximum in each.  Nothing counts where nothing can
+be launched: a NodeManager's figure counts for one pool only, and an agent's for none once Kubernetes' nodes were listed
+and its own was not among them.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ class PoolBook:
 
     @property
     def size(self) -> Resource:
-        """Return what usable nodes lend, of all pools that are drawn on."""
+        """Return the capacity of usable nodes in all pools that queues use."""
         return _sum(self.of(name).size for name in self.drawn_on)
 
     @property
     def total(self) -> Resource:
-        """Return what there is of them, given away or free."""
+        """Return their whole capacity, used or free."""
         return _sum(self.of(name).total for name in self.drawn_on)
 
     def capability(self, node: Node) -> Resource:
-        """Return what a node has of all pools that are drawn on, usable or not."""
+        """Return a node's capacity in all pools that queues use, usable or not."""
         if node.is_node_manager or (self.drawn_on == (NATIVE,) and not self._others):
             return node.capability
         found = (self._lent(name, node) for name in self.drawn_on)
@@ -95,7 +95,7 @@ class PoolBook:
         return lent.ever if lent is not None else NONE
 
     def is_published(self, name: PoolName) -> bool:
-        """Return whether what nodes publish counts for it, not their agents' own figures."""
+        """Return True if the published amounts of nodes count for the pool, not their agents' own figures."""
         return name not in (NATIVE, YARN) and self._published is not None
 
     def resources(self, name: PoolName) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class PoolBook:
         *,
         are_nodes_watched: bool,
     ) -> None:
-        """From now on.  What is published is told anew."""
+        """Use these pools from now on.  Published amounts must be reported again."""
         self.rules, self._published, self._are_listed = rules, {} if are_nodes_watched else None, False
         self._figures, self._used, self._drawn_on = {}, {}, None
         for node in nodes:
@@ -132,7 +132,7 @@ class PoolBook:
         self._drawn_on = None
 
     def see(self, kubernetes_name: str, published: Published | None) -> None:
-        """What a Kubernetes node publishes from now on; None: it is gone.  Its row is to be published after that."""
+        """Set the amounts that a Kubernetes node publishes; None: it is gone.  Publish its row after that."""
         if self._published is None:
             return
         if published is None:
@@ -145,7 +145,7 @@ class PoolBook:
         self._are_listed = self._published is not None
 
     def see_others(self, kubernetes_name: str, taken: Resource) -> None:
-        """What pods of others ask of a node from now on.  Its row is to be published after that."""
+        """Set the requests of others' pods on a node.  Publish its row after that."""
         if taken == NONE:
             self._others.pop(kubernetes_name, None)
         else:
@@ -196,7 +196,8 @@ class PoolBook:
         return not self._are_listed or self._published is None or node.kubernetes_node_name in self._published
 
     def _most(self, node: Node) -> Resource:
-        """Return what an agent's own figure may become: where that is nothing, what the machine has, if it was seen."""
+        """Return the maximum of an agent's own figure: the figure, or if it is zero, the machine's size as far as it
+        was seen."""
         own, published = node.capability, (self._published or {}).get(node.kubernetes_node_name, {})
         is_something = own.memory_mib > 0 and own.vcores > 0
         if is_something or node.ordered_capability != NOT_ORDERED or NATIVE not in published:
@@ -214,7 +215,7 @@ def _plain(amount: Resource) -> Resource:
 
 
 def _sum(amounts: Iterable[Resource]) -> Resource:
-    """Of several pools: memory and cores together, further types once."""
+    """Sum several pools: memory and cores together, further types once."""
     found = list(amounts)
     if len(found) == 1:
         return found[0]

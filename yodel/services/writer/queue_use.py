@@ -1,4 +1,4 @@
-"""What is held in each queue and by each of its users, kept as rows are published."""
+"""Tracks usage of each queue and each of its users, as rows are published."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class QueueUse:
                 del self.by_queue[path]
 
     def touch(self, queue: str) -> None:
-        """What counts as held of a leaf besides containers has changed."""
+        """Note that usage of a leaf other than containers has changed."""
         self.version += 1
         self._changed.update(accumulate(queue.split("."), "{}.{}".format))
 

@@ -1,4 +1,4 @@
-"""What queues and users may hold, as it is now: the tree's shares of the cluster, and the ledger of a decision."""
+"""Provides the present limits of queues and users: the tree's shares of the cluster, and the ledger of a decision."""
 
 from __future__ import annotations
 
@@ -50,28 +50,32 @@ class Quotas:
         self._headroom_ledger: UsageLedger | None = None
 
     def use_am_share(self, am_share: float) -> None:
-        """From now on (maximum-am-resource-percent)."""
+        """Use this share from now on (maximum-am-resource-percent)."""
         self.am_share = am_share
 
     @property
     def is_enforced(self) -> bool:
-        """Return whether limits count; otherwise all applications stand in one line, and limits are only shown."""
+        """Return True if limits are enforced; otherwise all applications are in one order, and limits are only
+        shown."""
         root = self._state.queues.get(ROOT)
         return root is not None and root.enforcement is LimitEnforcement.LIMIT
 
     def gives_back(self, queue: Queue) -> bool:
-        """Return whether what a queue holds above its guarantee may be asked back."""
+        """Return True if the queue's usage above its guarantee may be preempted."""
         return self.is_enforced and self.preemption.is_enabled and not queue.is_preemption_disabled
 
     def gives_back_within(self, queue: Queue) -> bool:
-        """Return whether applications of a lower priority give to others of the queue."""
+        """Return True if applications of a lower priority are preempted for others of the queue."""
         is_on = self.is_enforced and self.preemption.is_enabled and self.preemption.is_intra_queue_enabled
         return is_on and not queue.is_intra_queue_preemption_disabled
 
     @property
     def windows(self) -> InForce:
-        """Return what windows do now.  The same object until that changes, or was looked at again: whoever asks after
-        an edge sees what is behind it, whether somebody woke him or not."""
+        """Return the present effects of windows.
+
+        It is the same object until they change: a caller after an edge sees the new ones, whether it was notified or
+        not.
+        """
         version = self._state.change_counters.queues
         if version != self._windows_of or (
             self._windows is not NO_WINDOWS and not self._windows.is_of(self._clock.now_ms())
@@ -99,7 +103,7 @@ class Quotas:
 
     @property
     def tree(self) -> QueueShares:
-        """The queues with their shares of what there is of their pools, made anew when either changed."""
+        """The queues with their shares of what there is of their pools, made again when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
@@ -112,7 +116,7 @@ class Quotas:
 
     @property
     def _plain_tree(self) -> QueueShares:
-        """As if no window were open: a queue takes as many applications as ever, they only wait."""
+        """Return the tree as if no window were open: a queue takes as many applications as ever, they only wait."""
         tree = self.tree
         if not tree.windows.holds:
             return tree
@@ -135,20 +139,20 @@ class Quotas:
         return QueueShares(queues, whole, windows)
 
     def still_ledger(self) -> UsageLedger:
-        """As ``ledger``, of this moment: what is held afterwards does not show in it."""
+        """Return the ledger of this moment: later usage does not show in it."""
         ledger = self.ledger()
         ledger.hold_still()
         return ledger
 
     def ledger(self) -> UsageLedger:
-        """What is held now, for one decision; what is free on nodes that are held too."""
+        """Return present usage for one decision, including free capacity of reserved nodes."""
         ledger = self.ledger_without_holds()
         for hold in self._state.holds.all:
             ledger.take(hold.queue, hold.short.user, hold.counted)
         return ledger
 
     def ledger_without_holds(self) -> UsageLedger:
-        """Return what containers hold now."""
+        """Return the present usage of containers."""
         queue_use, pools = self._state.queue_use, self._state.pools
         tops = {above_of(name): replace(pools.used(name)) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
         return UsageLedger(
@@ -162,7 +166,7 @@ class Quotas:
         )
 
     def note(self, decision: Decision) -> None:
-        """What the last decision found: who wants something."""
+        """Take over the active users that the last decision found."""
         if decision.active != self._active:
             self._active = decision.active
             self._headrooms_at, self._headrooms_of = (-1, NO_WINDOWS), ()
@@ -208,9 +212,11 @@ class Quotas:
         ]
 
     def headroom(self, queue: str, user: str) -> Resource:
-        """Return what an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free
-        (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until
-        somebody holds more or less."""
+        """Return the headroom of an ApplicationMaster: within the limits of its user and queues, and free
+        (CapacityHeadroomProvider.getHeadroom).
+
+        It is the same for all applications of a user in a queue, and cached until usage changes.
+        """
         state = self._state
         version, windows = self._headrooms_at
         if version != state.change_counters.version or windows is not self.windows:

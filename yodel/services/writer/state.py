@@ -1,4 +1,5 @@
-"""What the RM knows, in memory: the committed rows with their indexes, and what lives only as long as the process.
+"""Holds the state of the RM in memory: the committed rows with their indexes, and what lives only as long as the
+process.
 
 Only the engine calls ``publish`` and ``remove_*``; everybody else reads.
 """
@@ -40,17 +41,17 @@ ALLOCATED = (AttemptState.ALLOCATED, AttemptState.LAUNCHED, AttemptState.RUNNING
 
 
 def _standing(row: Application) -> tuple[object, ...]:
-    """Return what a decision reads of an application."""
+    """Return the fields of an application that a decision reads."""
     return row.submission.priority, row.submission.queue
 
 
 def _room(row: Node) -> tuple[object, ...]:
-    """Return what a decision reads of a node."""
+    """Return the fields of a node that a decision reads."""
     return row.state, row.capability, row.rack, row.labels, row.kubernetes_node_name, row.is_node_manager
 
 
 def _burden(row: Container) -> tuple[object, ...]:
-    """Return what a decision reads of a container."""
+    """Return the fields of a container that a decision reads."""
     return row.is_live, row.state is ContainerState.PLANNED, row.node_id, row.reserved, row.resize_to
 
 
@@ -64,7 +65,8 @@ def ask_key(container: Container) -> AskKey:
 
 
 def _in_order(nodes: Iterable[Node], containers: Sequence[Container]) -> list[Node]:
-    """Of several agents of a Kubernetes node no row says who registered first: it is who was given containers."""
+    """Order the agents of a Kubernetes node.  No row records which registered first; it is the one with the first
+    container."""
     first = {container.node_id: -number for number, container in enumerate(reversed(containers))}
     return sorted(nodes, key=lambda node: (first.get(node.id, 1), node.id))
 
@@ -161,12 +163,12 @@ class ClusterState:
         return is_closed or self._intake(queue, kubernetes_name) is Intake.CLOSED
 
     def is_open_for(self, queue: str, kubernetes_name: str) -> bool:
-        """Return whether it is none of ``closed_for``."""
+        """Return True if the node is not in ``closed_for``."""
         is_closed = self.node_index.is_closed(kubernetes_name)
         return not is_closed and self._intake(queue, kubernetes_name) is Intake.OPEN
 
     def is_awaited_for(self, queue: str, kubernetes_name: str) -> bool:
-        """Return whether nothing of a queue may be granted there before more is known of what the node lends."""
+        """Return True if containers of the queue must wait until more is known of what the node lends."""
         return self._intake(queue, kubernetes_name) is Intake.AWAITED
 
     def _intake(self, queue: str, kubernetes_name: str) -> Intake:
@@ -209,7 +211,7 @@ class ClusterState:
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
 
     def needs_master(self, attempt: Attempt) -> bool:
-        """Return whether the attempt waits for its ApplicationMaster's container to be planned."""
+        """Return True if the attempt's ApplicationMaster container is still to be planned."""
         return attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in self.containers
 
     def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
@@ -224,13 +226,13 @@ class ClusterState:
         return count + 1, size + self.applications[attempt_id.application_id].submission.am_capability
 
     def is_pending(self, row: Application) -> bool:
-        """Return whether an application counts as pending (QueueMetrics): its attempt was allocated nothing yet."""
+        """Return True for a pending application (QueueMetrics): its attempt was allocated nothing yet."""
         attempt = self.attempts.get(row.current_attempt_id)
         return attempt is not None and not attempt.state.is_final and not self.is_running(row)
 
     def is_running(self, row: Application) -> bool:
-        """Return whether it counts as running: from the first container that its attempt was allocated, which is its
-        ApplicationMaster's, to the attempt's end."""
+        """Return True for a running application: from its attempt's first container, the ApplicationMaster's, to the
+        attempt's end."""
         attempt = self.attempts.get(row.current_attempt_id)
         if attempt is None or attempt.state not in ALLOCATED:
             return False
@@ -243,11 +245,12 @@ class ClusterState:
         return (self.containers[container_id] for container_id in self.container_index.live)
 
     def container_ids_on(self, node_id: NodeId) -> list[ContainerId]:
-        """Of which its agent may have more to tell: live ones, and those whose ends it has yet to explain."""
+        """Return the containers about which the node's agent may report: live ones, and those whose ends it has yet to
+        explain."""
         return [*self.container_index.on_node(node_id), *self.container_index.awaiting(node_id)]
 
     def nodes_of_live_applications(self) -> set[NodeId]:
-        """Return where a live application has or had a container, a forgotten one too."""
+        """Return the nodes on which a live application has or had a container, including forgotten ones."""
         found = {usage_id.node_id for live in self.index.live for usage_id in self._past_of.get(live, ())}
         for attempt in (attempt for live in self.index.live for attempt in self.attempts_of(live)):
             found |= {container.node_id for container in self.containers_of(attempt.id)}
@@ -255,17 +258,19 @@ class ClusterState:
 
     @property
     def total_resource(self) -> Resource:
-        """Return what there is, given away or free."""
+        """Return the whole capacity, used or free."""
         return self.pools.total
 
     @property
     def usable_resource(self) -> Resource:
-        """Return what nodes in state RUNNING lend."""
+        """Return the capacity of nodes in state RUNNING."""
         return self.pools.size
 
     def use_pools(self, rules: PoolRules, *, are_nodes_watched: bool) -> None:
-        """Which queue draws on what, from now on; what nodes publish is told anew.  ``are_nodes_watched``: somebody
-        tells of it, so that an agent's own figure counts for ordinary capacity only."""
+        """Set the pools of queues; published amounts must be reported again.
+
+        ``are_nodes_watched``: they are reported, so that an agent's own figure counts for ordinary capacity only.
+        """
         self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
         self.change_counters.changed()
 
@@ -388,6 +393,6 @@ class ClusterState:
         self.queue_use.charge(self.applications[container.id.application_id], held, sign)
 
     def _count_past(self, usage: PastUsage) -> None:
-        """As if its containers were still here."""
+        """Count past usage as if its containers were still here."""
         self.totals.count_past(self.applications[usage.id.application_id].submission.queue, usage)
         self.usage.count_past(usage)

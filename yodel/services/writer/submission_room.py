@@ -1,7 +1,7 @@
-"""How much a submission may hold, and all live ones of a user together: the same for REST and RPC.
+"""Limits the size of a submission, and of all live ones of a user together, for REST and RPC alike.
 
-A launch context is kept whole from the submission to the application's end, in memory and in the store, so what one
-user may keep there has a maximum.  It goes when the application has ended.
+A launch context is kept from the submission to the application's end, in memory and in the store, so each user has a
+maximum.  It is deleted when the application has ended.
 """
 
 from __future__ import annotations

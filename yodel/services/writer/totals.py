@@ -1,8 +1,8 @@
-"""How many applications and containers began and ended since the RM took up what is stored; by queue and over all.
+"""Counts applications and containers that began and ended since the RM loaded its store, by queue and over all.
 
-These only grow: forgetting an old application, or moving one, takes nothing back, so whoever computes rates of them
-gets none that never were.  As in Hadoop's QueueMetrics they are counted where it happens: a submission in the queue it
-came to, an end in the queue the application was in then, both in all queues above as well.
+The counts only grow: forgetting an old application, or moving one, subtracts nothing, so rates computed from them are
+right.  As in Hadoop's QueueMetrics a submission is counted in the queue that received it, an end in the queue at that
+time, both in all queues above as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ApplicationTotals:
 
 @dataclass(slots=True)
 class Totals:
-    """Of one queue or of the cluster.  ``unmanaged`` are those of ``applications`` that bring their own AM."""
+    """Holds the totals of one queue or the cluster.  ``unmanaged`` are those of ``applications`` with their own AM."""
 
     applications: ApplicationTotals = field(default_factory=ApplicationTotals)
     unmanaged: ApplicationTotals = field(default_factory=ApplicationTotals)
@@ -82,7 +82,7 @@ class TotalsBook:
             totals.preempted += usage.preempted
 
     def remove_queue(self, path: str) -> None:
-        """Those above keep what was counted there."""
+        """Remove the totals of a queue; those above keep what was counted there."""
         self._by_queue.pop(path, None)
 
     def _line(self, queue: str) -> Iterator[Totals]:

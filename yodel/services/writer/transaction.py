@@ -1,7 +1,7 @@
-"""What one work item decides: committed rows under its own changes, and what follows once they are on disk.
+"""Collects what one work item decides: committed rows under its own changes, and the effects once they are on disk.
 
-An event that ends thousands of containers is not told in one go: what is left of it is gone on with (``go_on``) until
-all of it ``is_told``, by the engine, which lets others have the loop meanwhile, or by whatever is asked next.
+An event that ends thousands of containers is not processed in one go: the rest is continued (``go_on``) until all of it
+``is_told``, by the engine, which lets others have the loop meanwhile, or by the next reader.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Transaction:
         return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
 
     def new_applications(self) -> list[Application]:
-        """Return those that this batch has accepted so far and no commit has seen."""
+        """Return the applications accepted in this batch and not committed yet."""
         self._finish()
         known = self._state.applications
         rows = (*self._below.values(), *self.rows.values())
@@ -114,7 +114,7 @@ class Transaction:
         self.rows[row.id] = row
 
     def live_context_bytes(self, user: str) -> int:
-        """Of the user's applications that have not ended, with all that this batch changes."""
+        """Return the context bytes of the user's applications that have not ended, with the changes of this batch."""
         self._finish()
         return self._state.index.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
 
@@ -291,7 +291,8 @@ class Transaction:
         return self.node(node_id).shuffle_clients if node_id is not None and self.has(node_id) else None
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> Iterator[Tell | None]:
-        """Of those that live when their turn comes; of those of whose ends a lost agent cannot tell more."""
+        """Yield the events that stop containers, each read when its turn comes; containers of a lost agent end as their
+        pods did."""
         stop = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
         if isinstance(effect, StopContainers):
             committed = self._state.container_ids_of(effect.attempt_id)
@@ -310,7 +311,8 @@ class Transaction:
         return self._stops(StopContainers(attempt_id, status, text))
 
     def _forgettables(self, attempt_id: ApplicationAttemptId) -> Iterator[None]:
-        """Yield those of an attempt that have ended: they may leave memory, as far as it is concerned."""
+        """Yield once for each ended container of an attempt, which may now leave memory as far as the attempt is
+        concerned."""
         for container_id in self._state.container_ids_of(attempt_id):
             if not self.container(container_id).is_live:
                 self.effects.append(Forgettable(container_id))

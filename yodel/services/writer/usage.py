@@ -1,4 +1,4 @@
-"""What live containers hold, and what ended ones have used."""
+"""Tracks usage of live containers, and what ended ones have used."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ResourceSeconds:
 
 
 class UsageBook:
-    """Of the cluster, of each application and of each node.  Only ``ClusterState`` changes it."""
+    """Tracks usage of the cluster, of each application and of each node.  Only ``ClusterState`` changes it."""
 
     def __init__(self) -> None:
         self.cluster = Usage()
@@ -89,7 +89,7 @@ class UsageBook:
         self._add_seconds(container.id.application_id, memory_mib_s, vcore_s, preempted_of(container))
 
     def count_past(self, usage: PastUsage) -> None:
-        """As if its containers were still here."""
+        """Count past usage as if its containers were still here."""
         self._add_seconds(usage.id.application_id, usage.memory_mib_s, usage.vcore_s, usage.preempted)
 
     def forget(self, application_id: ApplicationId) -> None:

@@ -1,4 +1,4 @@
-"""What each attempt waits for, as the last decisions of the scheduler left it."""
+"""Keeps the pending requests of each attempt, as the last decisions of the scheduler left them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WaitingBook:
         return is_news
 
     def of(self, attempt_id: ApplicationAttemptId) -> Waiting | None:
-        """What is kept of it; None: it waits for nothing that is not under way."""
+        """Return the attempt's pending requests; None: all are in progress."""
         return self._waiting.get(attempt_id)
 
     def told(self, attempt_id: ApplicationAttemptId) -> tuple[Obstacles, ...]:
@@ -69,6 +69,6 @@ class WaitingBook:
         return found
 
     def figures(self, attempt_id: ApplicationAttemptId) -> Figures | None:
-        """Return what was gone by; None: it waits for nothing."""
+        """Return the figures of the decision; None: nothing is pending."""
         waiting = self._waiting.get(attempt_id)
         return self._figures[waiting.pool] if waiting is not None else None

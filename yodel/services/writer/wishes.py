@@ -1,4 +1,4 @@
-"""What an ApplicationMaster wants and does not have yet, in memory only: after a restart it says so anew."""
+"""Keeps the pending requests of an ApplicationMaster, in memory only: it repeats them after a restart."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Wishes:
             self.changed()
 
     def end(self) -> None:
-        """Who has unregistered, or is over, wants nothing any more."""
+        """Drop all requests: the ApplicationMaster has unregistered, or has ended."""
         self.asks.clear()
         self.increases.clear()
         self.changed()
@@ -85,7 +85,7 @@ class Wishes:
         self.asks.handed_over(key, host, rack)
 
     def give_up(self, key: AskKey) -> None:
-        """What of a wish is not in flight is not wanted any more."""
+        """Withdraw the part of a wish that is not in flight."""
         self.asks.withdraw(key, but=len(self.in_flight.get(key, ())))
         self.changed()
 
@@ -102,11 +102,11 @@ class Wishes:
     # --- patience --------------------------------------------------------------------------------------------------
 
     def wait(self, waiting: Iterable[AskKey], now_s: float) -> None:
-        """Those wishes wait; patience begins when one is first seen unserved, and ends with it."""
+        """Note which wishes wait; the waiting time starts when one is first seen unserved, and ends with it."""
         since_s = self.waits_since_s
         self.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
 
     def served_where_preferred(self, key: AskKey, now_s: float) -> None:
-        """Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""
+        """Patience begins again (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""
         if key in self.waits_since_s:
             self.waits_since_s = {**self.waits_since_s, key: now_s}

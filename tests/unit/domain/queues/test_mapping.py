@@ -84,6 +84,8 @@ def test_first_rule_that_places_decides_and_a_default_may_be_set() -> None:
         rule(customPlacement="root.users.alice"),
     )
     assert queue_of(rules) == "root.etl"
+    rules = of_json(rule("setDefaultQueue", value="root.etl"), rule(customPlacement="root.users.alice"))
+    assert queue_of(rules) == "root.users.alice", "setting a default places nobody"
 
 
 def test_names_with_dots_are_parts_of_a_path() -> None:

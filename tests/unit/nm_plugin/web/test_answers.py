@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import ValidationError
 from starlette.requests import Request
 
-from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, refused, text_type
+from nm_plugin.settings import Settings
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, refused, text_type, way_back
+from yodel.domain.ids import ContainerId
 from yodel.errors import Unavailable
 from yodel.hadoop_http.errors import RestError, not_found
 
@@ -52,3 +55,13 @@ def test_file_and_page() -> None:
         "lastModifiedTime": "Thu Jan 01 00:00:00 +0000 1970",
     }
     assert "<title>&lt;b&gt;</title></head><body><p></body>" in page("<b>", "<p>")
+
+
+def test_without_an_address_nothing_leads_back() -> None:
+    assert way_back("", ContainerId.parse("container_1_0001_01_000002")) == ""
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "rm:8088", 'http://rm"onclick=', "http://rm 1"])
+def test_address_to_lead_back_to_is_a_web_address(url: str) -> None:
+    with pytest.raises(ValidationError, match="rm_web_url"):
+        Settings(rm_web_url=url)

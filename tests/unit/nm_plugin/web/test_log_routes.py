@@ -45,6 +45,7 @@ def secured_rig(root: Path, users: FakeUsers, tracker: FakeTracker) -> contextli
         "log_aggregation_enable": True,
         "remote_app_log_dir": f"file://{root}/remote",
         "log_server_url": "http://history:19888/jobhistory/logs",
+        "rm_web_url": "http://rm:8088",
     }
     return running_rig(root, users, tracker, **changes)
 
@@ -96,6 +97,13 @@ async def test_forgotten_container_is_shown_while_its_application_lives(secured:
     response = await web.get(f"/ws/v1/node/containers/{MASTER}/logs/stdout?user.name=alice")
     assert "LogContents:\nhello\nEnd of LogType:stdout.\n" in response.text
     assert (await web.get(f"/ws/v1/node/containers/{MASTER}")).status_code == 404
+
+
+@TOGETHER
+async def test_pages_lead_back_to_the_application(shown: httpx2.AsyncClient) -> None:
+    for path in (f"/node/containerlogs/{MASTER}/alice", f"/node/containerlogs/{MASTER}/alice/stdout"):
+        page = (await shown.get(f"{path}?user.name=alice")).text
+        assert f'<a href="http://rm:8088/cluster/app/{APPLICATION}">{APPLICATION}</a>' in page
 
 
 async def test_over_applications_lead_to_the_log_server(secured: Rig, web: httpx2.AsyncClient) -> None:

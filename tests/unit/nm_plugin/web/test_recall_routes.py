@@ -36,6 +36,7 @@ async def shown(
         "admin_acl": "admin",
         "log_aggregation_enable": True,
         "remote_app_log_dir": f"file://{module_path}/remote",
+        "rm_web_url": "http://rm:8088/",
     }
     async with running_rig(module_path, users, module_tracker, **changes) as rig:
         base = f"http://127.0.0.1:{rig.running.http_port}"
@@ -133,6 +134,9 @@ async def test_pages_without_a_log_server_show_them(web: httpx2.AsyncClient) -> 
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "LogContents:\n&lt;/b&gt;\n\nEnd" in page.text
     assert "<b>" not in page.text
+    for text in (listed, page.text):
+        assert f'<a href="http://rm:8088/cluster/app/{APPLICATION}">{APPLICATION}</a>' in text
+        assert f'<a href="http://rm:8088/cluster/container/{CONTAINER}">{CONTAINER}</a>' in text
     nothing = await web.get(f"/node/containerlogs/{container_id(9)}/alice")
     assert (nothing.status_code, "Log Server url may not be configured" in nothing.text) == (404, True)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from tests.support.api_rows import FAILED, GONE, NODE, RUNNING, api_get, fill
+from tests.support.api_rows import FAILED, GONE, NODE, RUNNING, TASK, api_get, fill
+from tests.support.loans import lends, measured_report
 from tests.support.records import a_node, a_submission, an_application
 from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.colocation.emergency import MemoryEmergency
+from yodel.domain.colocation.report import Bound, Pressure, WrittenReport
 from yodel.domain.queues.queue import Queue
 from yodel.domain.states import ApplicationState, NodeState
-from yodel.rm_api.ui import cluster
+from yodel.rm_api.ui import applications, cluster
 
 TREE = (
     Queue(path="root", is_leaf=False),
@@ -82,7 +86,7 @@ async def test_queue_has_its_limits_and_those_above_and_below() -> None:
     assert 'href="/cluster/queue/root.etl.night"' in inner
 
 
-async def test_applications_are_filtered_by_user_and_queue() -> None:
+async def test_applications_are_filtered_by_user_and_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     async with rest_world(queues=TREE) as world:
         night = an_application(
             3, state=ApplicationState.RUNNING, submission=a_submission(user="carol", queue="root.etl.night")
@@ -97,6 +101,8 @@ async def test_applications_are_filtered_by_user_and_queue() -> None:
         assert await ids("?queue=root.default") == [str(FAILED.id), str(RUNNING.id)]
         assert await ids("/RUNNING?queue=root.default&user=") == [str(RUNNING.id)]
         assert "Unknown queue: nothing" in await shown(world, "/cluster/apps?queue=nothing", 400)
+        monkeypatch.setattr(applications, "LISTED_MAX", 1)
+        assert await ids("?queue=root.default&limit=9") == [str(FAILED.id)]
 
 
 @pytest.mark.parametrize(
@@ -139,3 +145,32 @@ async def test_no_such_state_of_nodes(world: RestWorld) -> None:
 async def test_hadoops_other_paths_lead_on(world: RestWorld, path: str, to: str) -> None:
     answer = await world.client.get(path)
     assert (answer.status_code, answer.headers["location"]) == (302, to)
+
+
+async def test_what_a_node_lends_is_the_sum_of_the_api_step_by_step(world: RestWorld) -> None:
+    await fill(world)
+    lends(world.rm, {"kubernetes.io/batch-cpu": "5000"})
+    bounds = (Bound(container="", file="cpu.cfs_quota_us", decided=610_000, written=610_000, read=600_000, why="late"),)
+    report = replace(measured_report(3_000, 4_000), pressure=Pressure(source="kubepods", some_basis_points=301))
+    written = WrittenReport(policy_version=report.policy_version, groups=1, bounds=bounds, problems=("no memory.stat",))
+    world.rm.written_limits.hear(NODE.id, "kube-1", written)
+    world.rm.facts.hear(NODE.id, "kube-1", report)
+    short = MemoryEmergency(reason="95 % of memory used", cool_down_s=60, containers=(TASK.id,))
+    world.rm.facts.hear_emergency(NODE.id, "kube-1", short)
+    page = await shown(world, f"/cluster/node/{NODE.id}")
+    found = await api_get(world, f"/api/v1/nodes/{NODE.id}/capacity")
+    cpu = found["resources"][0]
+    table = page.partition("<h3>kubernetes.io/batch-cpu</h3>")[2].partition("</table>")[0]
+    lefts = [int(text) for text in re.findall(r'data-label="Left">(?:<b>)?(-?\d+)m', table)]
+    left, expected = 0, list[int]()
+    for term in cpu["terms"]:
+        left += term["amount"]
+        expected.append(left)
+    assert cpu["steps"][0]["before"] == left
+    assert lefts == [*expected, *(step["after"] for step in cpu["steps"]), cpu["wanted"]]
+    assert lefts[-1] == 6_100
+    for text in (
+        *("Memory is low: 95 % of memory used", "610000", "600000", "late", "all best-effort pods"),
+        *("no memory.stat", "3.01 % of the last 10 s", f'href="/cluster/container/{TASK.id}"'),
+    ):
+        assert text in page, text

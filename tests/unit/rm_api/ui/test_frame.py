@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from hashlib import sha256
 from importlib.resources import files
 
 import pytest
@@ -10,12 +13,13 @@ import pytest
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
-from yodel.rm_api.ui.frame import STYLE_PATH, leads_somewhere
+from yodel.rm_api.ui.frame import STATIC, STATIC_PATHS, leads_somewhere
 
 ROOM = files("yodel.rm_api.ui")
 TEXTS = {one.name: one.read_text() for one in (*ROOM.joinpath("templates").iterdir(), *ROOM.iterdir()) if one.is_file()}
 UNSAFE = re.compile(
-    r"\|\s*safe\b|\bMarkup\(|autoescape\s+false|autoescape=False|<style|\sstyle\s*=\s*[\"']|<script|\son[a-z]+\s*=\s*[\"']|javascript:",
+    r"\|\s*safe\b|\bMarkup\(|autoescape\s+false|autoescape=False|<style|\sstyle\s*=\s*[\"']|\son[a-z]+\s*=\s*[\"']|\bhx-on"
+    r"|javascript:|<script(?! src=\"\{\{ static\[\"[a-z0-9.-]+\"\] \}\}\" defer></script>)",
     re.IGNORECASE,
 )
 POLICY = (
@@ -33,7 +37,18 @@ def test_no_template_leaves_a_text_as_it_is_or_styles_in_the_page() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ name|safe }}", "{{ name | safe }}", "Markup(name)", '<p style="x">', "<script>", '<a onclick="x">', "<style>"],
+    [
+        '<script src="{{ given }}" defer></script>',
+        '<script src="{{ static["pages.js"] }}" defer>alert(1)</script>',
+        "{{ name|safe }}",
+        "{{ name | safe }}",
+        "Markup(name)",
+        '<p style="x">',
+        "<script>",
+        '<a onclick="x">',
+        "<style>",
+        '<p hx-on:click="x">',
+    ],
 )
 def test_unsafe_texts_are_found(text: str) -> None:
     assert UNSAFE.search(text)
@@ -50,17 +65,68 @@ async def test_pages_have_the_policy_and_the_navigation(world: RestWorld, path: 
     assert ">dr.who <small>(no name given)</small>" in answer.text
 
 
-async def test_style_is_a_file_that_browsers_keep(world: RestWorld) -> None:
-    assert f'href="{STYLE_PATH}"' in (await world.client.get("/cluster")).text
-    answer = await world.client.get(STYLE_PATH)
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/css; charset=utf-8")
+@pytest.mark.parametrize(
+    ("name", "media_type", "holds"),
+    [
+        ("pages.css", "text/css", "prefers-color-scheme:dark"),
+        ("pages.js", "text/javascript", "use strict"),
+        ("htmx-2.0.11.min.js", "text/javascript", "2.0.11"),
+    ],
+)
+async def test_styles_and_scripts_are_files_that_browsers_keep(
+    world: RestWorld, name: str, media_type: str, holds: str
+) -> None:
+    assert f'="{STATIC_PATHS[name]}"' in (await world.client.get("/cluster")).text
+    answer = await world.client.get(STATIC_PATHS[name])
+    assert (answer.status_code, answer.headers["content-type"]) == (200, f"{media_type}; charset=utf-8")
     assert "immutable" in answer.headers["cache-control"]
-    assert "prefers-color-scheme:dark" in answer.text
+    assert holds in answer.text
+
+
+def test_vendored_file_is_the_one_that_was_looked_at() -> None:
+    (kept,) = tomllib.loads(ROOM.joinpath("static", "vendored.toml").read_text()).values()
+    assert sha256(STATIC[kept["file"]]).hexdigest() == kept["sha256"]
+    assert kept["version"] in kept["file"]
+    assert "Zero-Clause BSD" in ROOM.joinpath("static", kept["licence_file"]).read_text()
+    assert set(STATIC) == {"pages.css", "pages.js", kept["file"]}
+
+
+async def test_page_that_has_not_changed_is_not_sent_again(world: RestWorld) -> None:
+    first = await world.client.get("/cluster/apps")
+    assert first.headers["cache-control"] == "private, no-cache"
+    asked = {"If-None-Match": first.headers["etag"]}
+    again = await world.client.get("/cluster/apps", headers=asked)
+    assert (again.status_code, again.text, again.headers["etag"]) == (304, "", first.headers["etag"])
+    assert again.headers["content-security-policy"] == POLICY
+    await world.put(an_application(1))
+    assert (await world.client.get("/cluster/apps", headers=asked)).status_code == 200
+    assert "etag" not in (await world.client.get("/cluster/nowhere")).headers
+
+
+async def test_page_refreshes_itself_and_a_message_does_not(world: RestWorld) -> None:
+    page, absent = [(await world.client.get(path)).text for path in ("/cluster", "/cluster/nowhere")]
+    assert '<div id="live" hx-get="" hx-trigger="refresh"' in page
+    assert '<div id="live">' in absent
+    (told,) = re.findall(r"<meta name=\"htmx-config\" content='([^']+)'>", page)
+    config = json.loads(told)
+    assert [config[name] for name in ("allowEval", "includeIndicatorStyles", "allowScriptTags")] == [False] * 3
+
+
+async def test_times_are_utc_for_readers_without_a_script(world: RestWorld) -> None:
+    await world.put(an_application(1, submitted_ms=1_700_000_000_999))
+    page = (await world.client.get("/cluster/apps")).text
+    assert '<time datetime="2023-11-14T22:13:20Z">2023-11-14 22:13:20 UTC</time>' in page
+
+
+def without_own_scripts(page: str) -> str:
+    for path in STATIC_PATHS.values():
+        page = page.replace(f'<script src="{path}" defer></script>', "")
+    return page
 
 
 async def test_page_says_who_one_is(world: RestWorld) -> None:
     page = (await world.client.get("/cluster/apps?user.name=alice")).text
-    assert '<span class="user">alice</span>' in page
+    assert '<a class="user" href="/cluster/about#you">alice</a>' in page
     assert '<a href="/cluster/apps?user=alice">Mine</a>' in page
 
 
@@ -74,7 +140,7 @@ async def test_strangers_texts_stay_texts(world: RestWorld, strange: str) -> Non
     of_it = (f"/cluster/app/{row.id}", f"/cluster/container/{container.id}", "/cluster/queue/root.default")
     for path in (*PATHS, *of_it):
         page = (await world.client.get(path)).text
-        assert "<script" not in page, path
+        assert "<script" not in without_own_scripts(page), path
         for line in re.findall(r'<pre class="copy">(.*?)</pre>', page):
             words = line.replace("&#39;", "'").replace("&#34;", '"').replace("&lt;", "<").replace("&gt;", ">")
             assert re.search(r"[$`;<]", re.sub(r"'[^']*'", "", words)) is None, line

@@ -36,6 +36,8 @@ async def listed(world: RestWorld, query: str) -> list[str]:
         ("type=spark", [FAILED]),
         ("tag=NIGHTLY", [RUNNING]),
         ("name=sort", [RUNNING]),
+        ("name_prefix=so", [RUNNING]),
+        ("name_prefix=ort", []),
         ("submitted_from_ms=1001", [FAILED]),
         ("submitted_to_ms=1001", [RUNNING]),
         ("finished_from_ms=1&finished_to_ms=9000", [FAILED]),
@@ -44,6 +46,17 @@ async def listed(world: RestWorld, query: str) -> list[str]:
 )
 async def test_list_holds_what_is_asked_for_newest_first(filled: RestWorld, query: str, expected: list[Any]) -> None:
     assert await listed(filled, query) == [str(app.id) for app in expected]
+
+
+@pytest.mark.parametrize(
+    ("state", "launched_ms"), [("FINISHING", 0), ("KILLING", 0), ("KILLING", 5), ("FINISHED", 0), ("FAILED", 0)]
+)
+async def test_list_knows_states_that_yarns_clients_see_otherwise(
+    world: RestWorld, state: str, launched_ms: int
+) -> None:
+    row = an_application(1, state=ApplicationState[state], launched_ms=launched_ms)
+    await world.put(row, an_application(2, state=ApplicationState.RUNNING))
+    assert await listed(world, f"state={state}") == [str(row.id)]
 
 
 async def test_pages_follow_one_another_without_a_hole_while_new_ones_come(world: RestWorld) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.api_rows import GONE, NODE, TASK, api_get
-from tests.support.loans import POLICY, measured_report
+from tests.support.loans import POLICY, lends, measured_report
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
@@ -19,9 +19,6 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.notices import NoticeReason
 from yodel.domain.pod import PodHolding
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.translator.dialects import dialect
-from yodel.translator.names import PUBLISHED
-from yodel.translator.pools import rules_of
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 
@@ -29,22 +26,7 @@ CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 @pytest.fixture
 async def lending(filled: RestWorld) -> RestWorld:
     """Online pods use three cores of sixteen, and what was published before is a little less than what is lent."""
-    rm = filled.rm
-    machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
-    rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
-    rm.use_colocation(ColocationSwitch(policy=POLICY))
-    rm.facts.node_seen(
-        NodeObservation(
-            name="kube-1",
-            uid="u",
-            resource_version="1",
-            ready=True,
-            capacity=machine,
-            allocatable=machine,
-            annotations={PUBLISHED: f"{CPU},{MEMORY}"},
-        )
-    )
-    rm.binder.holdings_listed([])
+    lends(filled.rm, {CPU: "5000", MEMORY: str(4 << 30)})
     return filled
 
 
@@ -85,6 +67,16 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     assert found["pressure"] == {"source": "kubepods/burstable", "some_percent": 3.01}
     lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["pressure"] is None
+
+
+async def test_limits_of_a_node_have_their_state_under_both_names(lending: RestWorld) -> None:
+    lending.rm.use_colocation(ColocationSwitch(policy=replace(POLICY, limits=True), is_bounding=True))
+    lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.rm.written_limits.hear(NODE.id, "kube-1", WrittenReport(policy_version=POLICY.version, groups=1))
+    found = (await api_get(lending, "/api/v1/colocation"))["limits"]
+    (node,) = found["node_list"]
+    assert (found["nodes_by_limits_state"], node["limits_state"]) == ({"ENFORCED": 1}, "ENFORCED")
+    assert (found["node_counts"], node["state"]) == ({"HELD": 1}, "HELD")
 
 
 async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
@@ -183,19 +175,20 @@ async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_noth
     assert (await evict("admin", {"cpu_milli": -1})).status_code == 400
     found = (await evict("admin", {})).json()
     assert [victim["is_am"] for victim in found["victims"]] == [False, True]
-    assert (found["fits"], found["notice_s"]) == (True, 30)
-    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 0
+    assert (found["fits"], found["notice_s"], found["held"]) == (True, 30, found["requested"])
+    assert lending.rm.state.notices.count(NoticeReason.LENT_CAPACITY) == 0
     told = (await evict("admin", {}, dry_run="false")).json()["victims"]
-    assert lending.rm.state.notices.count(NoticeReason.LOAN) == 2
+    assert lending.rm.state.notices.count(NoticeReason.LENT_CAPACITY) == 2
     application_id = told[0]["container"].replace("container", "application")[: -len("_01_000002")]
     (shown,) = [
         one["notice"]
         for one in (await api_get(lending, f"/api/v1/applications/{application_id}/containers"))["items"]
         if one["id"] == told[0]["container"]
     ]
-    assert (shown["reason"], shown["containers"], shown["left_s"]) == ("loan", 1, 30.0)
+    assert (shown["cause"], shown["containers"], shown["left_s"]) == ("lent capacity", 1, 30.0)
+    assert shown["reason"] == "loan", "its former name, in the deprecated field"
     why = await api_get(lending, f"/api/v1/applications/{application_id}/why")
-    assert [(one["reason"], one["containers"]) for one in why["notices"]] == [("loan", 2)]
+    assert [(one["cause"], one["containers"]) for one in why["notices"]] == [("lent capacity", 2)]
 
 
 def _pod(container: Container, namespace: str) -> PodHolding:

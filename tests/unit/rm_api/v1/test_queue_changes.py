@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from ipaddress import ip_network
@@ -19,6 +20,7 @@ from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 from yodel.errors import Unavailable
+from yodel.rm_api.v1 import queue_changes
 from yodel.services.scheduling.configuration import assembling
 
 HALVES = {
@@ -405,6 +407,43 @@ async def test_administrator_of_a_queue_reads_what_is_below_it_and_nothing_else(
     assert rest["next_cursor"] is None
     everything = (await call(acls, "GET", "/queue-history")).json()["items"]
     assert [item["version"] for item in everything] == [6, 5, 4, 3, 2]
+
+
+async def test_history_of_one_queue_has_its_own_properties_of_each_change(acls: RestWorld) -> None:
+    body = {"properties": {"acl_submit_applications": "carol"}, "reason": "for carol"}
+    assert (await call(acls, "PATCH", "/queues/root.default", body, since="*")).status_code == 200
+    found = (await call(acls, "GET", "/queue-history", queue="root.a.x")).json()
+    (item,) = found["items"]
+    assert (item["version"], [one["property"] for one in item["changes"]]) == (2, [f"{PREFIX}root.a.x.capacity"])
+    assert (item["change_count"], found["next_cursor"]) == (1, None)
+    (item,) = (await call(acls, "GET", "/queue-history", queue="default", limit="1")).json()["items"]
+    assert (item["version"], item["reason"]) == (3, "for carol")
+    above = (await call(acls, "GET", "/queue-history", queue="root")).json()["items"]
+    assert [one["version"] for one in above] == [3, 2]
+    assert (await call(acls, "GET", "/queue-history", queue="root.was.once")).json()["items"] == []
+    assert (await call(acls, "GET", "/queue-history", user="alice", queue="root.default")).json()["items"] == []
+    for user, is_shown in (("admin", True), ("eve", False)):
+        acls.client.cookies.clear()
+        page = (await acls.client.get("/cluster/queue/root.default", params={"user.name": user})).text
+        assert ("<h2>Changes</h2>" in page, "for carol" in page) == (is_shown, is_shown)
+
+
+async def test_history_of_one_queue_is_looked_through_a_hundred_changes_at_a_time(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_changes, "HISTORY_LIMIT_MAX", 2)
+    await halved(world)
+    for number in range(3):
+        body = {"properties": {"maximum-am-resource-percent": f"0.{number + 1}"}}
+        assert (await call(world, "PATCH", "/queues/root.default", body, since="*")).status_code == 200
+    first = (await call(world, "GET", "/queue-history", queue="root.a")).json()
+    assert first["items"] == []
+    rest = (await call(world, "GET", "/queue-history", queue="root.a", cursor=first["next_cursor"])).json()
+    assert [item["version"] for item in rest["items"]] == [2]
+    page = (await world.client.get("/cluster/queue/root.a")).text
+    assert "Not changed in the last 100 changes of all queues." in page
+    (older,) = re.findall(r'href="(/cluster/queue/root.a[?]changes=[^"]+)"', page)
+    assert "root.a.capacity: – → 50" in (await world.client.get(older)).text
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 99])

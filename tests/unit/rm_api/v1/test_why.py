@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
+import pytest
 from markupsafe import escape
 
 from tests.support.api_rows import FAILED, RUNNING, api_get
 from tests.support.playbook import a_submission
-from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.records import NOBODY, a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.domain.waiting_words import Cause
+from yodel.rm_api.v1.why import shape
+from yodel.services.views.why import AskView, Obstacle, WhyView
 
 LIST = "/api/v1/applications"
 SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
+FORMER = {
+    "FRAGMENTED": "IN_PIECES",
+    "NODE_RESERVED": "HELD",
+    "UNSCHEDULED_PODS_LIMIT": "PODS_UNDER_WAY",
+    "AFFINITY": "NEIGHBOURS",
+    "NEXT_CYCLE": "TURN",
+    "SCHEDULING": "STARTING",
+}
 
 
 async def test_one_that_has_all_it_asked_for_waits_for_nothing(filled: RestWorld) -> None:
@@ -29,7 +43,7 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     node = a_node(state=NodeState.RUNNING, capability=Resource(4096, 4), kubernetes_node_name="kube-1")
     task = a_container(4, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(4096, 4))
     await world.put(node, holder, an_attempt(4, state=AttemptState.RUNNING), task)
-    waiting = await world.rm.submission.new_application_id()
+    waiting = await world.rm.submission.give_id(NOBODY)
     await world.rm.submission.submit(waiting, a_submission())
     await world.rm.scheduler.tick()
     found = await api_get(world, f"{LIST}/{waiting}/why")
@@ -39,13 +53,16 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     assert ask["is_under_way"] == ask["is_scheduling"]
     assert ask["size"] == SMALL
     (link,) = ask["chain"]
-    assert link["what"] == "POOL_FULL"
+    assert link["cause"] == link["what"] == "POOL_FULL"
     assert (
         link["text"] == "The cluster has too little free capacity: free 0 MiB, 0 vcores of 4 GiB, 4 vcores; requested "
         "1 GiB, 1 vcore."
     )
     assert link["limit"] == link["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
-    assert [(one["kind"], one["name"]) for one in link["held_by"]] == [("queue", "root.default")]
+    assert [(one["kind"], one["name"]) for one in link["used_by"]] == [("queue", "root.default")]
+    assert link["held_by"] == link["used_by"]
+    assert [one["held"] == one["used"] for one in link["used_by"]] == [True]
+    assert link["more_holders"] == link["more_users"] == 0
     assert link["until"].startswith("containers finish")
 
     page = await world.client.get(f"/cluster/app/{waiting}")
@@ -65,6 +82,22 @@ async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld
     assert (
         "waiting for resources to be assigned for AM. The cluster has too little free capacity: " in rest["diagnostics"]
     )
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_former_name_of_a_cause_is_served_in_the_deprecated_field(cause: Cause) -> None:
+    link = Obstacle(cause=cause, text="t", change="c")
+    ask = AskView(
+        name="a",
+        priority=1,
+        allocation_request_id=0,
+        count=1,
+        size=Resource(1024, 1),
+        is_under_way=False,
+        chain=(link,),
+    )
+    shown = shape(WhyView(application=an_application(1), summary="s", looked_at_ms=0, asks=(ask,))).asks[0].chain[0]
+    assert (shown.cause, shown.what) == (cause, FORMER.get(cause.value, cause.value))
 
 
 async def test_ended_one_waits_for_nothing_and_its_page_says_nothing(filled: RestWorld) -> None:
@@ -90,7 +123,7 @@ async def test_of_others_applications_only_the_number_is_told_where_acls_count()
         holder = an_application(40, state=ApplicationState.RUNNING, current_attempt=1)
         task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
         await guarded.put(node, holder, an_attempt(40, state=AttemptState.RUNNING), task)
-        ids = [await guarded.rm.submission.new_application_id() for _ in range(2)]
+        ids = [await guarded.rm.submission.give_id(NOBODY) for _ in range(2)]
         for application_id, user in zip(ids, ("bob", "eve"), strict=True):
             await guarded.rm.submission.submit(application_id, a_submission(user=user))
         await guarded.rm.scheduler.tick()
@@ -102,3 +135,61 @@ async def test_of_others_applications_only_the_number_is_told_where_acls_count()
             assert ("waiting: 1 other." in texts, "waiting: 1 other." in page.text) == (not is_told, not is_told)
             assert (str(ids[0]) in repr(found), str(ids[0]) in page.text) == (is_told, is_told)
             guarded.client.cookies.clear()
+
+
+async def test_queue_that_waits_has_its_causes_and_its_page_the_same() -> None:
+    """With acl_enable: carol sees neither bob's application nor bob."""
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as guarded:
+        node = a_node(state=NodeState.RUNNING, capability=Resource(1024, 1), kubernetes_node_name="kube-1")
+        await guarded.put(node, an_application(40, state=ApplicationState.RUNNING, current_attempt=1))
+        task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
+        await guarded.put(an_attempt(40, state=AttemptState.RUNNING), task)
+        waiting = await guarded.rm.submission.give_id(NOBODY)
+        await guarded.rm.submission.submit(waiting, a_submission(user="bob", name="<b>$(reboot)"))
+        await guarded.rm.scheduler.tick()
+        found = await api_get(guarded, "/api/v1/queues/root/why?user.name=admin")
+        (cause,) = found["causes"]
+        assert (cause["cause"], cause["containers"], cause["applications"]) == ("POOL_FULL", 1, [str(waiting)])
+        assert (cause["size"], cause["more_applications"]) == (SMALL, 0)
+        assert found["summary"].startswith("Waiting for 1 container: The cluster has too little free capacity")
+        assert (found["is_waiting"], found["applications"], found["hidden_applications"]) == (True, 1, 0)
+        users = await api_get(guarded, "/api/v1/queues/default/users?user.name=admin")
+        assert [(one["user"], one["pending"], one["pending_applications"]) for one in users["items"]] == [
+            ("alice", {"memory_mib": 0, "vcores": 0, "others": {}}, 0),
+            ("bob", SMALL, 1),
+        ]
+        page = (await guarded.client.get("/cluster/queue/root.default?user.name=admin")).text
+        for text in ("Why it waits", "POOL_FULL", str(waiting), str(escape(cause["text"])), cause["until"], ">bob<"):
+            assert text in page, text
+
+        guarded.client.cookies.clear()
+        found = await api_get(guarded, "/api/v1/queues/root.default/why?user.name=carol")
+        assert (found["causes"], found["is_waiting"], found["hidden_applications"]) == ([], False, 1)
+        assert found["summary"] == "Applications of root.default are waiting that you may not view: 1."
+        users = await api_get(guarded, "/api/v1/queues/root.default/users?user.name=carol")
+        assert (users["items"], users["hidden_users"], users["next_cursor"]) == ([], 2, None)
+        page = (await guarded.client.get("/cluster/queue/root.default?user.name=carol")).text
+        assert "Waiting applications that you may not view: 1." in page
+        assert "Other users, whose applications you may not view: 2." in page
+        assert not [text for text in (">bob<", ">alice<", str(waiting), "POOL_FULL") if text in page]
+
+
+async def test_queue_that_is_not_there_is_not_found_and_users_are_paged(filled: RestWorld) -> None:
+    await filled.put(
+        an_application(5, state=ApplicationState.ACCEPTED, submission=a_submission(user="dave", queue="root.default"))
+    )
+    for path in ("why", "users"):
+        assert (await api_get(filled, f"/api/v1/queues/root.nothing/{path}", 404))["status"] == 404
+    first = await api_get(filled, "/api/v1/queues/root/users?limit=1")
+    rest = await api_get(filled, f"/api/v1/queues/root/users?cursor={first['next_cursor']}")
+    assert [[one["user"] for one in page["items"]] for page in (first, rest)] == [["alice"], ["dave"]]
+    assert rest["next_cursor"] is None
+    await api_get(filled, "/api/v1/queues/root/users?cursor=nonsense", 400)
+    assert "No such page" in (await filled.client.get("/cluster/queue/root?users=nonsense")).text
+
+
+def test_page_of_queues_explains_every_cause() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "queues.md").read_text()
+    table = page.split("| Cause | When |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([A-Z_]+)`", table)) == {cause.value for cause in Cause}
+    assert not any(f"`{former}`" in page for former in FORMER.values())

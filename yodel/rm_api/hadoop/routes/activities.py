@@ -41,12 +41,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{0,15})?")
 
 
 class _AskedWrongly(Exception):
-    """What is wrong, in Hadoop's words."""
+    """Reports a wrong parameter, in Hadoop's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """Holds what an app-activities call asks for; empty sets and no limit: everything."""
+    """Holds the parameters of an app-activities call; empty sets and no limit: everything."""
 
     is_grouped: bool
     actions: tuple[str, ...]

@@ -108,7 +108,8 @@ async def put_timeout(request: Request) -> Response:
 async def _change(
     request: Request, root: str, absent: RestError, *, is_wrapped: bool = False
 ) -> tuple[HadoopServices, str, dict[str, Any]]:
-    """Return who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
+    """Return services, user and fields of the body of a change.  Raises ``absent`` when there is none, but 404 before
+    that."""
     services = services_of(request)
     user = writer(request)
     require_acceptable(request)
@@ -120,7 +121,7 @@ async def _change(
 
 
 async def _changed(request: Request, asked: Awaitable[T], what: str, user: str) -> T | Response:
-    """What has become of it, or what went wrong in RMWebServices' words.  Raises RestError."""
+    """Return the result of a change, or its failure in RMWebServices' words.  Raises RestError."""
     try:
         return await asked
     except AccessDenied:
@@ -141,7 +142,7 @@ def _integer(value: object) -> int:
 
 
 def _timeout_type(text: str) -> str:
-    """In any case, as RMWebServices.parseTimeoutType; the text names another thing there too."""
+    """Check the type in any case, as RMWebServices.parseTimeoutType; the message names another thing there too."""
     if text.strip().upper() != LIFETIME:
         raise bad_request(f"Invalid application-state {text.strip()[:128]} specified. It should be one of [{LIFETIME}]")
     return LIFETIME

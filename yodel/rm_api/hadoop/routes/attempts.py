@@ -42,7 +42,7 @@ async def attempt(request: Request) -> Response:
 
 
 async def containers(request: Request) -> Response:
-    """Return those that live; the lists of attempts that are over are empty, as in Hadoop."""
+    """Answer the live containers; the lists of ended attempts are empty, as in Hadoop."""
     services = services_of(request)
     attempt = _found_attempt(request, _attempt_id(request), "application")
     found = services.queries.containers(attempt.id)

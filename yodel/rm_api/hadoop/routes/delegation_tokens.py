@@ -91,7 +91,8 @@ async def _cancelled(services: HadoopServices, token: WireToken, user: str) -> R
 
 
 async def _with_token(request: Request, change: Callable[[WireToken], Awaitable[Response]]) -> Response:
-    """Return what becomes of the token in the header.  Raises RestError 400 where it is none, or not known any more."""
+    """Return the result of a change of the header's token.  Raises RestError 400 for one that is invalid or no longer
+    known."""
     token = _token(request)
     try:
         return await change(token)

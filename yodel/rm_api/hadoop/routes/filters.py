@@ -47,7 +47,7 @@ def application_filter(query: QueryParams, queries: Queries) -> ApplicationFilte
 
 
 def refused_when_listing(query: QueryParams) -> RestError | None:
-    """What is wrong with parameters that Hadoop reads anew for each application it shows."""
+    """Return the error in parameters that Hadoop parses for each application it shows; None: there is none."""
     asked = _first(query, "finalStatus")
     if asked and asked not in FinalApplicationStatus.__members__:
         enum = "org.apache.hadoop.yarn.api.records.FinalApplicationStatus"
@@ -133,6 +133,6 @@ def _require_range(from_ms: int | None, to_ms: int | None, word: str, begin_word
 
 
 def _first(query: QueryParams, name: str) -> str:
-    """Of a parameter that is given several times, Java's frameworks read the first."""
+    """Return the first value of a parameter, as Java's frameworks do if it is given several times."""
     found = query.getlist(name)
     return found[0] if found else ""

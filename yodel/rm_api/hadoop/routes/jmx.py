@@ -39,7 +39,7 @@ async def jmx(request: Request) -> Response:
 
 
 async def metric_beans(services: HadoopServices) -> list[Bean]:
-    """Return those of the cluster and of every queue, for Prometheus as well."""
+    """Return the beans of the cluster and of every queue, for Prometheus as well."""
     host = services.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(await services.queries.metrics(), services.nodes.usable_loads(), host)
     await others_first()

@@ -62,7 +62,7 @@ async def of_nodes(request: Request) -> Response:
 
 
 async def to_nodes(request: Request) -> Response:
-    """Of the ``labels`` asked for; those that do not exist are passed over."""
+    """Answer the nodes of the requested ``labels``; unknown ones are ignored."""
     services, wanted = services_of(request), frozenset(request.query_params.getlist("labels"))
     found = services.queries.rows.nodes_by_label()
 

@@ -1,4 +1,4 @@
-"""``/reservation/…``: refused, as there is no reservation system (yarn.resourcemanager.reservation-system.enable)."""
+"""Refuses ``/reservation/…``: there is no reservation system (yarn.resourcemanager.reservation-system.enable)."""
 
 from __future__ import annotations
 

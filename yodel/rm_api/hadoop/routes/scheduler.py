@@ -44,7 +44,8 @@ async def overview(request: Request) -> Response:
 
 
 async def access(request: Request) -> Response:
-    """Whether ``user`` may submit to a queue or administer it; only its administrators may ask (RMQueueAclInfo)."""
+    """Answer whether ``user`` may submit to a queue or administer it; only its administrators may ask
+    (RMQueueAclInfo)."""
     services = services_of(request)
     rights = services.rights
     caller, query = reader(request), request.query_params

@@ -70,7 +70,7 @@ async def put(request: Request) -> Response:
 
 
 async def validate(request: Request) -> Response:
-    """Return what the configuration would be after the change; nothing is changed."""
+    """Answer the configuration that would result from the change; nothing is changed."""
     services = services_of(request)
     user = writer(request)
     _require_admin(services, user)
@@ -99,7 +99,7 @@ async def format_(request: Request) -> Response:
 
 
 async def logs(request: Request) -> Response:
-    """For so many seconds the log says of every tick what it could not serve, and why."""
+    """Log for so many seconds what each scheduling cycle could not serve, and why."""
     services = services_of(request)
     _require_admin(services, writer(request))
     require_acceptable(request)
@@ -115,7 +115,7 @@ async def logs(request: Request) -> Response:
 
 
 def _words(error: YodelError) -> str:
-    """As CapacityScheduler.reinitialize says it of what is wrong with the queues."""
+    """Return the error as CapacityScheduler.reinitialize reports an error in the queues."""
     is_of_queues = isinstance(error, InvalidQueues | QueuesInUse) and not isinstance(error, OutOfBounds)
     return f"Failed to re-init queues : {error}" if is_of_queues else str(error)
 
@@ -126,7 +126,7 @@ async def _update(request: Request, services: HadoopServices) -> ConfUpdate:
 
 
 def _require_admin(services: HadoopServices, user: str) -> None:
-    """Where yarn.acl.enable is on (RMWebServices.initForWritableEndpoints)."""
+    """Check the right to administer, if yarn.acl.enable is on (RMWebServices.initForWritableEndpoints)."""
     service = services.scheduler_conf
     if service.are_acls_enabled and not service.is_admin(user):
         raise forbidden(ONLY_ADMINS)

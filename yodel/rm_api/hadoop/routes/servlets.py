@@ -53,7 +53,7 @@ async def stacks(_: Request) -> Response:
 
 
 async def jstack(request: Request) -> Response:
-    """As many dumps as asked for, one after the other (RMWebServices of Hadoop's trunk)."""
+    """Answer so many thread dumps, one after the other (RMWebServices of Hadoop's trunk)."""
     asked = request.path_params["count"]
     count = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= DIGITS_MAX else 0
     if not 1 <= count <= DUMPS_MAX:

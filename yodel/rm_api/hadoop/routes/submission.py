@@ -77,7 +77,7 @@ async def submit(request: Request) -> Response:
 
 
 async def in_turns(steps: Iterator[T | None]) -> T:
-    """Return what the last of the steps finds; others are answered between."""
+    """Return the result of the last step; other callers are answered between steps."""
     found = list[T]()
     for step in steps:
         if step is not None:

@@ -31,7 +31,7 @@ KEPT_ANYWAY = frozenset({"appNodeLabelExpression"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppFacts:
-    """Holds what the shape needs beside the view.  ``queue_memory_mib`` is what its queue is guaranteed."""
+    """Holds the inputs of the shape besides the view.  ``queue_memory_mib`` is the guarantee of its queue."""
 
     web_address: str
     cluster_id: int
@@ -105,7 +105,7 @@ def attempt(row: Attempt, master: Master | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Master:
-    """Holds what an attempt's list entry says of its AM.  ``blacklist`` are the nodes that the AM does not want."""
+    """Holds the AM's part of an attempt's list entry.  ``blacklist`` are the nodes that the AM avoids."""
 
     container: Container
     node: Node | None
@@ -131,7 +131,7 @@ def one_attempt(row: Attempt, web_address: str) -> dict[str, Any]:
 
 
 def tracking_url(row: Application, web_address: str) -> str:
-    """Return where browsers are sent: the proxy, or the application's own page when its AM left nothing to see."""
+    """Return the URL for browsers: the proxy, or the application's own page when its AM left nothing to see."""
     is_lost = row.state in (ApplicationState.FAILED, ApplicationState.KILLED)
     return f"http://{web_address}/cluster/app/{row.id}" if is_lost else f"http://{web_address}/proxy/{row.id}/"
 
@@ -185,7 +185,7 @@ def _times(view: ApplicationView, may_view: bool) -> dict[str, int]:
 
 
 def _am(view: ApplicationView) -> dict[str, str]:
-    """Return where the AM is; its RPC address only when it gave one."""
+    """Return the AM's node, and its RPC address if it registered one."""
     found: dict[str, str] = {}
     if view.am_container is not None and view.am_node is not None:
         address = view.am_node.http_address
@@ -236,7 +236,7 @@ def _preempted(found: Preempted) -> dict[str, int]:
 
 
 def _usage(view: ApplicationView) -> dict[str, Any]:
-    """Return what its attempt has and waits for, which Hadoop shows to everybody."""
+    """Return usage and pending requests of its attempt, which Hadoop shows to everybody."""
     am = view.am_container
     am_used = am.capability if am is not None and am.is_live and am.node_id is not None else NONE
     return usage_by_partition(

@@ -21,7 +21,7 @@ NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """Holds what this ResourceManager says of itself."""
+    """Describes this ResourceManager."""
 
     cluster_id: int
     started_ms: int

@@ -85,7 +85,7 @@ def label_list(shown: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def long_label_list(names: Sequence[str], show: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-    """As ``label_list``, of labels that are shown when they are written."""
+    """Return ``label_list`` of labels that are converted when they are written."""
     return {"nodeLabelInfo": Many(names, show)} if names else {}
 
 

@@ -31,7 +31,8 @@ _EVERYBODY = "*"
 
 @dataclass(slots=True)
 class UsageLoad:
-    """What is used by the live applications of a queue or of one user in it.  What is starting is pending here."""
+    """Sums the usage of live applications in a queue, or of one user in it.  Containers that are scheduling are pending
+    here."""
 
     used: Resource = NONE
     am_used: Resource = NONE
@@ -249,14 +250,14 @@ def _usage(tree: QueueTree, queue: Queue, load: UsageLoad, *, is_user: bool) -> 
 
 
 def _used_percents(tree: QueueTree, queue: Queue) -> tuple[float, float]:
-    """Of the queue's own capacity, and of the cluster."""
+    """Return the used percents of the queue's own capacity, and of the cluster."""
     used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.size_of(queue.path).memory_mib
     own = _effective(tree, queue)[0].memory_mib
     return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
 
 
 def _effective(tree: QueueTree, queue: Queue) -> tuple[Resource, Resource]:
-    """Return what it is guaranteed and may hold, as decisions count."""
+    """Return its guarantee and maximum, as decisions count."""
     share = tree.ledger.tree.shares[queue.path]
     return share.guaranteed, share.maximum
 
@@ -266,7 +267,7 @@ def _am_share(tree: QueueTree, queue: Queue) -> float:
 
 
 def _user_limit(tree: QueueTree, queue: Queue, user: str) -> Resource:
-    """Return what a user may hold; where users have no limit, what the queue may."""
+    """Return the limit of a user; where users have no limit, the queue's."""
     share = tree.ledger.share(queue.path)
     return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
 
