@@ -356,7 +356,7 @@ async def test_endpoints_of_shuffle_services_are_told(tmp_path: Path) -> None:
     ("fields", "verdict", "text"),
     [
         ({}, Verdict.OK, 'node_managers = "refused"'),
-        ({"node_managers": "network"}, Verdict.FAILED, "nodes_include_path is not set"),
+        ({"node_managers": "network"}, Verdict.FAILED, "set nodes_include_path too"),
         ({"node_managers": "network", "nodes_include_path": "/hosts"}, Verdict.WARNING, "keys that open all nodes"),
     ],
 )
