@@ -497,3 +497,39 @@ async def test_pod_that_comes_true_late_goes(world: World) -> None:
     await world.settle()
     assert world.pods.pods == {}
     assert world.container(task.id).is_live
+
+
+@pytest.mark.parametrize("status", [137, 143])
+async def test_end_by_a_signal_is_what_the_node_manager_says(world: World, status: int) -> None:
+    """Kubernetes knows nothing of it, and is not asked."""
+    am = await master_on(world)
+    (task,) = await tasks_of(am, 1)
+    await world.beat(running(task.id), node_id=NM)
+    await world.beat(complete(task.id, status, "killed"), node_id=NM)
+    await world.settle()
+    ended = world.container(task.id)
+    assert (ended.exit_status, ended.diagnostics) == (status, "killed")
+
+
+async def test_node_that_leaves_the_list_is_drained(world: World) -> None:
+    am = await master_on(world)
+    (task,) = await tasks_of(am, 1)
+    await register(world, OTHER)
+    lists = HostLists(included=frozenset((NODE.host, HOST, OTHER.host)), excluded={HOST: None})
+    await world.run(world.rm.decommission.refresh(lists, is_graceful=True, timeout_s=3600))
+    await world.settle()
+    assert world.rm.state.nodes[NM].state is NodeState.DECOMMISSIONING
+    assert world.container(task.id).is_live
+    assert {one.node_id for one in await tasks_of(am, 2)} == {OTHER}
+    await world.run(world.rm.decommission.refresh(lists, is_graceful=False))
+    await world.settle()
+    assert world.rm.state.nodes[NM].state is NodeState.DECOMMISSIONED
+    assert world.container(task.id).exit_status == ContainerExitStatus.ABORTED
+    assert (await world.beat(node_id=NM)).must_shut_down
+
+
+async def test_size_set_by_an_administrator_is_told_to_the_node(world: World) -> None:
+    await world.run(world.rm.admin.update_node_resource({NM: Resource(3072, 3)}))
+    await world.settle()
+    assert (await world.beat(node_id=NM)).capability == Resource(3072, 3)
+    assert world.rm.state.pools.of(YARN).size == Resource(3072, 3)

@@ -161,6 +161,9 @@ class Reconciler:
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         """Return how Kubernetes ended the pod of a process that ended by a signal from elsewhere; None: it did not."""
+        container = self._engine.state.containers.get(container_id)
+        if container is None or not container.pod:
+            return None
         end = await self._seen_end(container_id, exit_status)
         self.lost_count += end is not None and end.exit_status in NOT_THE_APPLICATIONS_FAULT
         return end
