@@ -21,6 +21,7 @@ from tests.support.ports import free_ports
 
 HOST = "localhost"  # what 127.0.0.1 is called here
 HEAP_MIB = 256
+REGISTERED = "Registered with ResourceManager as"
 
 
 class NodeManager(Daemon):
@@ -29,10 +30,21 @@ class NodeManager(Daemon):
     def __init__(self, cluster: Cluster, servers: Servers) -> None:
         self.node_id = f"{HOST}:{servers.ports.nm_rpc}"
         spec = DaemonSpec(
-            name="node-manager", main=NODE_MANAGER, heap_mib=HEAP_MIB, user="", is_ready=lambda: self.state == "RUNNING"
+            name="node-manager", main=NODE_MANAGER, heap_mib=HEAP_MIB, user="", is_ready=self._is_registered
         )
         super().__init__(spec, servers)
-        self._cluster = cluster
+        self._cluster, self._registered_before = cluster, 0
+
+    def launch(self) -> None:
+        self._registered_before = self._registrations()
+        super().launch()
+
+    def _is_registered(self) -> bool:
+        """In this life: of one that was killed the ResourceManager may not have heard."""
+        return self._registrations() > self._registered_before and self.state == "RUNNING"
+
+    def _registrations(self) -> int:
+        return self.log_path.read_text().count(REGISTERED) if self.log_path.exists() else 0
 
     @property
     def state(self) -> str:
@@ -75,6 +87,8 @@ def running_node_manager(
     files = server_files(servers)
     del files["hdfs-site.xml"], files["capacity-scheduler.xml"]
     files["core-site.xml"]["fs.defaultFS"] = "file:///"
+    # ApplicationMasters have noted it: maps that ended before a restart are fetched after it.
+    files["mapred-site.xml"]["mapreduce.shuffle.port"] = str(servers.ports.history)
     recovery = {
         "yarn.nodemanager.recovery.enabled": "true",
         "yarn.nodemanager.recovery.supervised": "true",
