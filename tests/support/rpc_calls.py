@@ -85,7 +85,6 @@ def tracker_protocol(world: World) -> RpcProtocol:
         "yodel-test",
         master_keys=rm.master_keys,
         log_aggregation=rm.log_aggregation,
-        tokens=rm.tokens,
     ).protocol()
 
 

@@ -62,6 +62,22 @@ def reason_of(error: Any) -> str:
     return f"GSSException: {major}" + (f" (Mechanism level: {minor})" if minor else "")
 
 
+def own_ticket(principal: str, keytab: Path) -> bytes:
+    """Return the first token of a client that is the service itself, with a ticket from the KDC for its key.  Blocks.
+
+    Raises AccessDenied: the KDC does not answer, or does not know the principal by the keytab's key.
+    """
+    gssapi = library()
+    name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
+    store = {b"client_keytab": f"FILE:{keytab}".encode(), b"ccache": b"MEMORY:yodel-own-ticket"}
+    try:
+        credentials = gssapi.Credentials(usage="initiate", name=name, store=store)
+        token: bytes = gssapi.SecurityContext(name=name, creds=credentials, usage="initiate").step()
+    except gssapi.exceptions.GSSError as error:
+        raise AccessDenied(reason_of(error)) from error
+    return token
+
+
 class KeytabAcceptor:
     """Accepts tickets for one service principal, whose keys are in a keytab that may hold others too.
 
