@@ -117,7 +117,8 @@ demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and 
 
 lock: setup ## rewrite requirements.lock from pyproject.toml: exact versions with hashes, no registry named
 	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \
-	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
+	"$$uv" export --quiet --frozen --all-extras --no-extra kerberos --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock && \
+	echo 'gssapi>=1.9' | "$$uv" pip compile --quiet --generate-hashes --no-header --no-annotate - -o requirements-kerberos.lock
 
 clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel); the next setup chooses an interpreter again
 	rm -rf .venv .runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from yodel.domain.auth_to_local import NoMatchingRule
 from yodel.domain.queues.pools import NATIVE
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.errors import InvalidValue, YodelError
 from yodel.host.endpoints import TcpEndpoints
+from yodel.host.tickets import own_ticket
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
@@ -23,13 +26,15 @@ from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
+from yodel.services.nodes.node_managers import NETWORK_IS_TRUSTED
 from yodel.services.nodes.pod_trials import LOWER_CLASSES, NOT_KNOWN, tried
 from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look
 from yodel.store.stored_queues import stored_queues
-from yodel.wiring.from_settings import lacking_for_colocation, pod_profiles
+from yodel.wiring.from_settings import accounts, lacking_for_colocation, os_users, pod_profiles
+from yodel.wiring.kerberos import auth_to_local, kerberos_of
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
@@ -62,6 +67,8 @@ async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIt
     if not settings.own_pod_name:
         for finding in _machine_findings(settings, is_running=is_running):
             yield finding
+    for finding in await kerberos_findings(settings):
+        yield finding
     for finding in _store_path_findings(settings):
         yield finding
     store = await _store_finding(settings)
@@ -69,6 +76,7 @@ async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIt
     yield await _kubernetes_finding(settings)
     yield await _queues_finding(settings)
     yield await _colocation_finding(settings)
+    yield node_managers_finding(settings)
     if store.verdict is Verdict.OK:
         for finding in await _shuffle_findings(settings):
             yield finding
@@ -85,6 +93,45 @@ def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Findi
     ):
         yield port_finding(name, settings.bind_host, port, is_running=is_running)
     yield java_finding()
+
+
+async def principal_checks(settings: Settings, principal: str) -> AsyncIterator[Finding]:
+    """Yield whom a principal is to this ResourceManager: the short name with its rule, then the account."""
+    try:
+        rules = await asyncio.to_thread(auth_to_local, settings, settings.security.principal)
+        found = rules.short_name(principal)
+    except InvalidValue as error:
+        yield Finding(name="principal", verdict=Verdict.FAILED, text=f"{principal} is nobody: {error}")
+        return
+    how = f"by the rule {found.rule}" if found.rule else "as it is"
+    yield Finding(name="principal", verdict=Verdict.OK, text=f"{principal} is the user {found.name}, {how}")
+    if settings.user_mode == "single":
+        text = f'containers of {found.name} run as the one user of user_mode = "single"'
+        yield Finding(name="account", verdict=Verdict.OK, text=text)
+        return
+    try:
+        account = await asyncio.to_thread(os_users(settings, accounts(settings)).posix_user, found.name)
+    except YodelError as error:
+        yield Finding(name="account", verdict=Verdict.FAILED, text=str(error))
+        return
+    text = f"containers of {found.name} run with uid {account.uid} and gid {account.gid}"
+    yield Finding(name="account", verdict=Verdict.OK, text=text)
+
+
+async def kerberos_findings(settings: Settings) -> list[Finding]:
+    """Check what Kerberos needs, and get and judge a ticket of one's own as a client's; nothing without Kerberos."""
+    try:
+        kerberos = await asyncio.to_thread(kerberos_of, settings)
+        if kerberos is None:
+            return []
+        assert settings.security.keytab is not None
+        token = await asyncio.to_thread(own_ticket, kerberos.principal, settings.security.keytab)
+        with contextlib.suppress(NoMatchingRule):  # it need not be anybody's user
+            await kerberos.acceptor.accept(token)
+    except YodelError as error:
+        return [Finding(name="kerberos", verdict=Verdict.FAILED, text=str(error))]
+    text = f"the KDC gives tickets for {kerberos.principal}, and the keytab's key opens them"
+    return [Finding(name="kerberos", verdict=Verdict.OK, text=text)]
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -262,6 +309,17 @@ async def _queues_finding(settings: Settings) -> Finding:
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
     text = f"pods can be created{f', in groups of {names}' if names else ''}"
     return Finding(name="queues", verdict=Verdict.OK, text=text)
+
+
+def node_managers_finding(settings: Settings) -> Finding:
+    """Report which NodeManagers may register, and what that means."""
+    name, path = "NodeManagers", settings.nodes_include_path
+    if settings.node_managers == "refused":
+        return Finding(name=name, verdict=Verdict.OK, text='refused (node_managers = "refused")')
+    if path is None:
+        text = 'node_managers is "network": set nodes_include_path too, for only hosts in that file may register'
+        return Finding(name=name, verdict=Verdict.FAILED, text=text)
+    return Finding(name=name, verdict=Verdict.WARNING, text=f"hosts in {path} may register. {NETWORK_IS_TRUSTED}")
 
 
 def _pods(client: KubeClient, settings: Settings) -> PodDriver:

@@ -16,8 +16,10 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import LimitEnforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
+from yodel.host.accounts import Accounts
 from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
+from yodel.ports.identity import PosixUser
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.applications.submission import SubmissionLimits
@@ -25,6 +27,7 @@ from yodel.services.core import ServiceSettings
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.liveness import LivenessSettings
+from yodel.services.nodes.node_managers import NodeManagerRules
 from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.writer.engine import ASK_AGAIN_S
@@ -83,6 +86,8 @@ def core_limits(settings: Settings) -> ServiceSettings:
             applications_per_second=settings.application_objects_per_second,
         ),
         lacking_for_colocation=lacking_for_colocation(settings),
+        node_managers=NodeManagerRules(allowed=settings.node_managers, are_first=settings.node_managers_first),
+        is_node_proof_required=settings.node_token_file is not None,
     )
 
 
@@ -181,7 +186,13 @@ def delegation_settings(settings: Settings) -> DelegationSettings:
 
 def pod_profiles(settings: Settings) -> PodProfiles:
     """Raises InvalidValue naming the setting."""
-    return profiles(pod_settings(settings), settings.queue_defaults, settings.queue_settings, settings.dialects)
+    return profiles(
+        pod_settings(settings),
+        settings.queue_defaults,
+        settings.queue_settings,
+        settings.dialects,
+        settings.node_managers_pool,
+    )
 
 
 def pod_settings(settings: Settings) -> PodSettings:
@@ -226,9 +237,22 @@ def rolling_settings(settings: Settings) -> RollingSettings:
     )
 
 
+def accounts(settings: Settings) -> Accounts:
+    return Accounts(settings.groups_cache_s, settings.groups_negative_cache_s)
+
+
+def os_users(settings: Settings, known: Accounts) -> OsUsers:
+    return OsUsers(
+        known,
+        min_user_id=settings.min_user_id,
+        allowed_system_users=settings.allowed_system_users,
+        mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
+    )
+
+
 def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
     """Blocks: host names in the rules are resolved."""
-    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=_addresses_of)
+    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=addresses_of)
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:
@@ -244,5 +268,5 @@ def node_passwords(path: Path | None) -> TokenPasswords | None:
     return grant
 
 
-def _addresses_of(host: str) -> list[str]:
+def addresses_of(host: str) -> list[str]:
     return sorted({str(info[4][0]) for info in socket.getaddrinfo(host, None)})

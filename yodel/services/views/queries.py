@@ -37,10 +37,12 @@ from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
     ClusterMetrics,
+    QueueLoad,
     QueueUserView,
     QueueView,
     cluster_metrics,
     nodes_by_state,
+    queue_loads,
     queue_users,
     queue_view,
 )
@@ -256,6 +258,10 @@ class Queries:
         """A queue with its children; None when there is none of that name.  Others have a turn between."""
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
+
+    async def queue_loads(self) -> Mapping[str, QueueLoad]:
+        """Return what each queue and its users use and request, by path."""
+        return await queue_loads(self._state, self._quotas.tree, queues.ROOT)
 
     async def queue_users(self, queue: Queue, may_view: MayView) -> tuple[list[QueueUserView], int]:
         """Return the users with unfinished applications there who may be shown, with amounts, and the number of
