@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -85,6 +85,10 @@ mutants: setup ## small faults put into the code, one at a time, that tests have
 soak: setup ## a job of a million containers, and twice a thousand of the greatest submissions: what stays (hours)
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
 	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
+
+kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn and MapReduce with tickets, and the refusals (three minutes)
+	tests/rigs/kerberos/packages >/dev/null
+	$(PYTEST) tests/conformance/test_kerberos.py
 
 attacks: setup ## attacks next to legitimate users: repelled or not, and how long these users waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)

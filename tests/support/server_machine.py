@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto, UserInformationProto
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
 from yodel.hadoop_rpc import faults, sasl
@@ -18,7 +19,7 @@ from yodel.hadoop_rpc.server_connection import (
     PeerRefused,
     ServerConnection,
 )
-from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
+from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, KerberosOffer, TokenGrant
 
 CLIENT_ID = bytes(range(16))
 NONCE = "5pbkz7H6b2/hsjYHPaUVWecwPA7FdgYSicWP007G"
@@ -43,6 +44,30 @@ def anyone(_identity: CallerIdentity) -> None:
 SIMPLE_ONLY = ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=anyone)
 TOKEN_ONLY = ConnectionPolicy(allow_simple=False, token_passwords=grant_of, authorize=anyone)
 BOTH = ConnectionPolicy(allow_simple=True, token_passwords=grant_of, authorize=anyone)
+
+
+CHOICE = bytes([1, 0, 0, 0])
+
+
+class Sealed:
+    """Protects by a letter in front."""
+
+    def wrap(self, data: bytes) -> bytes:
+        return b"w" + data
+
+    def unwrap(self, data: bytes) -> bytes:
+        if data[:1] != b"w":
+            raise AccessDenied("not sealed")
+        return data[1:]
+
+
+def short_name(principal: str) -> str:
+    if principal.endswith("@ELSEWHERE"):
+        raise InvalidValue("principal", principal, "one of our realm")
+    return principal.partition("@")[0]
+
+
+OFFER = KerberosOffer(protocol="rm", server_id="host", short_name=short_name)
 
 
 def connection(policy: ConnectionPolicy) -> ServerConnection:
@@ -70,6 +95,10 @@ def call(call_id: int = 0, method: str = "allocate", body: bytes = b"") -> bytes
 
 def sasl_frame(message: RpcSaslProto) -> bytes:
     return out_of_band_frame(CALL_ID_SASL, b"", message)
+
+
+def response(token: bytes) -> bytes:
+    return sasl_frame(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=token))
 
 
 NEGOTIATE = sasl_frame(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))

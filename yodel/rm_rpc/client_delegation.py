@@ -7,7 +7,7 @@ from yodel.errors import InvalidToken
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_policy import AuthMethod, TokenGrant
+from yodel.hadoop_rpc.server_policy import AuthMethod, KerberosOffer, TokenGrant
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rpc_io.dispatch import CallContext, Handler
@@ -19,9 +19,9 @@ RENEWER_LENGTH_MAX = 1024
 class DelegationCalls:
     """Handlers by wire name in ``handlers``; ``token_grant`` is for the port's security."""
 
-    def __init__(self, tokens: DelegationTokens, *, is_secured: bool = False) -> None:
-        """``is_secured``: tokens are for those with tickets, so that nobody lives on tokens for ever."""
-        self._tokens, self._is_secured = tokens, is_secured
+    def __init__(self, tokens: DelegationTokens, kerberos: KerberosOffer | None = None) -> None:
+        """With ``kerberos`` tokens are for those with tickets, so that nobody lives on tokens for ever."""
+        self._tokens, self._kerberos = tokens, kerberos
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -45,6 +45,8 @@ class DelegationCalls:
     ) -> security_pb.GetDelegationTokenResponseProto:
         self._require_ticket(context, "issued")
         renewer = text("renewer", request.renewer, RENEWER_LENGTH_MAX)
+        if self._kerberos is not None:  # AbstractDelegationTokenIdentifier.setRenewer
+            renewer = self._kerberos.short_name(renewer) if renewer else renewer
         token = await self._tokens.issue(context.user, renewer, context.real_user, host=context.remote_host)
         return security_pb.GetDelegationTokenResponseProto(token=token_to_pb(token))
 
@@ -65,5 +67,5 @@ class DelegationCalls:
 
     def _require_ticket(self, context: CallContext, done: str) -> None:
         """Follows ``ClientRMService.isAllowedDelegationTokenOp``.  Raises RemoteFault."""
-        if self._is_secured and context.auth_method is not AuthMethod.KERBEROS:
+        if self._kerberos is not None and context.auth_method is not AuthMethod.KERBEROS:
             raise RemoteFault(faults.IO_EXCEPTION, f"Delegation Token can be {done} only with kerberos authentication")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as service_pb
-from yodel.hadoop_rpc.server_policy import TokenGrant
+from yodel.hadoop_rpc.server_policy import KerberosOffer, TokenGrant
 from yodel.rm_rpc.client_applications import ApplicationCalls
 from yodel.rm_rpc.client_cluster import ClusterCalls
 from yodel.rm_rpc.client_delegation import DelegationCalls
@@ -42,8 +42,8 @@ class ClientServices:
     delegation_tokens: DelegationTokens
     log_aggregation: LogAggregationReports
     tokens: TokenIssuer
-    is_secured: bool = False
-    """Callers have tickets or tokens (UserGroupInformation.isSecurityEnabled)."""
+    kerberos: KerberosOffer | None = None
+    """Callers have tickets or tokens (UserGroupInformation.isSecurityEnabled); None: they are believed."""
 
 
 class ClientProtocol:
@@ -51,9 +51,9 @@ class ClientProtocol:
 
     def __init__(self, services: ClientServices, web_address: str) -> None:
         queries, rights, submission = services.queries, services.rights, services.submission
-        client_tokens = services.tokens.client_token if services.is_secured else None
+        client_tokens = services.tokens.client_token if services.kerberos is not None else None
         reports = ReportMaker(queries, rights, services.log_aggregation, web_address, client_tokens)
-        self._delegation = DelegationCalls(services.delegation_tokens, is_secured=services.is_secured)
+        self._delegation = DelegationCalls(services.delegation_tokens, services.kerberos)
         self._parts = (
             ApplicationCalls(queries, rights, submission, services.changes, reports),
             DetailCalls(queries, rights, submission, services.nodes, reports),

@@ -33,8 +33,11 @@ class Lingering:
         """End the sending side: what was written to the transport before this is sent; nothing can be written after."""
         self._transport = transport
         self._left_bytes = bytes_max
-        transport.write_eof()
-        if is_paused:
+        try:
+            transport.write_eof()
+        except OSError:  # the peer has left, which the transport does not know yet
+            transport.abort()
+        if is_paused and not transport.is_closing():
             transport.resume_reading()
         self._timer = asyncio.get_running_loop().call_later(linger_s, self._over)
 

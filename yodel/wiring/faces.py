@@ -72,7 +72,7 @@ def rpc_servers(
             delegation_tokens=core.delegation_tokens,
             log_aggregation=core.log_aggregation,
             tokens=core.tokens,
-            is_secured=kerberos is not None,
+            kerberos=kerberos.offer if kerberos is not None else None,
         ),
         core.state.web_address,
     )

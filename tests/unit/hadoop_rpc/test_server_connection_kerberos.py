@@ -8,10 +8,13 @@ import pytest
 
 from tests.support.server_machine import (
     BOTH,
+    CHOICE,
     NEGOTIATE,
+    OFFER,
     SASL_PREFACE,
     SIMPLE_PREFACE,
     TOKEN_ONLY,
+    Sealed,
     assert_refused,
     call,
     connection,
@@ -19,46 +22,19 @@ from tests.support.server_machine import (
     feed,
     initiate,
     proof,
+    response,
     said_sasl,
-    sasl_frame,
 )
-from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcSaslProto
 from yodel.hadoop_rpc import faults, gssapi
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.hadoop_rpc.server_connection import CallReceived, Opened, ServerConnection, TicketReceived
-from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity, KerberosOffer
+from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.hadoop_rpc.server_states import ServerState
 
-CHOICE = bytes([1, 0, 0, 0])
-
-
-class Sealed:
-    """Protects by a letter in front."""
-
-    def wrap(self, data: bytes) -> bytes:
-        return b"w" + data
-
-    def unwrap(self, data: bytes) -> bytes:
-        if data[:1] != b"w":
-            raise AccessDenied("not sealed")
-        return data[1:]
-
-
-def short_name(principal: str) -> str:
-    if principal.endswith("@ELSEWHERE"):
-        raise InvalidValue("principal", principal, "one of our realm")
-    return principal.partition("@")[0]
-
-
-OFFER = KerberosOffer(protocol="rm", server_id="host", short_name=short_name)
 KERBEROS = replace(TOKEN_ONLY, kerberos=OFFER)
 ALICE = Negotiated(user="alice", principal="alice@EXAMPLE.COM", answer=b"answer", session=Sealed())
-
-
-def response(token: bytes) -> bytes:
-    return sasl_frame(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=token))
 
 
 def judged(found: Negotiated = ALICE) -> ServerConnection:

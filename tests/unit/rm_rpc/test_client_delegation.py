@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, client_protocol, context, serving
+from tests.support.server_machine import OFFER
 from yodel.domain.tokens import Token
-from yodel.errors import AccessDenied, InvalidToken
+from yodel.errors import AccessDenied, InvalidToken, InvalidValue
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
@@ -114,7 +115,7 @@ async def test_simple_caller_is_served_at_once_beside_tokens(world: World) -> No
 
 @pytest.mark.parametrize("method", ["SIMPLE", "TOKEN", "KERBEROS"])
 async def test_with_security_tokens_are_for_those_with_tickets(world: World, method: str) -> None:
-    calls = DelegationCalls(world.rm.delegation_tokens, is_secured=True)
+    calls = DelegationCalls(world.rm.delegation_tokens, OFFER)
     caller = replace(context("alice"), auth_method=AuthMethod[method])
     token = await a_token(world, renewer="alice")
     wanted = {
@@ -130,3 +131,13 @@ async def test_with_security_tokens_are_for_those_with_tickets(world: World, met
                 await calling
             assert caught.value.java_class == faults.IO_EXCEPTION
             assert caught.value.message == f"Delegation Token can be {done} only with kerberos authentication"
+
+
+async def test_renewer_by_principal_is_its_short_name_with_security(world: World) -> None:
+    calls = DelegationCalls(world.rm.delegation_tokens, OFFER)
+    caller = replace(context("alice"), auth_method=AuthMethod.KERBEROS)
+    request = security_pb.GetDelegationTokenRequestProto(renewer="rm@EXAMPLE.COM")
+    issued = await world.run(calls.get_delegation_token(caller, request))
+    assert delegation_content(issued.token.identifier).renewer == "rm"
+    with pytest.raises(InvalidValue, match="one of our realm"):
+        await calls.get_delegation_token(caller, security_pb.GetDelegationTokenRequestProto(renewer="rm@ELSEWHERE"))

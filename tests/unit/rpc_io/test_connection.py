@@ -11,8 +11,17 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
-from tests.support.server_machine import NEGOTIATE, SASL_PREFACE, call, context, initiate
-from tests.unit.hadoop_rpc.test_server_connection_kerberos import CHOICE, OFFER, Sealed, response
+from tests.support.server_machine import (
+    CHOICE,
+    NEGOTIATE,
+    OFFER,
+    SASL_PREFACE,
+    Sealed,
+    call,
+    context,
+    initiate,
+    response,
+)
 from tests.unit.rpc_io.test_server import PROTOCOL, Service, allocate, client, serving
 from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
