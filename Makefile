@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -72,6 +72,10 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
 
+pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (five minutes); pictures in .runs/pages
+	scripts/spark-venv 4.x
+	$(PYTEST) -s tests/conformance/test_pages.py
+
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
@@ -113,7 +117,8 @@ demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and 
 
 lock: setup ## rewrite requirements.lock from pyproject.toml: exact versions with hashes, no registry named
 	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \
-	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
+	"$$uv" export --quiet --frozen --all-extras --no-extra kerberos --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock && \
+	echo 'gssapi>=1.9' | "$$uv" pip compile --quiet --generate-hashes --no-header --no-annotate - -o requirements-kerberos.lock
 
 clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel); the next setup chooses an interpreter again
 	rm -rf .venv .runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -46,6 +46,11 @@ class Cluster:
         """Resident memory of a process, MiB."""
         return float(psutil.Process(self.ready["pids"][role]).memory_info().rss) / (1 << 20)
 
+    def processor_s(self, role: str) -> float:
+        """Processor time that a process has used, seconds."""
+        used = psutil.Process(self.ready["pids"][role]).cpu_times()
+        return float(used.user + used.system)
+
 
 @contextlib.contextmanager
 def local_cluster(*options: str) -> Iterator[Cluster]:

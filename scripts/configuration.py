@@ -24,6 +24,7 @@ import yodel.settings.rm
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, CustomGang, QueueSettings, UserIds
 from yodel.settings.rpc import AgentRpcSettings, RmRpcSettings
+from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
@@ -116,6 +117,24 @@ cross_origin_enabled = true
 cross_origin_origins = ["https://*.example.com"]
 ```""",
         WebSettings,
+    ),
+    (
+        "Kerberos: `[security]`",
+        """How clients and administrators prove their names over RPC: see [Kerberos](kerberos.md). The library that
+checks tickets comes with the extra `yodel[kerberos]`.
+
+```toml
+node_token_file = "/etc/yodel/node-token"
+
+[security]
+authentication = "kerberos"
+principal = "rm/_HOST@EXAMPLE.COM"
+keytab = "/etc/yodel/rm.keytab"
+
+[web]
+authentication = "kerberos"
+```""",
+        SecuritySettings,
     ),
     (
         "Callers over RPC: `[rpc]`",

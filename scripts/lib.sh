@@ -24,6 +24,18 @@ apt_install() {
   "${apt[@]}" update >&2 && "${apt[@]}" install -y --no-install-recommends "$@" >&2
 }
 
+# unpack_debs DIR PACKAGE...: Debian packages' files without installing them, for those who are not root.
+unpack_debs() {
+  local work deb result=0 dir=$1
+  shift
+  command -v apt-get >/dev/null || return 1
+  say "unpacking Debian's $*"
+  work=$(mktemp -d)
+  (cd "$work" && apt-get -qq download "$@" && mkdir -p "$dir" && for deb in ./*.deb; do dpkg -x "$deb" "$dir" || exit 1; done) >&2 || result=$?
+  rm -rf "$work"
+  return $result
+}
+
 # The Python that Yodel is set up with; prints its path.  YODEL_PYTHON, or the first on the PATH that is at most a tenth slower
 # than the fastest there: builds of one version differ by a third, and their build flags do not show which is slow.
 find_python() {

@@ -385,24 +385,36 @@ def check(
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Check this machine for yodel local --dir DIR instead.")
     ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Show only which user and account this Kerberos principal is.")
+    ] = None,
 ) -> None:
-    """Find common problems and show how to fix them: ports, Java, permissions, disk, database, Kubernetes.
+    """Find common problems and show how to fix them: ports, Java, permissions, disk, Kerberos, database, Kubernetes.
 
     Exit status 0 if no check failed; warnings do not count.
 
     Example, before yodel serve: yodel check --config /etc/yodel/rm.toml
 
     Example, before yodel local: yodel check --dir /tmp/yodel
+
+    Example, with Kerberos: yodel check --config /etc/yodel/rm.toml --principal alice@EXAMPLE.COM
     """
     from yodel.telemetry import logs
     from yodel.wiring import checks
 
     logs.configure("error", "console")  # the findings say it all
+    if principal is not None and directory is not None:
+        _misconfigured("Invalid --principal: it is for yodel serve, and --dir for yodel local; expected one of them")
     if config is not None and directory is not None:
         _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected only one of them")
 
     async def run() -> None:
-        findings = checks.local_checks(directory.absolute()) if directory else _serve_checks(_settings(config))
+        if directory:
+            findings = checks.local_checks(directory.absolute())
+        elif principal is not None:
+            findings = checks.principal_checks(_settings(config), principal)
+        else:
+            findings = _serve_checks(_settings(config))
         if await _print_findings(findings):
             raise typer.Exit(EXIT_FAILED)
 

@@ -26,7 +26,7 @@ from yodel.hadoop_rpc.server_connection import CallReceived
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.remote_errors import fault_for
-from yodel.rpc_io.dispatch import Dispatcher, Peer, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.dispatch import CallContext, Dispatcher, RetryCacheLimits, RpcProtocol
 
 IDS = re.compile(r"(application|appattempt|container)(_e\d+)?(_\d+)+")
 
@@ -91,7 +91,7 @@ class Replay:
             method=method,
             body=body,
         )
-        peer = Peer(identity=self.identity, remote_host="127.0.0.1", remote_port=1)
+        peer = CallContext.of(self.identity, "127.0.0.1", 1)
         frame = dispatcher.dispatch(peer, call)
         if isinstance(frame, Coroutine):
             frame = await self.world.run(frame)

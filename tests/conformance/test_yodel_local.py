@@ -96,7 +96,9 @@ def test_all_nodes_are_ready_for_both_kinds_of_users(running: Cluster) -> None:
     assert running.kubectl("get", "nodes", "-o", "name").split() == ["node/node-1", "node/node-2"]
 
 
-@pytest.mark.parametrize("name", ["node-token", "kubeconfig", "rm/rm.toml", "rm/rm.db", "kube/kube.json"])
+@pytest.mark.parametrize(
+    "name", ["node-token", "admin-token", "kubeconfig", "rm/rm.toml", "rm/rm.db", "kube/kube.json"]
+)
 def test_files_with_secrets_are_their_owners_alone(running: Cluster, name: str) -> None:
     assert mode(running.directory / name) == 0o600
 
@@ -107,7 +109,10 @@ def test_folders_show_others_only_what_containers_need(running: Cluster) -> None
 
 
 def test_secrets_are_in_no_log_and_on_no_command_line(running: Cluster) -> None:
-    secrets = [(running.directory / name).read_text().strip() for name in ("node-token", "kube/credentials/token")]
+    secrets = [
+        (running.directory / name).read_text().strip()
+        for name in ("node-token", "admin-token", "kube/credentials/token")
+    ]
     texts = [path.read_text() for path in (running.directory / "logs").iterdir()]
     texts += [" ".join(psutil.Process(pid).cmdline()) for pid in running.ready.pids.values()]
     assert not [text for text in texts for secret in secrets if secret in text]

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, fill
 from tests.support.browser import Browser
 from tests.support.loans import lends, measured_report
+from tests.support.page_looks import LINKS, wrong_looks
 from tests.support.playbook import a_submission
 from tests.support.records import NOBODY, an_application
 from tests.support.rest_world import RestWorld, rest_world
@@ -43,8 +43,6 @@ PAGES = (
     "/cluster/about",
     NOWHERE,
 )
-WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-GROUND = "getComputedStyle(document.body).backgroundColor"
 TURNED_TO = """new Promise(done => {
   let asked = 0;
   document.addEventListener("htmx:beforeRequest", () => asked++);
@@ -53,7 +51,6 @@ TURNED_TO = """new Promise(done => {
   setTimeout(() => asked || done(0), 1000);
 })"""
 HIDDEN = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}})"
-LINKS = "Array.from(document.querySelectorAll('a[href]'), a => a.href)"
 
 
 async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
@@ -85,12 +82,7 @@ def looked_at(base: str) -> None:
         for path in PAGES:
             loaded = browser.visit(base + path)
             assert browser.evaluate("document.styleSheets[0].cssRules.length") > 20, path
-            grounds = set()
-            for width_px, is_dark in product((1280, 390), (False, True)):
-                browser.seen_as(width_px, is_dark=is_dark)
-                assert not browser.evaluate(WIDER_THAN_WINDOW), f"{path} at {width_px} px"
-                grounds.add((is_dark, browser.evaluate(GROUND)))
-            assert len(grounds) == len({colour for _, colour in grounds}) == 2, path
+            assert list(wrong_looks(browser)) == [], path
             assert [fault for fault in loaded.faults if NOWHERE not in fault] == [], path
             links |= set(browser.evaluate(LINKS))
         own = sorted({urlsplit(link).path for link in links if link.startswith(base)} - {NOWHERE})

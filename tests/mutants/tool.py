@@ -135,9 +135,9 @@ def main(seed: int, time_s: float) -> None:
         for function, tests in recorder.reached.items():
             reached[function] |= tests - recorder.failed
     state().duration_by_test.update({test: took for recorder in seen for test, took in recorder.took_s.items()})
-    _try(files, reached, seed, started_s + time_s)
+    notes = _try(files, reached, seed, started_s + time_s)
     found = {
-        "verdicts": sorted(verdict for data in files for verdict in _verdicts(data)),
+        "verdicts": sorted(verdict for data in files for verdict in _verdicts(data, notes)),
         "tests": sum(len(recorder.took_s) for recorder in seen),
         "measured_s": measured_s,
         "failing": sorted(test for recorder in seen for test in recorder.failed),
@@ -165,8 +165,15 @@ def _measure(tests: Sequence[str], until_s: float) -> Recorder:
     return recorder
 
 
-def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[str]], seed: int, until_s: float) -> None:
+def _try(
+    files: Collection[SourceFileMutationData], reached: Mapping[str, set[str]], seed: int, until_s: float
+) -> dict[str, str]:
+    """Return, by mutant, a note where not all tests that reach its function try it.
+
+    One mutant of each file is tried, then a second one of each, until the time is over.
+    """
     of_name = {name: data for data in files for name in data.exit_code_by_key}
+    notes: dict[str, str] = {}
     runner = ForkRunner(WORKERS, Runner())
 
     def take() -> None:
@@ -174,7 +181,7 @@ def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[st
         of_name[result.mutant_name].exit_code_by_key[result.mutant_name] = result.exit_code
 
     if (left_s := until_s - time.monotonic()) <= 0:
-        return
+        return notes
     try:
         signal.signal(signal.SIGALRM, _end)
         signal.setitimer(signal.ITIMER_REAL, left_s)
@@ -182,15 +189,19 @@ def _try(files: Collection[SourceFileMutationData], reached: Mapping[str, set[st
             if not runner.has_capacity():
                 take()
             function = mangled_name_from_mutant_name(name.replace("__init__.", ""))
-            tests, took_s = quickest(reached.get(function, set()), state().duration_by_test, own_tests(name))
+            of_function = reached.get(function, set())
+            tests, took_s = quickest(of_function, state().duration_by_test, own_tests(name))
+            if len(tests) < len(of_function):
+                notes[name] = f"\n(tried by {len(tests)} of the {len(of_function)} tests that reach it)"
             runner.submit(name, tests, ceil(4 * (took_s + 5)), took_s)
             if not tests:
                 take()
         while runner.pending_count():
             take()
     except TimeIsOver:
-        return
+        return notes
     signal.setitimer(signal.ITIMER_REAL, 0)
+    return notes
 
 
 def _end(*_: object) -> None:
@@ -209,10 +220,10 @@ def own_tests(mutant: str) -> str:
 
 
 def quickest(tests: Collection[str], took_s: Mapping[str, float], own: str) -> tuple[list[str], float]:
-    """As many as take TESTS_S, one at least; a module's own come first."""
+    """A module's own, then as many as take TESTS_S in all; one at least."""
     chosen, sum_s = list[str](), 0.0
     for test in sorted(tests, key=lambda test: (own not in test, took_s[test], test)):
-        if chosen and sum_s + took_s[test] > TESTS_S:
+        if chosen and own not in test and sum_s + took_s[test] > TESTS_S:
             break
         chosen.append(test)
         sum_s += took_s[test]
@@ -231,12 +242,12 @@ class Runner(PytestRunner):
         return 0
 
 
-def _verdicts(data: SourceFileMutationData) -> Iterator[tuple[str, int, str, str]]:
+def _verdicts(data: SourceFileMutationData, notes: Mapping[str, str]) -> Iterator[tuple[str, int, str, str]]:
     """Path, line, verdict and change; the line and change of those that no test has killed."""
     for name, exit_code in data.exit_code_by_key.items():
         verdict = WORDS.get(exit_code, "killed")
         line, change = _change(str(data.path), name) if verdict in ("survived", "not reached") else (0, "")
-        yield str(data.path), line, verdict, change
+        yield str(data.path), line, verdict, change + notes.get(name, "")
 
 
 def _change(path: str, name: str) -> tuple[int, str]:

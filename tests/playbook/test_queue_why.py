@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.playbook.test_why import A, B, C, P, full, options
 from tests.support.playbook import World, ask
 from tests.support.rm_options import SMALL
 from yodel.domain.resource import Resource
 from yodel.domain.waiting_words import Cause
+from yodel.services.views import queue_why
 from yodel.services.views.queue_why import QueueWhyView
 
 
@@ -37,6 +40,7 @@ async def test_causes_add_up_to_what_is_pending_and_parents_count_what_is_below(
             ] == expected, path
             assert [one.size for one in found.causes] == [SMALL * count for _, _, count, _ in expected]
             assert (found.applications, found.hidden, found.more) == (len(expected), 0, 0)
+        assert found.summary.startswith("Waiting for 10 containers; 5 of them: Queue root.p.c is at its maximum")
         view = await world.rm.queries.queue("root.p.c")
         assert view is not None
         metrics = view.metrics
@@ -90,3 +94,14 @@ async def test_users_have_what_they_hold_and_may_hold() -> None:
         assert ([one.user for one in seen], hidden) == (["alice"], 1)
         (free,), _ = await queries.queue_users(queries.find_queue("root.p.a") or leaf, lambda _: True)
         assert free.limit == SMALL * 12, "without a limit of users what the queue may hold"
+
+
+async def test_of_many_waiting_applications_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_why, "APPLICATIONS_MAX", 2)
+    async with World(options()) as world:
+        await full(world, 12, "root.p.a")
+        ids = [await world.submit(queue="root.p.c") for _ in range(3)]
+        await world.settle()
+        found = await why(world, "root.p.c")
+        assert (found.applications, found.hidden, found.more) == (2, 0, 1)
+        assert [list(one.applications) for one in found.causes] == [ids[:2]]

@@ -19,10 +19,10 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
+from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.ports.store import Commit, Row, Store
 from yodel.rm_api.app import create_app
 from yodel.rm_api.door.services import BrowserRules, CallerRules, CookieRules, DoorRules
-from yodel.rm_api.door.spnego import Acceptor
 from yodel.rm_api.hadoop.services import HadoopRules, ProcessFigures
 from yodel.rm_api.hadoop.wire.cluster import ClusterFacts
 from yodel.rm_api.proxy.services import ProxyRules

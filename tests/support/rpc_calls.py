@@ -39,10 +39,6 @@ def context(
         token_identifier=token.identifier if token is not None else None,
         remote_host="10.0.0.9",
         remote_port=1,
-        client_id=b"c" * 16,
-        call_id=1,
-        retry_count=0,
-        protocol="",
     )
 
 
@@ -73,6 +69,7 @@ def client_protocol(world: World) -> ClientProtocol:
         nodes=rm.nodes,
         delegation_tokens=rm.delegation_tokens,
         log_aggregation=rm.log_aggregation,
+        tokens=rm.tokens,
     )
     return ClientProtocol(services, WEB_ADDRESS)
 

@@ -239,6 +239,34 @@ def test_the_installed_settings_are_meant_where_none_are_named(monkeypatch: pyte
     assert RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path / "local")]).exit_code == 0
 
 
+def test_check_of_a_principal_shows_user_rule_and_account(tmp_path: Path) -> None:
+    config = tmp_path / "rm.toml"
+    config.write_text(
+        'user_mode = "os"\n[security]\nprincipal = "rm/h@A.ORG"\n'
+        'auth_to_local = "RULE:[1:$1@$0](.*@B\\\\.ORG)s/@.*//"\n'
+        "[user_ids.bob]\nuid = 5000\ngid = 5001\n"
+    )
+
+    def checked(principal: str) -> tuple[int, str]:
+        result = RUNNER.invoke(cli.app, ["check", "--config", str(config), "--principal", principal])
+        return result.exit_code, result.output
+
+    status, output = checked("bob@B.ORG")
+    assert status == 0
+    assert r"bob@B.ORG is the user bob, by the rule RULE:[1:$1@$0](.*@B\.ORG)s/@.*//" in output
+    assert "containers of bob run with uid 5000 and gid 5001" in output
+    status, output = checked("nobody-of-this-name@B.ORG")
+    assert status == 1
+    assert "User nobody-of-this-name not found" in output
+    assert "security.auth_to_local" in output
+    status, output = checked("bob@C.ORG")
+    assert status == 1
+    assert "bob@C.ORG is nobody: " in output
+    assert "No rules applied to bob@C.ORG" in output
+    result = RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path / "local"), "--principal", "bob@B.ORG"])
+    assert result.exit_code == 2
+
+
 def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:
     result = RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path / "local")])
     assert result.exit_code == 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from yodel.settings.hadoop_properties import properties
 from yodel.settings.rm import Settings
+from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
 
 
@@ -53,6 +54,15 @@ def test_kerberos_on_the_web_is_no_kerberos_on_other_ports() -> None:
     shown = properties(settings(web=WebSettings(authentication="kerberos")))
     assert shown["hadoop.http.authentication.type"] == "kerberos"
     assert shown["hadoop.security.authentication"] == "simple"
+
+
+def test_kerberos_is_shown_as_clients_have_to_set_it() -> None:
+    security = SecuritySettings(authentication="kerberos", principal="rm/_HOST@EXAMPLE.COM", auth_to_local="DEFAULT/L")
+    shown = properties(settings(security=security))
+    assert shown["hadoop.security.authentication"] == "kerberos"
+    assert shown["hadoop.security.auth_to_local"] == "DEFAULT/L"
+    assert shown["hadoop.rpc.protection"] == "authentication"
+    assert shown["yarn.resourcemanager.principal"] == "rm/_HOST@EXAMPLE.COM"
 
 
 def test_what_is_not_set_is_left_out() -> None:

@@ -214,14 +214,19 @@ def test_every_file_has_its_turn_in_an_order_that_is_the_same_each_time(tool: Mo
     assert len({tuple(tool.in_turns(files, seed)) for seed in range(20)}) > 1
 
 
-def test_a_mutant_that_has_no_end_is_left_out_when_the_time_is_over(
+def test_a_mutant_without_an_end_is_left_out_and_tests_that_did_not_try_it_are_noted(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = SimpleNamespace(has_capacity=lambda: False, wait_for_result=signal.pause)
+    runner = SimpleNamespace(has_capacity=lambda: True, submit=lambda *_: None, pending_count=lambda: 1)
+    runner.wait_for_result = signal.pause
     monkeypatch.setattr(tool, "ForkRunner", lambda *_: runner)
-    data = SimpleNamespace(exit_code_by_key={"one": None})
-    tool._try([data], {}, 1, time.monotonic() + 0.1)
-    assert data.exit_code_by_key == {"one": None}
+    tests = dict.fromkeys(("test_b.py::test_c", "test_b.py::test_d"), tool.TESTS_S)
+    monkeypatch.setattr(tool, "state", lambda: SimpleNamespace(duration_by_test=tests))
+    name = "yodel.a.x_f__mutmut_1"
+    data = SimpleNamespace(exit_code_by_key={name: None})
+    notes = tool._try([data], {"yodel.a.x_f": set(tests)}, 1, time.monotonic() + 0.1)
+    assert data.exit_code_by_key == {name: None}
+    assert notes == {name: "\n(tried by 1 of the 2 tests that reach it)"}
 
 
 def test_a_modules_own_tests_and_the_quickest_are_used_and_one_at_least(tool: ModuleType) -> None:
@@ -229,6 +234,7 @@ def test_a_modules_own_tests_and_the_quickest_are_used_and_one_at_least(tool: Mo
     took_s = {slow: tool.TESTS_S + 1, quick: 1.0, "a/test_b.py::test_d": tool.TESTS_S - 1}
     assert tool.quickest(took_s, took_s, own) == (["a/test_b.py::test_d", quick], tool.TESTS_S)
     assert tool.quickest([slow], took_s, own) == ([slow], tool.TESTS_S + 1)
+    assert tool.quickest([slow, quick], took_s, "/test_c.py::") == ([quick, slow], tool.TESTS_S + 2)
     assert tool.quickest([], took_s, own) == ([], 0.0)
 
 

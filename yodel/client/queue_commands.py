@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import sleep
+from time import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,5 +106,36 @@ def show_queue(
             return
         windows = (await client.get(f"{address}/windows"))["items"]
         screen.facts(show_queues.queue_facts(found, windows))
+
+    run(server, work)
+
+
+@queues.command("why")
+def why_queue_waits(
+    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's path, or its name if that is unique.")],
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    r"""Show why applications of a queue and the queues below it are waiting.
+
+    Each pending request counts once, under its nearest cause.  Causes are those of yodel app why, which shows the whole
+    chain for one application.
+
+    Example: yodel queue why root.etl
+
+    Example: yodel queue why root --json | jq -r '.causes\[] | .cause'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from urllib.parse import quote
+
+        from yodel.client.show_why import queue_lines
+
+        found = await client.get(f"/queues/{quote(queue, safe='')}/why")
+        if as_json:
+            screen.json(found)
+            return
+        for line in queue_lines(found, int(time() * 1000)):
+            screen.line(line)
 
     run(server, work)

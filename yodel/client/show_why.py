@@ -1,4 +1,4 @@
-"""Prints why an application is pending: one sentence, then the chain of causes of each request."""
+"""Prints why an application or a queue is pending: one sentence, then the causes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,42 @@ def why_lines(why: JsonObject, now_ms: int) -> Iterator[str]:
         what = "is" if ask["containers"] == 1 else "are"
         yield f"{counted(ask['containers'])} of {amount(ask['size'])} ({ask['name']}) {what} {_state(ask)}:"
         for number, link in enumerate(ask["chain"], 1):
-            yield f"  {number}. {link['cause']}: {link['text']}"
-            if link["used_by"]:
-                yield f"     used by: {_users(link)}"
-            yield f"     unblocks when: {link['until']}"
+            yield from _reason(link, f"{number}. ")
     if why["more_asks"]:
         yield f"and {why['more_asks']} more requests"
+    if why["asks"]:
+        yield from _age(why, now_ms)
+
+
+def queue_lines(why: JsonObject, now_ms: int) -> Iterator[str]:
+    """Yield the answer of ``/queues/PATH/why`` as lines in plain English."""
+    yield why["summary"]
+    for cause in why["causes"]:
+        yield ""
+        what = "waits" if cause["containers"] == 1 else "wait"
+        more = f" and {cause['more_applications']} more" if cause["more_applications"] else ""
+        names = f"{', '.join(cause['applications'])}{more}"
+        yield f"{counted(cause['containers'])} ({amount(cause['size'])}) of {names} {what}:"
+        yield from _reason(cause, "")
+    if why["more_applications"]:
+        yield f"and {why['more_applications']} more waiting applications, which were not looked at"
+    if why["hidden_applications"] and why["causes"]:
+        yield f"Waiting applications that you may not view: {why['hidden_applications']}."
+    if why["causes"]:
+        yield from _age(why, now_ms)
+
+
+def _reason(link: JsonObject, number: str) -> Iterator[str]:
+    indent = " " * len(number)
+    yield f"  {number}{link['cause']}: {link['text']}"
+    if link["used_by"]:
+        yield f"  {indent}used by: {_users(link)}"
+    yield f"  {indent}unblocks when: {link['until']}"
+
+
+def _age(why: JsonObject, now_ms: int) -> Iterator[str]:
     age_ms = now_ms - why["looked_at_ms"]
-    if why["asks"] and age_ms > AGE_SHOWN_MS:
+    if age_ms > AGE_SHOWN_MS:
         yield f"The scheduler last checked {duration(age_ms)} ago."
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 AMRM_TOKEN_KIND = "YARN_AM_RM_TOKEN"
 NM_TOKEN_KIND = "NMToken"
 CONTAINER_TOKEN_KIND = "ContainerToken"
+CLIENT_TOKEN_KIND = "YARN_CLIENT_TOKEN"
 MASTER_KEY_BYTES = 32
 
 

@@ -1,12 +1,15 @@
 """The server's end of a Hadoop RPC connection as a state machine without IO.
 
 A connection begins with seven bytes (magic, version, service class, how to authenticate), proves who it is (SASL with a
-token, or nothing), says for whom it speaks (the connection context), and then calls.  ``server_states`` is that
-sentence as a table; ``server_policy`` is what a port asks of its callers.
+token or a Kerberos ticket, or nothing), says for whom it speaks (the connection context), and then calls.
+``server_states`` is that sentence as a table; ``server_policy`` is what a port asks of its callers.
 
 The contract with the shell: ``receive_data`` what was read, pull ``next_event`` until it is None (pulling less often is
 back pressure), then send ``data_to_send`` and, if ``closed``, close.  Answers are made by ``framing.success_frame`` and
 ``framing.fault_frame``; they need no state.  Follows ``org.apache.hadoop.ipc.Server.Connection``, version 9.
+
+A ticket is not judged here, for that reads files and takes time: after ``TicketReceived`` the machine does nothing
+until the shell calls ``ticket_accepted`` or ``refuse``.
 
 Until a connection is OPEN it gets no answer to any call, its refusals carry the reserved call id -1, and it cannot make
 us buffer more than ``frame_bytes_before_open_max`` and one read.
@@ -16,10 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
 from yodel.hadoop_pb.ProtobufRpcEngine2_pb2 import RequestHeaderProto
 from yodel.hadoop_pb.RpcHeader_pb2 import RPC_PROTOCOL_BUFFER, RpcRequestHeaderProto, RpcSaslProto
-from yodel.hadoop_rpc import faults, sasl
+from yodel.hadoop_rpc import faults, gssapi, sasl
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, invalid_header, unauthorized
 from yodel.hadoop_rpc.framing import (
     AUTH_SASL,
@@ -48,6 +52,8 @@ from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
+KEPT_HEADER_BYTES_MAX = 256
+"""Of a call's header that is kept with its connection; Hadoop's have some 80."""
 HTTP_REPLY = (
     b"HTTP/1.1 404 Not Found\r\n"
     b"Content-type: text/plain\r\n\r\n"
@@ -96,7 +102,19 @@ class Pinged:
 
 
 PINGED = Pinged()
-Event = Opened | CallReceived | Pinged | PeerRefused
+
+
+@dataclass(frozen=True, slots=True)
+class TicketReceived:
+    """The peer's Kerberos ticket, to be judged; no event follows before the verdict."""
+
+    token: bytes = field(repr=False)
+
+
+Event = Opened | CallReceived | Pinged | PeerRefused | TicketReceived
+
+
+_WITHOUT_EVENTS = frozenset({ServerState.CLOSED, ServerState.JUDGED})
 
 
 class ServerConnection:
@@ -106,10 +124,14 @@ class ServerConnection:
         "_buffer",
         "_frame_bytes_max",
         "_identity",
+        "_last_header",
+        "_last_method",
         "_nonce",
         "_out",
         "_policy",
+        "_principal",
         "_sasl",
+        "_session",
         "_steps",
         "frames",
         "state",
@@ -124,6 +146,11 @@ class ServerConnection:
         self._frame_bytes_max = policy.frame_bytes_before_open_max
         self._identity: CallerIdentity | None = None
         self._sasl = False
+        self._last_header: bytes | None = None
+        """Of the last call, if it is short: the next one mostly has the same protocol and method."""
+        self._last_method = ("", 0, "")
+        self._session: gssapi.Session | None = None
+        self._principal = ""
         self._out: list[bytes] = []
         self.frames = 0
         """Taken whole since the connection was made."""
@@ -163,7 +190,7 @@ class ServerConnection:
 
     def next_event(self) -> Event | None:
         """The next event, or None when more bytes are needed or the connection is closed."""
-        while self.state is not ServerState.CLOSED:
+        while self.state not in _WITHOUT_EVENTS:
             try:
                 if self.state is ServerState.PREFACE:
                     refused, taken = self._on_preface()
@@ -197,6 +224,15 @@ class ServerConnection:
         """End it for a reason that the shell has; ``data_to_send`` says it.  No event follows."""
         if self.state is not ServerState.CLOSED:
             self._refuse(fault, CALL_ID_INVALID)
+
+    def ticket_accepted(self, found: gssapi.Negotiated) -> None:
+        """Go on with the owner of the ticket that ``TicketReceived`` gave; nothing if the peer has left since."""
+        if self.state is not ServerState.JUDGED:
+            return
+        self._session, self._principal = found.session, found.principal
+        self._identity = CallerIdentity(user=found.user, auth_method=AuthMethod.KERBEROS)
+        self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=found.answer))
+        self._move(ServerStep.TICKET_ANSWERED)
 
     def _refuse_frame(self, error: FrameTooLarge) -> PeerRefused:
         is_open = self.state is ServerState.OPEN
@@ -264,8 +300,7 @@ class ServerConnection:
                 self._move(ServerStep.PING)
                 return PINGED
             if call_id == CALL_ID_SASL:
-                self._on_sasl(frame, position)
-                return None
+                return self._on_sasl(frame, position)
             if call_id == CALL_ID_CONTEXT:
                 return self._on_context(frame, position)
             raise invalid_header(f"Unknown out of band call #{call_id}")
@@ -278,20 +313,20 @@ class ServerConnection:
         if ServerStep.CALL not in self._steps:
             raise invalid_header("Connection context not established")
         raw, position = take_header(frame, position)
-        request = parse(RequestHeaderProto, raw)
+        if raw != self._last_header:
+            request = parse(RequestHeaderProto, raw)
+            self._last_method = (
+                text(request.declaringClassProtocolName),
+                request.clientProtocolVersion,
+                text(request.methodName),
+            )
+            self._last_header = raw if len(raw) <= KEPT_HEADER_BYTES_MAX else None
+        protocol, version, method = self._last_method
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
         if len(client_id) > CLIENT_ID_BYTES_MAX:
             raise invalid_header("Client id too long")
-        return CallReceived(
-            header.callId,
-            client_id,
-            header.retryCount,
-            text(request.declaringClassProtocolName),
-            request.clientProtocolVersion,
-            text(request.methodName),
-            body,
-        )
+        return CallReceived(header.callId, client_id, header.retryCount, protocol, version, method, body)
 
     def _on_context(self, frame: bytes, position: int) -> Opened:
         if ServerStep.CONTEXT_ACCEPTED not in self._steps:
@@ -302,15 +337,18 @@ class ServerConnection:
         context = parse(IpcConnectionContextProto, raw)
         protocol = text(context.protocol)
         identity = self._claimed(text(context.userInfo.effectiveUser), text(context.userInfo.realUser))
-        if self._identity is None:
+        if identity.auth_method is not AuthMethod.TOKEN:
             self._policy.authorize(identity)
             self._identity = identity
         self._move(ServerStep.CONTEXT_ACCEPTED)
-        return Opened(self._identity, protocol)
+        return Opened(identity, protocol)
 
     def _claimed(self, user: str, real_user: str) -> CallerIdentity:
-        """Whom the context names.  After TOKEN it may only name the token's user, or nobody."""
+        """Return whom the context names.  After TOKEN it may only name the token's user, or nobody; after KERBEROS the
+        ticket's owner, nobody, or a user for whom the owner speaks."""
         proved = self._identity
+        if proved is not None and proved.auth_method is AuthMethod.KERBEROS:
+            return self._named_by_owner(proved, user)
         if proved is not None:
             if user and user != proved.user:
                 raise unauthorized(
@@ -319,56 +357,93 @@ class ServerConnection:
                 )
             return proved
         for name in filter(None, (user, real_user)):
-            if len(name) > USER_NAME_CHARACTERS_MAX or not name.isprintable():
-                raise unauthorized(faults.AUTHORIZATION, "User name is too long or not printable")
+            _check_name(name)
         if not user:
             raise unauthorized(faults.AUTHORIZATION, "Connection context names no user")
         return CallerIdentity(user=user, real_user=real_user or None)
 
+    def _named_by_owner(self, proved: CallerIdentity, user: str) -> CallerIdentity:
+        offered = self._policy.kerberos
+        assert offered is not None
+        if not user or user == self._principal:
+            return proved
+        _check_name(user)
+        try:
+            short = offered.short_name(user)
+        except InvalidValue as error:
+            raise illegal_principal(error) from error
+        return CallerIdentity(user=short, real_user=proved.user, auth_method=AuthMethod.KERBEROS)
+
     # SASL
 
-    def _on_sasl(self, frame: bytes, position: int) -> None:
+    def _on_sasl(self, frame: bytes, position: int) -> TicketReceived | None:
         raw, _ = take_delimited(frame, position)
         message = parse(RpcSaslProto, raw)
         if ServerStep.MECHANISMS_OFFERED in self._steps:
             self._on_negotiate(message)
+        elif self._session is not None and message.state == RpcSaslProto.RESPONSE:
+            self._on_response_of_owner(message.token)
         elif ServerStep.TOKEN_PROVED not in self._steps:
             raise invalid_header("SASL protocol not requested by client")
         elif message.state == RpcSaslProto.INITIATE:
-            self._on_initiate(message)
+            return self._on_initiate(message)
         elif message.state == RpcSaslProto.RESPONSE and self._sasl:
             self._prove(message.token)
         elif message.state == RpcSaslProto.NEGOTIATE:
             raise unauthorized(faults.ACCESS_CONTROL, "Client already attempted negotiation")
         else:
             raise unauthorized(faults.SASL, f"Client sent unsupported state {message.state}")
+        return None
 
     def _on_negotiate(self, message: RpcSaslProto) -> None:
-        """Without tokens SASL succeeds at once and the client goes on as a simple one, as on an insecure real port.
+        """Offer what the port takes.
+
+        Without tokens and tickets SASL succeeds at once and the client goes on as a simple one, as on an insecure port.
 
         A client may skip this and initiate at once; Hadoop's never does, so it is refused.
         """
         if message.state != RpcSaslProto.NEGOTIATE:
             raise unauthorized(faults.SASL, f"Client sent unsupported state {message.state}")
-        if self._policy.token_passwords is None:
+        offered = self._policy.kerberos
+        if self._policy.token_passwords is None and offered is None:
             self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
             self._move(ServerStep.SIMPLE_GRANTED)
             return
-        token = self._token_auth()
-        token.challenge = sasl.server_challenge(self._nonce)
-        reply = RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=[token])
+        reply = RpcSaslProto(state=RpcSaslProto.NEGOTIATE)
+        if self._policy.token_passwords is not None:
+            token = self._token_auth()
+            token.challenge = sasl.server_challenge(self._nonce)
+            reply.auths.append(token)
+        if offered is not None:
+            reply.auths.add(
+                method=gssapi.METHOD,
+                mechanism=gssapi.MECHANISM,
+                protocol=offered.protocol,
+                serverId=offered.server_id,
+            )
         if self._policy.allow_simple:
             reply.auths.append(RpcSaslProto.SaslAuth(method="SIMPLE", mechanism=""))
         self._say_sasl(reply)
         self._move(ServerStep.MECHANISMS_OFFERED)
 
-    def _on_initiate(self, message: RpcSaslProto) -> None:
+    def _on_initiate(self, message: RpcSaslProto) -> TicketReceived | None:
         if len(message.auths) != 1:
             raise unauthorized(faults.SASL, "Client mechanism is malformed")
         chosen = message.auths[0]
         if chosen.method == "SIMPLE" and self._policy.allow_simple and not self._sasl:
             self._move(ServerStep.SIMPLE_CHOSEN)
-        elif chosen.method != sasl.METHOD or chosen.mechanism != sasl.MECHANISM or self._sasl:
+        elif (
+            (chosen.method, chosen.mechanism) == (gssapi.METHOD, gssapi.MECHANISM)
+            and self._policy.kerberos is not None
+            and not self._sasl
+        ):
+            self._move(ServerStep.TICKET_RECEIVED)
+            return TicketReceived(message.token)
+        elif (
+            (chosen.method, chosen.mechanism) != (sasl.METHOD, sasl.MECHANISM)
+            or self._policy.token_passwords is None
+            or self._sasl
+        ):
             raise self._not_enabled(text(chosen.method)[:32])
         elif message.token:
             self._prove(message.token)
@@ -378,6 +453,24 @@ class ServerConnection:
                 RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=sasl.server_challenge(self._nonce)),
             )
             self._move(ServerStep.CHALLENGED)
+        return None
+
+    def _on_response_of_owner(self, token: bytes) -> None:
+        """Take what the owner of a good ticket says: nothing, then the choice of a security layer."""
+        assert self._session is not None
+        try:
+            if ServerStep.LAYERS_OFFERED in self._steps:
+                if token:
+                    raise sasl.SaslRefused("Handshake expecting no response data from server")
+                self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=self._session.wrap(gssapi.LAYERS)))
+                self._move(ServerStep.LAYERS_OFFERED)
+            elif ServerStep.LAYER_CHOSEN in self._steps:
+                gssapi.check_choice(self._session.unwrap(token), self._principal)
+                self._session = None
+                self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
+                self._move(ServerStep.LAYER_CHOSEN)
+        except (sasl.SaslRefused, AccessDenied) as error:
+            raise unauthorized(faults.SASL, str(error)) from None
 
     def _prove(self, token: bytes) -> None:
         """Check the DIGEST-MD5 response; the received identifier bytes are what is looked up."""
@@ -415,6 +508,16 @@ class ServerConnection:
     @staticmethod
     def _token_auth() -> RpcSaslProto.SaslAuth:
         return RpcSaslProto.SaslAuth(method=sasl.METHOD, mechanism=sasl.MECHANISM, protocol="", serverId=sasl.SERVER_ID)
+
+
+def illegal_principal(error: InvalidValue) -> RemoteFault:
+    """No rule of hadoop.security.auth_to_local applies; follows ``UserGroupInformation`` and ``KerberosName``."""
+    return unauthorized(faults.ILLEGAL_ARGUMENT, f"Illegal principal name {error.value}: {error}")
+
+
+def _check_name(name: str) -> None:
+    if len(name) > USER_NAME_CHARACTERS_MAX or not name.isprintable():
+        raise unauthorized(faults.AUTHORIZATION, "User name is too long or not printable")
 
 
 def _cannot_read(error: MalformedFrame) -> RemoteFault:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from yodel.hadoop_rpc import sasl
+from yodel.hadoop_rpc import gssapi, sasl
 from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX
 
 FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
@@ -18,6 +18,19 @@ class AuthMethod(Enum):
 
     SIMPLE = "SIMPLE"
     TOKEN = "TOKEN"
+    KERBEROS = "KERBEROS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KerberosOffer:
+    """Names the service whose tickets a port takes: its principal is ``protocol/server_id@REALM``.
+
+    ``short_name`` maps a principal, and leaves a plain name as it is; it raises InvalidValue if no rule applies.
+    """
+
+    protocol: str
+    server_id: str
+    short_name: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +75,18 @@ class ConnectionPolicy:
     allow_simple: bool
     token_passwords: TokenPasswords | None
     authorize: Authorize
+    kerberos: KerberosOffer | None = None
     frame_bytes_max: int = FRAME_BYTES_MAX
     frame_bytes_before_open_max: int = FRAME_BYTES_BEFORE_OPEN_MAX
     frame_setting: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.allow_simple and self.token_passwords is None:
-            raise ValueError("a port that takes neither SIMPLE nor tokens serves nobody")
+        if not self.allow_simple and self.token_passwords is None and self.kerberos is None:
+            raise ValueError("a port that takes neither SIMPLE nor tokens nor tickets serves nobody")
 
     @property
     def methods(self) -> str:
         """The enabled methods as Hadoop prints them."""
         names = [] if self.token_passwords is None else [sasl.METHOD]
-        return "[" + ", ".join(names + ["SIMPLE"] * self.allow_simple) + "]"
+        names += [gssapi.METHOD] * (self.kerberos is not None) + ["SIMPLE"] * self.allow_simple
+        return "[" + ", ".join(names) + "]"

@@ -19,6 +19,9 @@ class ServerState(Enum):
     PREFACE = auto()  # the seven bytes are awaited
     NEGOTIATE = auto()  # the client opens SASL
     SASL = auto()  # mechanisms are offered; the client chooses and proves
+    JUDGED = auto()  # the shell has the client's ticket judged; nothing is read until it tells the verdict
+    ANSWERED = auto()  # the ticket is good and answered; an empty word is awaited
+    LAYERS = auto()  # security layers are offered; the client chooses
     CONTEXT = auto()  # authenticated, or simple: the connection context is awaited
     OPEN = auto()  # calls
     CLOSED = auto()
@@ -36,6 +39,10 @@ class ServerStep(Enum):
     SIMPLE_CHOSEN = auto()
     CHALLENGED = auto()
     TOKEN_PROVED = auto()
+    TICKET_RECEIVED = auto()
+    TICKET_ANSWERED = auto()
+    LAYERS_OFFERED = auto()
+    LAYER_CHOSEN = auto()
     CONTEXT_ACCEPTED = auto()
     CALL = auto()
     PING = auto()
@@ -62,7 +69,22 @@ TRANSITIONS: Final[Mapping[ServerState, Mapping[ServerStep, ServerState]]] = Map
             ServerStep.SIMPLE_CHOSEN: ServerState.CONTEXT,
             ServerStep.CHALLENGED: ServerState.SASL,
             ServerStep.TOKEN_PROVED: ServerState.CONTEXT,
+            ServerStep.TICKET_RECEIVED: ServerState.JUDGED,
             ServerStep.PING: ServerState.SASL,
+            **_ENDS,
+        },
+        ServerState.JUDGED: {
+            ServerStep.TICKET_ANSWERED: ServerState.ANSWERED,
+            **_ENDS,
+        },
+        ServerState.ANSWERED: {
+            ServerStep.LAYERS_OFFERED: ServerState.LAYERS,
+            ServerStep.PING: ServerState.ANSWERED,
+            **_ENDS,
+        },
+        ServerState.LAYERS: {
+            ServerStep.LAYER_CHOSEN: ServerState.CONTEXT,
+            ServerStep.PING: ServerState.LAYERS,
             **_ENDS,
         },
         ServerState.CONTEXT: {

@@ -56,7 +56,8 @@ class OsUsers:
             raise Refused(
                 f"User {user} not found on the ResourceManager's machine, and containers run as the submitting user: "
                 "create the account there and on every node, with the same uid, or set its uid in the settings "
-                f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who exists (HADOOP_USER_NAME), "
+                f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who exists (HADOOP_USER_NAME; "
+                "with Kerberos, another principal, or a rule in security.auth_to_local that maps this one elsewhere), "
                 'or let all containers run as one user (user_mode = "single")'
             )
         if found.uid < self._min_user_id and user not in self._allowed:

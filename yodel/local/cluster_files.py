@@ -28,6 +28,8 @@ NODE_EXPIRY_S = 30.0
 """A dead node is noticed sooner than in production: somebody is watching."""
 POD_STOP_GRACE_S = 2.0
 """At Ctrl-C: what has not ended by then is killed."""
+ADMIN_TOKEN = "admin-token"
+"""Lets ``yodel local`` itself ask the ResourceManager, whoever else it lets in."""
 OWN_CLASSES = {"am": -100, "task": -200}
 """Priorities of the chart's PriorityClasses, by what they are for."""
 ENGINES_PRIORITY = 5000
@@ -41,12 +43,17 @@ def make_directories(directory: Path) -> None:
         for name, mode in (("logs", 0o700), ("rm", 0o700), ("kube", 0o700), ("nodes", 0o755), ("handover", 0o755)):
             (directory / name).mkdir(exist_ok=True)
             (directory / name).chmod(mode)
-        token = directory / "node-token"
-        if not token.exists():
-            write_atomically(token, secrets.token_hex(32) + "\n", 0o600)
+        for token in (directory / "node-token", directory / ADMIN_TOKEN):
+            if not token.exists():
+                write_atomically(token, secrets.token_hex(32) + "\n", 0o600)
     except OSError as error:
         expected = f"a directory that {getpass.getuser()} can make and write ({error.strerror})"
         raise InvalidValue("--dir", str(directory), expected) from error
+
+
+def admin_header(directory: Path) -> dict[str, str]:
+    """Return what proves to the ResourceManager that its ``yodel local`` asks.  Raises OSError."""
+    return {"Authorization": f"Bearer {(directory / ADMIN_TOKEN).read_text().strip()}"}
 
 
 def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
@@ -124,6 +131,7 @@ def rm_settings(options: LocalOptions, ports: ClusterPorts) -> dict[str, Any]:
         # On one's own machine a plain curl is its owner, as a plain spark-submit is.
         "http_static_user": getpass.getuser(),
         "http_static_user_may_write": True,
+        "web.admin_token_file": str(directory / ADMIN_TOKEN),
         "web.log_dir": str(directory / "logs"),
         "pod_creates_per_second": 500.0,
         "log_aggregation_enable": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -12,13 +13,15 @@ from yodel.errors import Unavailable
 CALL_TIMEOUT_S = 20.0
 
 
-async def switch_colocation(web: str, preset: str | None) -> None:
-    """Lend by that preset; None: lend nothing, whatever an earlier start said.  ``web``: the ResourceManager's.
+async def switch_colocation(web: str, admin: Mapping[str, str], preset: str | None) -> None:
+    """Lend by that preset; None: lend nothing, whatever an earlier start said.  ``web`` is the
+    ResourceManager's, and ``admin`` the header of an administrator there.
 
     Raises:
         Unavailable: it refused, or did not answer.
     """
-    async with httpx2.AsyncClient(base_url=f"{web}/api/v1", timeout=CALL_TIMEOUT_S, trust_env=False) as client:
+    base = f"{web}/api/v1"
+    async with httpx2.AsyncClient(base_url=base, headers=admin, timeout=CALL_TIMEOUT_S, trust_env=False) as client:
         try:
             if preset is None and not (await _asked(client, "GET", "/colocation"))["enabled"]:
                 return

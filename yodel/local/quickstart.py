@@ -28,6 +28,7 @@ import structlog
 from yodel.errors import Refused, Unavailable
 from yodel.local.atomic_file import write_atomically
 from yodel.local.cluster_files import (
+    admin_header,
     agent_file,
     closed_parents,
     kube_file,
@@ -73,7 +74,8 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
         try:
             say(f"Starting a ResourceManager, a small Kubernetes and {len(ports.nodes)} node agent(s) …")
             if await _unless_stopped(cluster.start(), stop):
-                await switch_colocation(f"http://{HOST}:{ports.webapp}", options.colocation)
+                web = f"http://{HOST}:{ports.webapp}"
+                await switch_colocation(web, admin_header(directory), options.colocation)
                 cluster.write_ready()
                 say(_what_to_type(options, ports))
                 await cluster.watch(stop)
@@ -199,7 +201,7 @@ class _Cluster:
         url = f"http://{HOST}:{self._ports.webapp}/ws/v1/cluster/metrics"
         async with httpx2.AsyncClient(timeout=POLL_TIMEOUT_S, trust_env=False, verify=False) as client:
             try:
-                metrics = (await client.get(url)).json()["clusterMetrics"]
+                metrics = (await client.get(url, headers=admin_header(self._directory))).json()["clusterMetrics"]
             except (httpx2.HTTPError, ValueError, KeyError):
                 return False
         return int(metrics["activeNodes"]) >= len(self._agents)

@@ -57,6 +57,8 @@ class ReportFacts:
     log_aggregation_status: str
     """The name of a LogAggregationStatusProto."""
     amrm_token: Token | None
+    client_token: Token | None = None
+    """What the asker shows to the ApplicationMaster."""
     may_view: bool
     now_ms: int
 
@@ -93,6 +95,8 @@ def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationRe
     report.app_resource_Usage.CopyFrom(_usage(app, facts))
     if facts.amrm_token is not None:
         report.am_rm_token.CopyFrom(token_to_pb(facts.amrm_token))
+    if facts.client_token is not None:
+        report.client_to_am_token.CopyFrom(token_to_pb(facts.client_token))
     _add_lifetime(report, app, facts.now_ms)
     return report
 

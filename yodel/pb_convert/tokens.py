@@ -13,7 +13,15 @@ from google.protobuf.message import DecodeError
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType, ExecutionType
-from yodel.domain.tokens import AMRM_TOKEN_KIND, CONTAINER_TOKEN_KIND, NM_TOKEN_KIND, MasterKey, Token, password
+from yodel.domain.tokens import (
+    AMRM_TOKEN_KIND,
+    CLIENT_TOKEN_KIND,
+    CONTAINER_TOKEN_KIND,
+    NM_TOKEN_KIND,
+    MasterKey,
+    Token,
+    password,
+)
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
@@ -72,6 +80,12 @@ def nm_token(key: MasterKey, attempt: ApplicationAttemptId, node: NodeId, user: 
         appAttemptId=ids.attempt_id_pb(attempt), nodeId=ids.node_id_pb(node), appSubmitter=user, keyId=key.key_id
     )
     return _signed(key, message.SerializeToString(), NM_TOKEN_KIND, str(node))
+
+
+def client_token(key: MasterKey, attempt: ApplicationAttemptId, client: str) -> Token:
+    """Return the token that a client shows to an ApplicationMaster, which checks it with ``key`` (ClientToAMToken)."""
+    message = token_pb.ClientToAMTokenIdentifierProto(appAttemptId=ids.attempt_id_pb(attempt), clientName=client)
+    return _signed(key, message.SerializeToString(), CLIENT_TOKEN_KIND, "")
 
 
 def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from yodel.domain.application import Application
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rm_rpc.client_views import ReportMaker
+from yodel.services.views.application_pages import newest_first
 from yodel.services.views.queries import ApplicationFilter, Queries
 from yodel.serving.pieces import PIECE, REPORTS_PIECE
 from yodel.serving.turns import others_first
@@ -33,7 +34,7 @@ async def add_reports(
     """Add reports to an empty list, newest first; the limit counts those that are shown.  What is forgotten meanwhile
     is left out."""
     done, limit = 0, wanted.filter.limit
-    for application_id in queries.newest_first(wanted.filter):
+    for application_id in newest_first(queries.rows, wanted.filter):
         if limit is not None and len(found) >= limit:
             break
         application = queries.rows.application(application_id)

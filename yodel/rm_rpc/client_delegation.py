@@ -7,7 +7,7 @@ from yodel.errors import InvalidToken
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_policy import TokenGrant
+from yodel.hadoop_rpc.server_policy import AuthMethod, TokenGrant
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rpc_io.dispatch import CallContext, Handler
@@ -19,8 +19,9 @@ RENEWER_LENGTH_MAX = 1024
 class DelegationCalls:
     """Handlers by wire name in ``handlers``; ``token_grant`` is for the port's security."""
 
-    def __init__(self, tokens: DelegationTokens) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: DelegationTokens, *, is_secured: bool = False) -> None:
+        """``is_secured``: tokens are for those with tickets, so that nobody lives on tokens for ever."""
+        self._tokens, self._is_secured = tokens, is_secured
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -42,6 +43,7 @@ class DelegationCalls:
     async def get_delegation_token(
         self, context: CallContext, request: security_pb.GetDelegationTokenRequestProto
     ) -> security_pb.GetDelegationTokenResponseProto:
+        self._require_ticket(context, "issued")
         renewer = text("renewer", request.renewer, RENEWER_LENGTH_MAX)
         token = await self._tokens.issue(context.user, renewer, context.real_user, host=context.remote_host)
         return security_pb.GetDelegationTokenResponseProto(token=token_to_pb(token))
@@ -49,6 +51,7 @@ class DelegationCalls:
     async def renew_delegation_token(
         self, context: CallContext, request: security_pb.RenewDelegationTokenRequestProto
     ) -> security_pb.RenewDelegationTokenResponseProto:
+        self._require_ticket(context, "renewed")
         token = request.token
         expires_ms = await self._tokens.renew(token.identifier, token.password, context.user)
         return security_pb.RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
@@ -56,5 +59,11 @@ class DelegationCalls:
     async def cancel_delegation_token(
         self, context: CallContext, request: security_pb.CancelDelegationTokenRequestProto
     ) -> security_pb.CancelDelegationTokenResponseProto:
+        self._require_ticket(context, "cancelled")
         await self._tokens.cancel(request.token.identifier, context.user)
         return security_pb.CancelDelegationTokenResponseProto()
+
+    def _require_ticket(self, context: CallContext, done: str) -> None:
+        """Follows ``ClientRMService.isAllowedDelegationTokenOp``.  Raises RemoteFault."""
+        if self._is_secured and context.auth_method is not AuthMethod.KERBEROS:
+            raise RemoteFault(faults.IO_EXCEPTION, f"Delegation Token can be {done} only with kerberos authentication")

@@ -23,6 +23,7 @@ from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
+from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import Queries
 
@@ -40,6 +41,9 @@ class ClientServices:
     nodes: Agents
     delegation_tokens: DelegationTokens
     log_aggregation: LogAggregationReports
+    tokens: TokenIssuer
+    is_secured: bool = False
+    """Callers have tickets or tokens (UserGroupInformation.isSecurityEnabled)."""
 
 
 class ClientProtocol:
@@ -47,8 +51,9 @@ class ClientProtocol:
 
     def __init__(self, services: ClientServices, web_address: str) -> None:
         queries, rights, submission = services.queries, services.rights, services.submission
-        reports = ReportMaker(queries, rights, services.log_aggregation, web_address)
-        self._delegation = DelegationCalls(services.delegation_tokens)
+        client_tokens = services.tokens.client_token if services.is_secured else None
+        reports = ReportMaker(queries, rights, services.log_aggregation, web_address, client_tokens)
+        self._delegation = DelegationCalls(services.delegation_tokens, is_secured=services.is_secured)
         self._parts = (
             ApplicationCalls(queries, rights, submission, services.changes, reports),
             DetailCalls(queries, rights, submission, services.nodes, reports),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import FinalApplicationStatus
 from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.errors import InvalidValue, TooMuchAsked, TooMuchBlacklisted
@@ -48,12 +46,16 @@ class MasterProtocol:
         tokens: TokenIssuer,
         *,
         are_constraints_taken: bool = False,
+        is_secured: bool = False,
     ) -> None:
-        """``are_constraints_taken``: a handler of placement constraints is configured."""
+        """``are_constraints_taken``: a handler of placement constraints is configured; ``is_secured``: clients need
+        tickets or tokens, those of an ApplicationMaster too."""
+        self._is_secured = is_secured
         self._master, self._queries, self._tokens = master, queries, tokens
         self._are_constraints_taken = are_constraints_taken
         self._identities: dict[bytes, tuple[ApplicationAttemptId, int]] = {}
-        self._last_headroom, self._last_limit = NONE, ids.resource_pb(NONE)
+        self._last_counts: tuple[object, ...] = ()
+        self._last_answer = msg.AllocateResponseProto()
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -103,6 +105,8 @@ class MasterProtocol:
                 asks.container_pb(g.container, g.node, g.token) for g in registration.previous_containers
             ],
         )
+        if self._is_secured:
+            response.client_to_am_token_master_key = self._tokens.client_key(attempt_id).secret
         # As submitted: what was not said is not there.
         response.application_ACLs.extend(parse_context(submission.context).am_container_spec.application_ACLs)
         for node_id, token in registration.nm_tokens:
@@ -128,8 +132,11 @@ class MasterProtocol:
     def _allocate(
         self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
-        with _told(context):
+        try:
             result = self._master.allocate(attempt_id, wanted)
+        except (TooMuchAsked, TooMuchBlacklisted) as error:
+            _tell(context, error)
+            raise
         if isinstance(result, AllocateResult):
             return self._response(result, attempt_id, key_id)
         return self._allocate_slow(context, attempt_id, key_id, wanted)
@@ -146,8 +153,11 @@ class MasterProtocol:
     async def _allocate_slow(
         self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto:
-        with _told(context):
+        try:
             result = await self._master.allocate_slow(attempt_id, wanted)
+        except (TooMuchAsked, TooMuchBlacklisted) as error:
+            _tell(context, error)
+            raise
         return self._response(result, attempt_id, key_id)
 
     async def _allocate_large(
@@ -170,17 +180,9 @@ class MasterProtocol:
     def _response(
         self, result: AllocateResult, attempt_id: ApplicationAttemptId, key_id: int
     ) -> msg.AllocateResponseProto:
-        response = msg.AllocateResponseProto(
-            response_id=result.response_id,
-            num_cluster_nodes=int32(result.node_count),
-        )
-        response.limit.CopyFrom(self._limit(result.headroom))
-        response.application_priority.priority = result.priority
-        response.enhanced_headroom.SetInParent()
-        if result.pending_count:  # EnhancedHeadroomPBImpl leaves zeros out
-            response.enhanced_headroom.total_pending_count = int32(result.pending_count)
-        if result.active_cores:
-            response.enhanced_headroom.total_active_cores = int32(result.active_cores)
+        response = msg.AllocateResponseProto()
+        response.CopyFrom(self._counts(result))
+        response.response_id = result.response_id
         if key_id != self._tokens.current(AMRM).key_id:  # the master key was rolled since it got its token
             response.am_rm_token.CopyFrom(token_to_pb(self._tokens.amrm_token(attempt_id)))
         if result.granted or result.completed or result.changed_nodes or result.nm_tokens:
@@ -195,11 +197,18 @@ class MasterProtocol:
             response.preempt.CopyFrom(preemption_pb(result.preempted, self._master.minimum))
         return response
 
-    def _limit(self, headroom: Resource) -> pb.ResourceProto:
-        """Most beats find the headroom that the one before found."""
-        if headroom is not self._last_headroom:
-            self._last_headroom, self._last_limit = headroom, ids.resource_pb(headroom)
-        return self._last_limit
+    def _counts(self, result: AllocateResult) -> msg.AllocateResponseProto:
+        """Return an answer with counts alone, without its id; most heartbeats find those that the one before found."""
+        counts = (
+            result.headroom,
+            result.node_count,
+            result.priority,
+            result.pending_count,
+            result.active_cores,
+        )
+        if counts != self._last_counts:
+            self._last_counts, self._last_answer = counts, _answer_with(result)
+        return self._last_answer
 
     def _identity(self, context: CallContext) -> tuple[ApplicationAttemptId, int]:
         """Return the identity, as ``_identity`` of the module does, but read once a connection instead of once a
@@ -231,6 +240,19 @@ class MasterProtocol:
             response.updated_nodes.append(report)
 
 
+def _answer_with(counts: AllocateResult) -> msg.AllocateResponseProto:
+    """Return an answer that says nothing but these counts; EnhancedHeadroomPBImpl leaves zeros out."""
+    return msg.AllocateResponseProto(
+        num_cluster_nodes=int32(counts.node_count),
+        limit=ids.resource_pb(counts.headroom),
+        application_priority=pb.PriorityProto(priority=counts.priority),
+        enhanced_headroom=msg.EnhancedHeadroomProto(
+            total_pending_count=int32(counts.pending_count) if counts.pending_count else None,
+            total_active_cores=int32(counts.active_cores) if counts.active_cores else None,
+        ),
+    )
+
+
 def caller(context: CallContext) -> ApplicationAttemptId:
     """The attempt whose token authenticated the connection.  Raises RemoteFault."""
     return _identity(context)[0]
@@ -247,15 +269,10 @@ def _identity(context: CallContext) -> tuple[ApplicationAttemptId, int]:
     return amrm_identity(context.token_identifier)
 
 
-@contextmanager
-def _told(context: CallContext) -> Iterator[None]:
-    """A refusal by a limit is counted and logged."""
-    try:
-        yield
-    except (TooMuchAsked, TooMuchBlacklisted) as error:
-        caller = f"{context.user}@{context.remote_host}"
-        REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
-        raise
+def _tell(context: CallContext, error: TooMuchAsked | TooMuchBlacklisted) -> None:
+    """Count and log a refusal by a limit."""
+    caller = f"{context.user}@{context.remote_host}"
+    REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
 
 
 def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation: str) -> RemoteFault:

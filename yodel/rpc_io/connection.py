@@ -10,12 +10,20 @@ import math
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
+from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_rpc import faults
-from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.framing import MIB, fault_frame
-from yodel.hadoop_rpc.server_connection import CallReceived, Opened, PeerRefused, ServerConnection
+from yodel.hadoop_rpc.server_connection import (
+    CallReceived,
+    Opened,
+    PeerRefused,
+    ServerConnection,
+    TicketReceived,
+    illegal_principal,
+)
 from yodel.hadoop_rpc.server_policy import AuthMethod
-from yodel.rpc_io.dispatch import Peer
+from yodel.rpc_io.dispatch import CallContext
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
 from yodel.serving.lingering import Lingering
 from yodel.serving.sites import site_of
@@ -34,16 +42,17 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_calls",
+        "_context",
         "_finishing",
         "_frame_since_s",
         "_frames",
+        "_is_judged",
         "_is_waiting",
         "_last_s",
         "_lingering",
         "_loop",
         "_machine",
         "_opened_s",
-        "_peer",
         "_reading",
         "_remote",
         "_server",
@@ -58,12 +67,14 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: RpcServer) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._peer: Peer | None = None
+        self._context: CallContext | None = None
         self._remote = ("", 0)
         self.address = ""
         self._calls = 0
         self._reading = self._writable = True
         self._finishing = self._is_waiting = False
+        self._is_judged = False
+        """The machine waits for the verdict on a ticket."""
         self._lingering: Lingering | None = None
         self._opened_s = self._last_s = self._loop.time()
         self._frame_since_s: float | None = None
@@ -73,7 +84,7 @@ class Connection(asyncio.Protocol):
     @property
     def user(self) -> str | None:
         """None before the connection is open."""
-        return self._peer.identity.user if self._peer is not None else None
+        return self._context.user if self._context is not None else None
 
     # asyncio.Protocol
 
@@ -146,7 +157,7 @@ class Connection(asyncio.Protocol):
         The silent are closed without a word, as in Hadoop: there is no call whose answer that could be.
         """
         limits = self._server.limits
-        late = self._peer is None and now_s - self._opened_s > limits.handshake_timeout_s
+        late = self._context is None and now_s - self._opened_s > limits.handshake_timeout_s
         idle = now_s - self._last_s > limits.idle_timeout_s and (not self._calls or not self._writable)
         since_s = self._frame_since_s
         if since_s is not None and now_s - since_s > limits.frame_timeout_s and self._has_room():
@@ -157,7 +168,7 @@ class Connection(asyncio.Protocol):
     # What is asked of it where there is too little for all (Sitter, Holder)
 
     def idle_order(self, now_s: float) -> tuple[bool, float] | None:
-        is_open, idle_s = self._peer is not None, now_s - self._last_s
+        is_open, idle_s = self._context is not None, now_s - self._last_s
         if self._calls or idle_s < (IDLE_S if is_open else IDLE_BEFORE_OPEN_S):
             return None
         return is_open, self._last_s
@@ -201,9 +212,12 @@ class Connection(asyncio.Protocol):
                             answers.clear()
                             size = 0
                 elif isinstance(event, Opened):
-                    self._peer = Peer(identity=event.identity, remote_host=self._remote[0], remote_port=self._remote[1])
+                    self._context = CallContext.of(event.identity, *self._remote)
                     self._server.figures.authorized += 1
                     self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
+                elif isinstance(event, TicketReceived):
+                    self._is_judged = True
+                    self._server.run(self._judge(event.token), "rpc-ticket")
                 elif isinstance(event, PeerRefused):
                     self._refused(event)
                 if not machine.buffered_bytes:
@@ -273,6 +287,7 @@ class Connection(asyncio.Protocol):
             self._writable
             and not self._finishing
             and not self._is_waiting
+            and not self._is_judged
             and self._calls < self._server.limits.calls_in_flight_per_connection_max
         )
 
@@ -286,6 +301,28 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
+
+    async def _judge(self, token: bytes) -> None:
+        """Have a ticket judged, and tell the machine the verdict."""
+        acceptor, fault = self._server.security.acceptor, None
+        assert acceptor is not None
+        try:
+            self._machine.ticket_accepted(await acceptor.accept(token))
+        except AccessDenied as error:
+            fault = unauthorized(faults.SASL, f"GSS initiate failed [Caused by {error}]")
+        except InvalidValue as error:
+            fault = illegal_principal(error)
+        except Unavailable as error:
+            fault = _come_again(str(error))
+        self._is_judged = False
+        if self._lingering is not None or self._transport.is_closing():
+            return
+        if fault is not None:
+            self._refused(PeerRefused(fault))
+            self.refuse(fault)
+            return
+        self._last_s = self._loop.time()
+        self._work()
 
     def _refuse_slow_frame(self, took_s: float) -> None:
         limit, timeout_s = RPC_FRAME_TIME, self._server.limits.frame_timeout_s
@@ -313,14 +350,14 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, call: CallReceived) -> bytes | None:
         """The answer of a call, or None if it will come later."""
-        assert self._peer is not None
+        assert self._context is not None
         figures, started_s = self._server.figures, self._loop.time()
         figures.received_calls += 1
         if self._server.busy:
             figures.put_off_calls += 1
             busy = RemoteFault(faults.RETRIABLE, "Server is too busy.", code=RpcErrorCode.ERROR_RPC_SERVER)
             return fault_frame(call.call_id, call.client_id, call.retry_count, busy)
-        answer = self._server.dispatcher.dispatch(self._peer, call)
+        answer = self._server.dispatcher.dispatch(self._context, call)
         if isinstance(answer, bytes):
             self._count(call, started_s)
             return answer

@@ -36,7 +36,6 @@ __all__ = [
     "Dispatcher",
     "Handler",
     "Lookups",
-    "Peer",
     "RetryCacheLimits",
     "RpcMethod",
     "RpcProtocol",
@@ -51,7 +50,8 @@ STACK_FRAMES_LOGGED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Identifies the caller, the address, and the call.  ``real_user`` is set when a proxy acts for ``user``."""
+    """Names who calls, and from where; made once a connection.  ``real_user`` is set when a proxy speaks for
+    ``user``."""
 
     user: str
     real_user: str | None
@@ -60,10 +60,18 @@ class CallContext:
     token_identifier: bytes | None
     remote_host: str
     remote_port: int
-    client_id: bytes
-    call_id: int
-    retry_count: int
-    protocol: str
+
+    @classmethod
+    def of(cls, identity: CallerIdentity, remote_host: str, remote_port: int) -> CallContext:
+        return cls(
+            user=identity.user,
+            real_user=identity.real_user,
+            auth_method=identity.auth_method,
+            token_kind=identity.token_kind,
+            token_identifier=identity.token_identifier,
+            remote_host=remote_host,
+            remote_port=remote_port,
+        )
 
 
 Handler = Callable[[CallContext, Any], Message | Awaitable[Message]]
@@ -90,15 +98,6 @@ class RpcProtocol:
     version: int = 1
     methods: Mapping[str, RpcMethod] = field(default_factory=lambda: MappingProxyType({}))
     closed: Callable[[str, int], None] = lambda *_: None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
-    """The other end of an open connection."""
-
-    identity: CallerIdentity
-    remote_host: str
-    remote_port: int
 
 
 async def _nobody_looks(_: str) -> None: ...
@@ -157,22 +156,23 @@ class Dispatcher:
         found = self._protocols.get(protocol)
         return found is not None and method in found.methods
 
-    def dispatch(self, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
+    def dispatch(self, context: CallContext, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
         try:
             self._require()
             method = self._method(call)
-            if len(call.body) > LARGE_BYTES or not self._is_known(peer.identity.user):
-                return self._dispatch_later(method, peer, call)
-            return self._dispatch(method, peer, call)
+            if len(call.body) > LARGE_BYTES or not self._is_known(context.user):
+                return self._dispatch_later(method, context, call)
+            return self._dispatch(method, context, call)
         except Exception as error:  # the boundary: whatever a handler raises is answered, never a dropped connection
             return self._fault(call, error)
 
-    def _dispatch(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
+    def _dispatch(
+        self, method: RpcMethod, context: CallContext, call: CallReceived
+    ) -> bytes | Coroutine[Any, Any, bytes]:
         request = parse(method.request_type, call.body)
         if len(call.body) > SMALL_BYTES:
-            self._scale.check_items(request, f"{peer.identity.user}@{peer.remote_host}")
-        context = _context(peer, call)
+            self._scale.check_items(request, f"{context.user}@{context.remote_host}")
         if method.at_most_once and self._retries is not None and len(call.client_id) == CLIENT_ID_BYTES:
             return self._dispatch_once(self._retries, method, context, request, call)
         answer = method.handler(context, request)
@@ -180,13 +180,13 @@ class Dispatcher:
             return success_frame(call.call_id, call.client_id, call.retry_count, answer.SerializeToString())
         return self._finish(call, self._serialized(answer))
 
-    async def _dispatch_later(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes:
-        caller = f"{peer.identity.user}@{peer.remote_host}"
+    async def _dispatch_later(self, method: RpcMethod, context: CallContext, call: CallReceived) -> bytes:
+        caller = f"{context.user}@{context.remote_host}"
         try:
             with self._scale.under_way(len(call.body), caller):
-                await self._look_up(peer.identity.user)
+                await self._look_up(context.user)
                 await self._scale.check_fields(method.request_type, call.body, caller)
-                answer = self._dispatch(method, peer, call)
+                answer = self._dispatch(method, context, call)
                 return answer if isinstance(answer, bytes) else await answer
         except Exception as error:  # the boundary, as in dispatch
             return self._fault(call, error)
@@ -288,20 +288,3 @@ class Dispatcher:
 
 async def _shielded(task: asyncio.Task[bytes]) -> bytes:
     return await asyncio.shield(task)
-
-
-def _context(peer: Peer, call: CallReceived) -> CallContext:
-    identity = peer.identity
-    return CallContext(
-        user=identity.user,
-        real_user=identity.real_user,
-        auth_method=identity.auth_method,
-        token_kind=identity.token_kind,
-        token_identifier=identity.token_identifier,
-        remote_host=peer.remote_host,
-        remote_port=peer.remote_port,
-        client_id=call.client_id,
-        call_id=call.call_id,
-        retry_count=call.retry_count,
-        protocol=call.protocol,
-    )

@@ -21,11 +21,13 @@ import structlog
 
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX, MIB
+from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.hadoop_rpc.server_policy import (
     FRAME_BYTES_BEFORE_OPEN_MAX,
     AuthMethod,
     CallerIdentity,
     ConnectionPolicy,
+    KerberosOffer,
     TokenGrant,
     TokenPasswords,
 )
@@ -86,10 +88,13 @@ def rpc_limits(settings: RpcSettings, frame_mib_max: int, frame_limit: Limit) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSecurity:
-    """Configures who is admitted.  ``token_passwords`` None means that the port knows no tokens."""
+    """Configures who is admitted.  ``token_passwords`` None means that the port knows no tokens; ``kerberos`` None that
+    it takes no tickets, which ``acceptor`` judges."""
 
     allow_simple: bool
     token_passwords: TokenPasswords | None = None
+    kerberos: KerberosOffer | None = None
+    acceptor: Acceptor | None = None
     proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)
 
 
@@ -223,6 +228,7 @@ class RpcServer:
         return ConnectionPolicy(
             allow_simple=self.security.allow_simple,
             token_passwords=self.security.token_passwords,
+            kerberos=self.security.kerberos,
             authorize=authorize,
             frame_bytes_max=self.limits.frame_bytes_max,
             frame_bytes_before_open_max=self.limits.frame_bytes_before_open_max,

@@ -43,6 +43,10 @@ def _web(name: str) -> Value:
     return lambda s: getattr(s.web, name)
 
 
+def _security(name: str) -> Value:
+    return lambda s: getattr(s.security, name)
+
+
 def _preemption(name: str) -> Value:
     return lambda s: getattr(s.preemption, name)
 
@@ -72,9 +76,10 @@ _VALUES: dict[str, Value] = {
     "fs.defaultFS": lambda _: "file:///",
     "hadoop.http.filter.initializers": _filters,
     "hadoop.http.staticuser.user": _is("http_static_user"),
-    # Of the ports that are not HTTP: also with [web] authentication = "kerberos" they ask for no ticket, and a client
-    # that took them to would refuse to talk to them.
-    "hadoop.security.authentication": lambda _: "simple",
+    "hadoop.security.authentication": _security("authentication"),
+    "hadoop.security.auth_to_local": _security("auth_to_local"),
+    "hadoop.security.auth_to_local.mechanism": _security("auth_to_local_mechanism"),
+    "hadoop.rpc.protection": _security("rpc_protection"),
     "hadoop.security.authorization": lambda _: False,
     f"{_HTTP}type": _web("authentication"),
     f"{_HTTP}simple.anonymous.allowed": _web("anonymous_allowed"),
@@ -94,6 +99,8 @@ _VALUES: dict[str, Value] = {
     "yarn.webapp.xfs-filter.enabled": _web("frames_enabled"),
     f"{_RM}webapp.xfs-filter.xframe-options": _web("frame_options"),
     f"{_RM}hostname": _is("host"),
+    f"{_RM}principal": _security("principal"),
+    f"{_RM}keytab": _security("keytab"),
     f"{_RM}bind-host": _is("bind_host"),
     f"{_RM}address": _address("client_port"),
     f"{_RM}scheduler.address": _address("scheduler_port"),

@@ -23,6 +23,7 @@ from yodel.settings.differing import Differing, differing
 from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
 from yodel.settings.rpc import RmRpcSettings
+from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
 
 ENV_PREFIX = "YODEL_"
@@ -229,6 +230,8 @@ class Settings(BaseSettings):
     """Name of callers over HTTP who give none (hadoop.http.staticuser.user)."""
     http_static_user_may_write: bool = False
     """Let callers without a name submit and kill over HTTP, as Hadoop without Kerberos does."""
+    security: SecuritySettings = Field(default_factory=SecuritySettings)
+    """How clients and administrators prove their names over RPC: table `[security]` below."""
     web: WebSettings = Field(default_factory=WebSettings)
     """Who may call over HTTP, and headers for browsers: table `[web]` below."""
     rest_submissions: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from yodel.domain.auth_to_local import NoMatchingRule
 from yodel.domain.queues.pools import NATIVE
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.errors import InvalidValue, YodelError
 from yodel.host.endpoints import TcpEndpoints
+from yodel.host.tickets import own_ticket
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
@@ -30,7 +33,8 @@ from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look
 from yodel.store.stored_queues import stored_queues
-from yodel.wiring.from_settings import lacking_for_colocation, pod_profiles
+from yodel.wiring.from_settings import accounts, lacking_for_colocation, os_users, pod_profiles
+from yodel.wiring.kerberos import auth_to_local, kerberos_of
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
@@ -63,6 +67,8 @@ async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIt
     if not settings.own_pod_name:
         for finding in _machine_findings(settings, is_running=is_running):
             yield finding
+    for finding in await kerberos_findings(settings):
+        yield finding
     for finding in _store_path_findings(settings):
         yield finding
     store = await _store_finding(settings)
@@ -87,6 +93,45 @@ def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Findi
     ):
         yield port_finding(name, settings.bind_host, port, is_running=is_running)
     yield java_finding()
+
+
+async def principal_checks(settings: Settings, principal: str) -> AsyncIterator[Finding]:
+    """Yield whom a principal is to this ResourceManager: the short name with its rule, then the account."""
+    try:
+        rules = await asyncio.to_thread(auth_to_local, settings, settings.security.principal)
+        found = rules.short_name(principal)
+    except InvalidValue as error:
+        yield Finding(name="principal", verdict=Verdict.FAILED, text=f"{principal} is nobody: {error}")
+        return
+    how = f"by the rule {found.rule}" if found.rule else "as it is"
+    yield Finding(name="principal", verdict=Verdict.OK, text=f"{principal} is the user {found.name}, {how}")
+    if settings.user_mode == "single":
+        text = f'containers of {found.name} run as the one user of user_mode = "single"'
+        yield Finding(name="account", verdict=Verdict.OK, text=text)
+        return
+    try:
+        account = await asyncio.to_thread(os_users(settings, accounts(settings)).posix_user, found.name)
+    except YodelError as error:
+        yield Finding(name="account", verdict=Verdict.FAILED, text=str(error))
+        return
+    text = f"containers of {found.name} run with uid {account.uid} and gid {account.gid}"
+    yield Finding(name="account", verdict=Verdict.OK, text=text)
+
+
+async def kerberos_findings(settings: Settings) -> list[Finding]:
+    """Check what Kerberos needs, and get and judge a ticket of one's own as a client's; nothing without Kerberos."""
+    try:
+        kerberos = await asyncio.to_thread(kerberos_of, settings)
+        if kerberos is None:
+            return []
+        assert settings.security.keytab is not None
+        token = await asyncio.to_thread(own_ticket, kerberos.principal, settings.security.keytab)
+        with contextlib.suppress(NoMatchingRule):  # it need not be anybody's user
+            await kerberos.acceptor.accept(token)
+    except YodelError as error:
+        return [Finding(name="kerberos", verdict=Verdict.FAILED, text=str(error))]
+    text = f"the KDC gives tickets for {kerberos.principal}, and the keytab's key opens them"
+    return [Finding(name="kerberos", verdict=Verdict.OK, text=text)]
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:

@@ -8,7 +8,7 @@ import hmac
 import os
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yodel import __version__
 from yodel.hadoop_rpc.framing import MIB
@@ -33,6 +33,7 @@ from yodel.serving.proxy_users import ProxyUserRules
 from yodel.serving.turns import Turns
 from yodel.settings.rm import Settings
 from yodel.wiring import from_settings
+from yodel.wiring.kerberos import Kerberos
 from yodel.wiring.web_rules import with_rules
 from yodel.wiring.web_side import WebRules
 
@@ -48,8 +49,15 @@ class RpcServers:
         return self.client, self.scheduler, self.tracker, self.admin
 
 
-def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, require: Callable[[], None]) -> RpcServers:
-    """Not started yet.  ``require`` raises when nothing may be answered.
+def rpc_servers(
+    core: Core,
+    settings: Settings,
+    proxy_users: ProxyUserRules,
+    require: Callable[[], None],
+    kerberos: Kerberos | None,
+) -> RpcServers:
+    """Not started yet.  ``require`` raises when nothing may be answered.  With ``kerberos`` clients and administrators
+    need tickets or tokens.
 
     Raises:
         InvalidValue: the secret of the node agents is too short or too long.
@@ -63,11 +71,19 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
             nodes=core.nodes,
             delegation_tokens=core.delegation_tokens,
             log_aggregation=core.log_aggregation,
+            tokens=core.tokens,
+            is_secured=kerberos is not None,
         ),
         core.state.web_address,
     )
     are_constraints_taken = settings.placement_constraints_handler != "disabled"
-    master = MasterProtocol(core.master, core.queries, core.tokens, are_constraints_taken=are_constraints_taken)
+    master = MasterProtocol(
+        core.master,
+        core.queries,
+        core.tokens,
+        are_constraints_taken=are_constraints_taken,
+        is_secured=kerberos is not None,
+    )
     tracker = TrackerProtocol(
         core.registration,
         core.heartbeats,
@@ -78,12 +94,17 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
         log_aggregation=core.log_aggregation,
     )
     node_passwords = from_settings.node_passwords(settings.node_token_file)
-    by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxy_users, token_passwords=client.token_grant)
+    by_name = ServerSecurity(
+        allow_simple=kerberos is None,
+        proxy_users=proxy_users,
+        kerberos=kerberos.offer if kerberos is not None else None,
+        acceptor=kerberos.acceptor if kerberos is not None else None,
+    )
+    by_name_or_token = replace(by_name, token_passwords=client.token_grant)
     by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
     # A NodeManager has no token; what an agent says without one is refused where the secret is shared.
     is_simple_allowed = node_passwords is None or settings.node_managers != "refused"
     by_node_token = ServerSecurity(allow_simple=is_simple_allowed, token_passwords=node_passwords)
-    by_name = ServerSecurity(allow_simple=True, proxy_users=proxy_users)
     limits = from_settings.rpc_limits_of_ports(settings.rpc)
     lookups = Lookups(core.rights.is_known, core.rights.look_up)
     shared = _Shared(

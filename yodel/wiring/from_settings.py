@@ -16,8 +16,10 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import LimitEnforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
+from yodel.host.accounts import Accounts
 from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
+from yodel.ports.identity import PosixUser
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.applications.submission import SubmissionLimits
@@ -232,6 +234,19 @@ def rolling_settings(settings: Settings) -> RollingSettings:
         nm_interval_s=settings.nm_key_rolling_interval_s,
         container_interval_s=settings.container_key_rolling_interval_s,
         activation_delay_s=1.5 * settings.node_expiry_s,
+    )
+
+
+def accounts(settings: Settings) -> Accounts:
+    return Accounts(settings.groups_cache_s, settings.groups_negative_cache_s)
+
+
+def os_users(settings: Settings, known: Accounts) -> OsUsers:
+    return OsUsers(
+        known,
+        min_user_id=settings.min_user_id,
+        allowed_system_users=settings.allowed_system_users,
+        mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
     )
 
 

@@ -27,6 +27,7 @@ from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
 from yodel.wiring import from_settings
+from yodel.wiring.kerberos import Kerberos, kerberos_of
 from yodel.wiring.kube import CLIENT_MODULE
 from yodel.wiring.rm import Addresses, Rm
 from yodel.wiring.web_rules import connection_limits
@@ -50,7 +51,8 @@ async def run_rm(
         LeadLost: another leads.  When that is known by the clock alone, the process is ended without an exception.
     """
     clock, health = SystemClock(), _Health()
-    serve = _Serving(settings, clock, reload or (lambda: settings), on_ready, health)
+    kerberos = await asyncio.to_thread(kerberos_of, settings)
+    serve = _Serving(settings, clock, reload or (lambda: settings), on_ready, health, kerberos)
     if not is_shared(settings.store_url) and settings.leader_handover_s > 0:
         raise InvalidValue("leader_handover_s", settings.leader_handover_s, "0: no standby can share an SQLite file")
     async with _probed(settings, health):
@@ -143,9 +145,10 @@ class _Serving:
         reload: Callable[[], Settings],
         on_ready: Callable[[Addresses], None] | None,
         health: _Health,
+        kerberos: Kerberos | None,
     ) -> None:
         self._settings, self._clock, self._reload, self._on_ready = settings, clock, reload, on_ready
-        self._health = health
+        self._health, self._kerberos = health, kerberos
 
     async def __call__(self, stop: asyncio.Event, lead: Leadership | None) -> None:
         store = SqlStore(self._settings.store_url, lead=lead)
@@ -153,7 +156,7 @@ class _Serving:
             queues = from_settings.queues(self._settings)
             enforcement = from_settings.enforcement(self._settings)
             stored = await recovery.opened(store, self._clock, queues, secrets.token_bytes, enforcement)
-            rm = Rm(self._settings, self._clock, store, stored, self._reload, lead)
+            rm = Rm(self._settings, self._clock, store, stored, self._reload, lead, self._kerberos)
             self._health.not_ready = rm.not_ready
             await rm.run(stop, self._on_ready)
         finally:

@@ -12,18 +12,15 @@ from typing import Protocol
 import structlog
 
 from yodel.errors import Refused, Unavailable
-from yodel.host.accounts import Accounts
 from yodel.host.clock import LoopTimers
 from yodel.host.endpoints import TcpEndpoints
 from yodel.host.files import text_of
-from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.node_status import KubeNodeStatuses
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.ports.clock import Clock
-from yodel.ports.identity import PosixUser
 from yodel.ports.store import Snapshot, Store
 from yodel.rm_api.app import create_app
 from yodel.rm_api.hadoop.services import ProcessFigures
@@ -43,6 +40,7 @@ from yodel.translator.dialects import gang_kinds
 from yodel.wiring import from_settings
 from yodel.wiring.faces import rpc_servers, web_rules
 from yodel.wiring.gauges import gauges, process_facts
+from yodel.wiring.kerberos import Kerberos
 from yodel.wiring.kube import KubeSide
 from yodel.wiring.reloading import Reloading
 from yodel.wiring.web_rules import connection_limits
@@ -77,20 +75,17 @@ class Rm:
         stored: Snapshot,
         reload: Callable[[], Settings],
         lead: Leadership | None,
+        kerberos: Kerberos | None,
     ) -> None:
         """Raises InvalidValue: a setting cannot be."""
         self._settings, self._clock, self._store, self._lead = settings, clock, store, lead
+        self._kerberos = kerberos
         self._not_ready = "applications are being recovered"
         self._rpc_servers: Sequence[RpcServer] = ()
         self._turns = LoopTurns()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
-        self._accounts = Accounts(settings.groups_cache_s, settings.groups_negative_cache_s)
-        self._users = OsUsers(
-            self._accounts,
-            min_user_id=settings.min_user_id,
-            allowed_system_users=settings.allowed_system_users,
-            mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
-        )
+        self._accounts = from_settings.accounts(settings)
+        self._users = from_settings.os_users(settings, self._accounts)
         self._reloading = Reloading(settings, reload, self._users)
         pods = PodDriver(
             self._kube.api,
@@ -175,7 +170,7 @@ class Rm:
         web, webapp_port = await self._serve_rest()
         self.core.state.served_at(f"{settings.host}:{webapp_port}")
         require = self._lead.require if self._lead is not None else lambda: None
-        servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require)
+        servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require, self._kerberos)
         host = settings.bind_host
         addresses = Addresses(
             client_port=(await servers.client.start(host, settings.client_port))[1],

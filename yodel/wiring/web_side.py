@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.ports.clock import Clock
 from yodel.ports.store import Store
 from yodel.rm_api.app import WebSide
 from yodel.rm_api.door.replay import Replay
 from yodel.rm_api.door.services import DoorRules, DoorServices
-from yodel.rm_api.door.spnego import Acceptor
 from yodel.rm_api.hadoop.services import HadoopRules, HadoopServices, ProcessFigures
 from yodel.rm_api.hadoop.shared_answers import SharedAnswers
 from yodel.rm_api.hadoop.wire.cluster import ClusterFacts

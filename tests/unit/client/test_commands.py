@@ -43,6 +43,7 @@ COMMANDS = (
     "queue list",
     "queue tree",
     "queue show",
+    "queue why",
     "queue set",
     "queue create",
     "queue delete",
@@ -297,6 +298,15 @@ def test_application_says_why_it_waits(net: Net) -> None:
     )
     assert json.loads(run("app", "why", RUNNING.id, "--json").stdout)["asks"] == []
     assert run("app", "why", UNKNOWN).exit_code == 1
+
+
+def test_queue_says_why_it_waits(net: Net) -> None:
+    result = run("queue", "why", "default")
+    assert result.stdout.splitlines() == [
+        "Nothing is pending in root.default: every requested container has been allocated."
+    ]
+    assert json.loads(run("queue", "why", "root.default", "--json").stdout)["path"] == "root.default"
+    assert run("queue", "why", "root.nothing").exit_code == 1
 
 
 def test_application_is_shown_with_its_containers(net: Net) -> None:

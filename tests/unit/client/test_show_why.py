@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yodel.client.show_why import why_lines
+from yodel.client.show_why import queue_lines, why_lines
 
 SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
 LINK = {
@@ -58,3 +58,29 @@ def test_who_waits_for_nothing_has_two_lines_whenever_the_scheduler_looked() -> 
 def test_what_is_to_go_is_said_first() -> None:
     text = "1 container will be stopped within 30 s (lent capacity): node n lends less."
     assert list(why_lines({**WHY, "notices": [{"text": text}]}, 1500))[2] == text
+
+
+CAUSE = {**LINK, "containers": 3, "size": SMALL, "applications": ["application_1_0001"], "more_applications": 2}
+QUEUE_WHY: dict[str, Any] = {
+    "path": "root.a",
+    "summary": "Waiting for 3 containers: Queue root.a is full.",
+    "looked_at_ms": 1000,
+    "hidden_applications": 4,
+    "more_applications": 5,
+    "causes": [CAUSE],
+}
+
+
+def test_causes_of_a_queue_have_their_requests_and_applications() -> None:
+    assert list(queue_lines(QUEUE_WHY, 9000)) == [
+        "Waiting for 3 containers: Queue root.a is full.",
+        "",
+        "3 containers (1 GiB, 1 vcore) of application_1_0001 and 2 more wait:",
+        "  QUEUE_MAX_CAPACITY: Queue root.a is full.",
+        "  used by: bob in root.a 1 GiB, 1 vcore; root.b 1 GiB, 1 vcore; 3 more",
+        "  unblocks when: containers of root.a end.",
+        "and 5 more waiting applications, which were not looked at",
+        "Waiting applications that you may not view: 4.",
+        "The scheduler last checked 8s ago.",
+    ]
+    assert list(queue_lines({**QUEUE_WHY, "causes": [], "more_applications": 0}, 9000)) == [QUEUE_WHY["summary"]]

@@ -402,3 +402,17 @@ def test_bytes_after_the_end_are_not_kept() -> None:
     ended.receive_eof()
     ended.receive_data(b"x" * 1_000)
     assert ended.buffered_bytes == 0
+
+
+def test_each_call_has_the_method_that_it_names_itself() -> None:
+    methods = ["a", "a", "b", "x" * 300, "x" * 300, "a"]
+    events = feed(connection(SIMPLE_ONLY), SIMPLE_PREFACE, context(), *(call(method=method) for method in methods))
+    assert [event.method for event in events if isinstance(event, CallReceived)] == methods
+
+
+@pytest.mark.parametrize("before", [(), (call(),)])
+def test_call_without_a_method_is_refused_whatever_came_before(before: tuple[bytes, ...]) -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(), *before, frame(request_header(1, CLIENT_ID, 0), b"", b""))
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_DESERIALIZING_REQUEST)
+    assert len(events) == 2 + len(before)

@@ -15,11 +15,12 @@ from yodel.local import cluster_files
 from yodel.local.cluster_files import agent_file, closed_parents, kube_file, make_directories, rm_file
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import choose_ports
+from yodel.serving.node_token import read_secret
 from yodel.settings import rm as settings
 from yodel.translator.trial_pods import class_of, trial_pods
 from yodel.wiring.from_settings import pod_profiles
 
-PRIVATE = ("node-token", "kubeconfig", "rm/rm.toml", "kube/kube.json", "nodes/node-2/nm.toml")
+PRIVATE = ("node-token", "admin-token", "kubeconfig", "rm/rm.toml", "kube/kube.json", "nodes/node-2/nm.toml")
 
 
 @pytest.fixture
@@ -53,6 +54,9 @@ def test_rm_can_load_its_file(written: LocalOptions) -> None:
     assert (loaded.minimum_allocation_mib, loaded.maximum_allocation_mib) == (512, 4096)
     assert loaded.maximum_allocation_vcores == 3
     assert loaded.node_token_file == written.directory / "node-token"
+    assert loaded.web.admin_token_file is not None
+    token = read_secret(loaded.web.admin_token_file).decode()
+    assert cluster_files.admin_header(written.directory) == {"Authorization": f"Bearer {token}"}
     assert loaded.web.log_dir == written.directory / "logs"
 
 

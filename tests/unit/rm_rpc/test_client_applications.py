@@ -17,6 +17,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
+from yodel.rm_rpc import application_lists
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.serving.pieces import PIECE, REPORTS_PIECE
@@ -132,7 +133,7 @@ async def test_others_have_turns_while_a_long_list_is_searched_in_vain(
 ) -> None:
     """What is looked at is one application that stands for as many as there could be."""
     am = await world.running_am()
-    monkeypatch.setattr(world.rm.queries, "newest_first", lambda _: [am.application_id] * number)
+    monkeypatch.setattr(application_lists, "newest_first", lambda *_: [am.application_id] * number)
     handler = client_protocol(world).protocol().methods["getApplications"].handler
     answer = handler(context("alice"), msg.GetApplicationsRequestProto(users=["nobody"]))
     assert asyncio.iscoroutine(answer)

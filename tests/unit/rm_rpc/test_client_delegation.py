@@ -11,8 +11,11 @@ from yodel.domain.tokens import Token
 from yodel.errors import AccessDenied, InvalidToken
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.pb_convert.delegation_tokens import delegation_content
+from yodel.rm_rpc.client_delegation import DelegationCalls
 from yodel.rm_rpc.client_protocol import NAME
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.server import ServerSecurity
@@ -107,3 +110,23 @@ async def test_simple_caller_is_served_at_once_beside_tokens(world: World) -> No
             )
         finally:
             await client.close()
+
+
+@pytest.mark.parametrize("method", ["SIMPLE", "TOKEN", "KERBEROS"])
+async def test_with_security_tokens_are_for_those_with_tickets(world: World, method: str) -> None:
+    calls = DelegationCalls(world.rm.delegation_tokens, is_secured=True)
+    caller = replace(context("alice"), auth_method=AuthMethod[method])
+    token = await a_token(world, renewer="alice")
+    wanted = {
+        "issued": calls.get_delegation_token(caller, security_pb.GetDelegationTokenRequestProto(renewer="yarn")),
+        "renewed": calls.renew_delegation_token(caller, security_pb.RenewDelegationTokenRequestProto(token=token)),
+        "cancelled": calls.cancel_delegation_token(caller, security_pb.CancelDelegationTokenRequestProto(token=token)),
+    }
+    for done, calling in wanted.items():
+        if method == "KERBEROS":
+            await world.run(calling)
+        else:
+            with pytest.raises(RemoteFault) as caught:
+                await calling
+            assert caught.value.java_class == faults.IO_EXCEPTION
+            assert caught.value.message == f"Delegation Token can be {done} only with kerberos authentication"

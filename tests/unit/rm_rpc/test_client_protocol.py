@@ -77,7 +77,7 @@ async def test_client_that_comes_back_by_another_connection_uses_its_id_and_repe
     world: World, protocol: RpcProtocol
 ) -> None:
     application_id = ids.application_id((await call(protocol, "getNewApplication", context())).application_id)
-    elsewhere = replace(context(), remote_host="10.0.0.10", remote_port=2, client_id=b"d" * 16)
+    elsewhere = replace(context(), remote_host="10.0.0.10", remote_port=2)
     for _ in range(2):
         await world.run(call(protocol, "submitApplication", elsewhere, submission(application_id)))
     assert world.application(application_id).submission.user == "alice"

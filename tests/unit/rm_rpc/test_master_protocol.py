@@ -61,6 +61,19 @@ def allocate(response_id: int, count: int | None = None, **fields: Any) -> msg.A
     return request
 
 
+@pytest.mark.parametrize("is_secured", [True, False])
+async def test_master_gets_the_key_of_its_clients_tokens_only_with_security(world: World, is_secured: bool) -> None:
+    am = await launched(world)
+    rm = world.rm
+    protocol = MasterProtocol(rm.master, rm.queries, rm.tokens, is_secured=is_secured).protocol()
+    request = msg.RegisterApplicationMasterRequestProto(host="h", rpc_port=1)
+    caller = context(attempt_id=am.attempt_id, world=world)
+    registered = await call(protocol, "registerApplicationMaster", caller, request)
+    expected = rm.tokens.client_key(am.attempt_id).secret if is_secured else b""
+    assert registered.client_to_am_token_master_key == expected
+    assert registered.HasField("client_to_am_token_master_key") is is_secured
+
+
 async def test_dialogue_of_an_am_in_protobuf(world: World, protocol: RpcProtocol) -> None:
     am = await launched(world)
     caller = context(attempt_id=am.attempt_id, world=world)
@@ -375,3 +388,19 @@ async def test_what_all_wait_for_fits_the_answer_however_much_it_is(world: World
     world.rm.state.masters.wanted.count = 2**40  # of more ApplicationMasters than a test has
     answer = await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), allocate(0))
     assert answer.enhanced_headroom.total_pending_count == 2**31 - 1
+
+
+async def test_counts_of_an_answer_are_of_its_own_moment_and_its_news_are_in_no_other(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am = await world.running_am()
+    caller = context(attempt_id=am.attempt_id, world=world)
+    found = []
+    for count in (0, 5, 5, 0):
+        world.rm.state.masters.wanted.count = count  # of other ApplicationMasters
+        answer = await call(protocol, "allocate", caller, allocate(len(found)))
+        found.append(
+            (answer.response_id, answer.enhanced_headroom.total_pending_count, len(answer.allocated_containers))
+        )
+        answer.allocated_containers.add()
+    assert found == [(1, 0, 0), (2, 5, 0), (3, 5, 0), (4, 0, 0)]

@@ -16,11 +16,11 @@ from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_connection import CallReceived
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES
-from yodel.rpc_io.dispatch import CallContext, CallLimits, Dispatcher, Peer, RpcMethod, RpcProtocol
+from yodel.rpc_io.dispatch import CallContext, CallLimits, Dispatcher, RpcMethod, RpcProtocol
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS, RPC_CALL_FIELDS, RPC_CALL_ITEMS, RPC_LARGE_CALLS
 
-PEER = Peer(identity=CallerIdentity(user="alice"), remote_host="10.0.0.1", remote_port=1)
+PEER = CallContext.of(CallerIdentity(user="alice"), "10.0.0.1", 1)
 ASK = bytes((AllocateRequestProto.DESCRIPTOR.fields_by_name["ask"].number << 3 | 2, 0))
 URL = bytes((AllocateRequestProto.DESCRIPTOR.fields_by_name["tracking_url"].number << 3 | 2,))
 

@@ -11,13 +11,18 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
+from tests.support.server_machine import NEGOTIATE, SASL_PREFACE, call, context, initiate
+from tests.unit.hadoop_rpc.test_server_connection_kerberos import CHOICE, OFFER, Sealed, response
 from tests.unit.rpc_io.test_server import PROTOCOL, Service, allocate, client, serving
+from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.framing import MIB, FrameBuffer, take_delimited
+from yodel.hadoop_rpc.gssapi import Negotiated
+from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.connection import Connection
-from yodel.rpc_io.server import RpcLimits, RpcServer
+from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.telemetry.limits import ADMIN_FRAME, REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 BOB = ClientIdentity(client_id=bytes(16), protocol=PROTOCOL, user="bob")
@@ -231,3 +236,87 @@ def test_reason_arrives_on_the_loop_that_serves() -> None:
             return await reader.read()
 
     assert b"rpc.admin_frame_mib_max" in uvloop.run(said())
+
+
+class Clerk:
+    """Judges tickets when it is let."""
+
+    def __init__(self) -> None:
+        self.may_judge, self.judged = asyncio.Event(), 0
+
+    async def accept(self, token: bytes) -> Negotiated:
+        self.judged += 1
+        await self.may_judge.wait()
+        if token == b"late":
+            raise Unavailable("the ticket was not judged in 10 s")
+        if token == b"nobody":
+            raise InvalidValue("principal", "x@ELSEWHERE", "one with a rule")
+        if token != b"ticket":
+            raise AccessDenied("GSSException: no (Mechanism level: Ticket expired)")
+        return Negotiated(user="alice", principal="alice@EXAMPLE.COM", answer=b"answer", session=Sealed())
+
+
+async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcResponseHeaderProto, bytes]]:
+    """The next frames that the server says."""
+    found = []
+    for _ in range(count):
+        frame = await reader.readexactly(4)
+        body = frame + await reader.readexactly(int.from_bytes(frame, "big"))
+        raw, position = take_delimited(body, 4)
+        found.append((RpcResponseHeaderProto.FromString(raw), body[position:]))
+    return found
+
+
+@contextlib.asynccontextmanager
+async def with_ticket(
+    clerk: Clerk, token: bytes, service: Service
+) -> AsyncIterator[tuple[RpcServer, asyncio.StreamReader, asyncio.StreamWriter]]:
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
+    async with serving(service, security) as (server, port), connected(port) as (reader, writer):
+        writer.write(SASL_PREFACE + NEGOTIATE)
+        await answers(reader, 1)
+        writer.write(initiate("KERBEROS", "GSSAPI", token))
+        await until(lambda: clerk.judged == 1)
+        yield server, reader, writer
+
+
+async def test_ticket_is_judged_while_others_are_served_and_nothing_more_is_read() -> None:
+    clerk, service = Clerk(), Service()
+    async with with_ticket(clerk, b"ticket", service) as (server, reader, writer):
+        writer.write(response(b"") + response(b"w" + CHOICE) + context("alice@EXAMPLE.COM"))
+        writer.write(call(method="allocate"))
+        await asyncio.sleep(0.05)
+        assert (service.contexts, server.connections_by_user()) == ([], {})
+        clerk.may_judge.set()
+        said = await answers(reader, 4)
+    assert [header.status for header, _ in said] == [RpcResponseHeaderProto.SUCCESS] * 4
+    (heard,) = service.contexts
+    assert (heard.user, heard.auth_method) == ("alice", AuthMethod.KERBEROS)
+
+
+@pytest.mark.parametrize(
+    ("token", "java_class", "words"),
+    [
+        (b"old", faults.SASL, "GSS initiate failed [Caused by GSSException: no (Mechanism level: Ticket expired)]"),
+        (b"nobody", faults.ILLEGAL_ARGUMENT, "Illegal principal name x@ELSEWHERE: "),
+        (b"late", faults.RETRIABLE, "the ticket was not judged in 10 s"),
+    ],
+)
+async def test_refused_ticket_gets_the_reason_and_the_end(token: bytes, java_class: str, words: str) -> None:
+    clerk = Clerk()
+    clerk.may_judge.set()
+    async with with_ticket(clerk, token, Service()) as (server, reader, _):
+        header = only_answer(await reader.read())
+        assert (header.status, header.exceptionClassName) == (RpcResponseHeaderProto.FATAL, java_class)
+        assert header.errorMsg.startswith(words)
+        assert server.figures.unauthenticated == (java_class != faults.RETRIABLE)
+
+
+async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:
+    clerk, service = Clerk(), Service()
+    async with with_ticket(clerk, b"ticket", service) as (server, _, writer):
+        writer.close()
+        await until(lambda: server.connection_count == 0)
+        clerk.may_judge.set()
+        await until(lambda: server.calls_in_flight == 0)
+    assert service.contexts == []

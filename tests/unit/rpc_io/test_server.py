@@ -360,7 +360,7 @@ async def test_reader_who_takes_nothing_is_not_buffered_without_end() -> None:
         other = client(port)
         for number in range(200):
             await allocate(other, number)
-        (stuck,) = (peer for peer in server._seats if peer._peer and not peer._writable)
+        (stuck,) = (peer for peer in server._seats if peer._context and not peer._writable)
         assert stuck._transport.get_write_buffer_size() < 8_000_000
         async with asyncio.timeout(60):
             await reader.readexactly(60 * 1_000_000)  # now it reads, and gets everything

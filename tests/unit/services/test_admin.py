@@ -204,5 +204,5 @@ async def test_labels_are_refused_after_the_nodes_were_looked_for(world: World, 
         admin.refuse_labels([("who", 0), ("node-1", 1)])
 
 
-def test_groups_are_asked_of_the_port(admin: AdminService) -> None:
-    assert (admin.groups_of("bob"), admin.groups_of("nobody-at-all")) == (("staff", "users"), ())
+async def test_groups_are_asked_of_the_port(admin: AdminService) -> None:
+    assert (await admin.groups_of("bob"), await admin.groups_of("nobody-at-all")) == (("staff", "users"), ())

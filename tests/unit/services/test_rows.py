@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from tests.support.fakes import NODE
 from tests.support.playbook import World, ask
-from tests.support.rm_options import SMALL
 
 
 async def test_rows_are_shown_as_they_are_with_what_is_known_beside_them(world: World) -> None:
@@ -13,10 +12,8 @@ async def test_rows_are_shown_as_they_are_with_what_is_known_beside_them(world: 
     assert rows.master_of(attempt) == am.container
     assert rows.node_of(am.container) == world.rm.state.nodes[NODE]
     assert list(rows.live_on(NODE)) == [am.container]
-    assert rows.pending_of(am.attempt_id) == (2, SMALL + SMALL)
     assert [line.count for line in rows.asks_of(am.attempt_id)] == [2]
     assert set(rows.blacklist_of(am.attempt_id)) == {"node-9"}
-    assert rows.usage_of(am.application_id).containers == 1
 
 
 async def test_newest_come_first_and_the_living_are_known(world: World) -> None:
@@ -27,7 +24,7 @@ async def test_newest_come_first_and_the_living_are_known(world: World) -> None:
     assert [row.id for row in rows.applications()] == [second, first]
     assert (rows.application_count, [row.id for row in rows.live_applications()]) == (2, [second])
     assert (rows.is_live(first), rows.is_live(second), rows.has_live_applications) == (False, True, True)
-    assert rows.live_pages() == {0} == set(rows.pages)
+    assert set(rows.pages) == {0}
 
 
 async def test_what_nobody_knows_is_nothing(world: World) -> None:

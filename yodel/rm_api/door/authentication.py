@@ -22,9 +22,9 @@ from yodel.errors import AccessDenied, InvalidToken, InvalidValue, YodelError
 from yodel.hadoop_http.errors import RestError
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.delegation_tokens import delegation_content
-from yodel.rm_api.door import spnego
 from yodel.rm_api.door.caller import NOBODY, Caller
 from yodel.rm_api.door.token_text import from_text
 from yodel.services.keys.delegation import DelegationTokens
@@ -33,6 +33,8 @@ from yodel.serving.proxy_users import ProxyUserRules
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 
+SCHEME = "Negotiate"
+"""SPNEGO's (KerberosAuthenticationHandler)."""
 TOKEN_HEADERS = ("x-hadoop-delegation-token", "hadoop-yarn-auth-delegation-token")
 """The newer one first: RMAuthenticationFilter reads the other when this is empty."""
 TOKEN_PARAMETER = "delegation"
@@ -105,7 +107,7 @@ class Authenticator:
     signer: CookieSigner
     tokens: DelegationTokens
     proxy_users: ProxyUserRules
-    acceptor: spnego.Acceptor | None
+    acceptor: Acceptor | None
     now_ms: Callable[[], int]
     admin_token: bytes = field(default=b"", repr=False)
     admin: str = ""
@@ -194,14 +196,14 @@ class Authenticator:
 
     async def _by_negotiation(self, asked: RequestIdentity) -> Caller:
         scheme, _, text = asked.headers.get("authorization", "").partition(" ")
-        if scheme != spnego.SCHEME or self.acceptor is None:
+        if scheme != SCHEME or self.acceptor is None:
             raise self._challenge()
         try:
             token = base64.b64decode(text.strip(), validate=True)
             result = await self.acceptor.accept(token)
         except (binascii.Error, AccessDenied) as error:
             raise Unauthenticated(403, str(error)) from error
-        answer = f"{spnego.SCHEME} {base64.b64encode(result.answer).decode()}".strip()
+        answer = f"{SCHEME} {base64.b64encode(result.answer).decode()}".strip()
         if not result.user:
             raise Unauthenticated(401, "Authentication required", answer)
         caller = Caller(user=result.user, headers=(("WWW-Authenticate", answer),) if result.answer else ())
@@ -217,8 +219,8 @@ class Authenticator:
             return Unauthenticated(401, "Authentication required", "PseudoAuth")
         if self.acceptor is None:
             text = "Authentication required: Kerberos tickets are not accepted here, delegation tokens are"
-            return Unauthenticated(401, text, spnego.SCHEME)
-        return Unauthenticated(401, "Authentication required", spnego.SCHEME)
+            return Unauthenticated(401, text, SCHEME)
+        return Unauthenticated(401, "Authentication required", SCHEME)
 
 
 def as_java(error: YodelError) -> str:

@@ -10,12 +10,12 @@ from starlette.requests import Request
 
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.ports.clock import Clock
 from yodel.rm_api.door.body_room import BodyRoom
 from yodel.rm_api.door.body_turns import BodyTurns
 from yodel.rm_api.door.csrf import CsrfRules
 from yodel.rm_api.door.replay import Replay
-from yodel.rm_api.door.spnego import Acceptor
 from yodel.services.access.rights import Rights
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.serving.proxy_users import ProxyUserRules

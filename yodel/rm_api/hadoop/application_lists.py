@@ -19,8 +19,8 @@ from yodel.rm_api.hadoop.long_answers import Later, Listing
 from yodel.rm_api.hadoop.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.hadoop.services import HadoopServices
 from yodel.rm_api.hadoop.wire import apps as wire
+from yodel.services.views.application_pages import index_pages
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
-from yodel.services.views.rows import Rows
 
 SHORT = 16
 """Lists up to here are one piece, which may be given again as a whole."""
@@ -120,7 +120,7 @@ async def _parts(
     left = limit if limit is not None else rows.application_count
     asked, may_hold = left, selection.is_everything and not pages.is_crowded
     parts: list[RenderedPage | Later] = []
-    for turn, number in enumerate(_numbers(rows, selection)):
+    for turn, number in enumerate(reversed(index_pages(rows, selection.wanted))):
         if left <= 0:
             break
         is_new = may_hold and pages.known(number) is None
@@ -138,13 +138,6 @@ async def _parts(
         if turn % PAGES_A_TURN == PAGES_A_TURN - 1:
             await asyncio.sleep(0)
     return parts, asked - left
-
-
-def _numbers(rows: Rows, selection: VisibleApplications) -> list[int]:
-    """Return the pages that may hold selected applications, newest first."""
-    if not selection.wanted.is_of_the_living:
-        return sorted(rows.pages, reverse=True)
-    return sorted(rows.live_pages(), reverse=True)
 
 
 def _found(

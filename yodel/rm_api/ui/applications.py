@@ -33,7 +33,7 @@ from yodel.services.views.rows import Key
 from yodel.services.views.why import WhyView
 
 LISTED_MAX = 100
-READ_MAX = 2_000
+READ_MAX = 1_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
@@ -78,6 +78,8 @@ class Details:
     amounts: tuple[tuple[str, str], ...]
     attempts: tuple[tuple[Attempt, Container | None, str], ...]
     containers: tuple[Container, ...]
+    known: frozenset[ContainerId]
+    """Those of the page: a master that was never started is none."""
     containers_note: str
     next_containers: str | None
     failed: Container | None
@@ -233,6 +235,7 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
         amounts=tuple(_amounts(view)),
         attempts=tuple((one, master, queries.log_url(master) if master else "") for one, master in masters),
         containers=found,
+        known=frozenset(one.id for one in found),
         containers_note=note,
         next_containers=following,
         failed=failed,

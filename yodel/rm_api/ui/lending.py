@@ -42,7 +42,8 @@ STATES = {
 class Sum:
     """Shows what is lent of one resource of a node: the amounts before ``lent`` add up to it, in its unit.
 
-    ``other`` is all that no column of its own shows: what is always kept, parts, rounding, and slow growth."""
+    ``other`` is all that no column of its own shows: what is always kept, parts, rounding, and slow growth.  Where the
+    policy has a fixed amount there is nothing to add up, and ``fixed`` is that amount."""
 
     name: str
     unit: str
@@ -53,6 +54,7 @@ class Sum:
     other: int
     lent: int
     used: str
+    fixed: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ def _sums(resources: Sequence[ResourceCapacity]) -> Iterator[Sum]:
         amounts = {term.name: term.amount for term in one.terms}
         unit = "m" if one.resource == CPU_MILLI else "Mi"
         lent = next((step.after for step in reversed(one.steps) if step.unit == unit), sum(amounts.values()))
-        size = amounts.get("capacity", amounts.get("static", 0))
+        size = amounts.get("capacity", 0)
         known = [amounts.get(name, 0) for name in ("margin", "system", "online")]
         yield Sum(
             name=NAMES[one.resource],
@@ -110,6 +112,7 @@ def _sums(resources: Sequence[ResourceCapacity]) -> Iterator[Sum]:
             other=lent - size - sum(known),
             lent=lent,
             used=plain(one.requested, one.unit),
+            fixed=amounts.get("static"),
         )
 
 

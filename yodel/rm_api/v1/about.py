@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -158,9 +159,4 @@ async def get_settings(request: Request) -> Settings:
     services, user = services_of(request), reader(request)
     if not services.rights.is_admin(user):
         raise AccessDenied(f"User {user} is not an administrator, and cannot read settings")
-    return Settings(
-        items=[
-            Setting(name=one.name, value=one.value, default=one.default, source=one.source)
-            for one in services.process.settings
-        ]
-    )
+    return Settings(items=[Setting(**asdict(one)) for one in services.process.settings])

@@ -228,12 +228,9 @@ def _resource(found: PublishedResource) -> models.ResourceCapacity:
         name=found.name,
         unit=found.unit,
         resource=found.resource or None,
-        measured=[models.CapacityFigure(name=one.name, amount=one.amount) for one in loan.measured] if loan else [],
-        terms=[models.CapacityTerm(name=one.name, amount=one.amount, why=one.why) for one in terms],
-        steps=[
-            models.CapacityStep(name=one.name, before=one.before, after=one.after, unit=unit, why=one.why)
-            for one, unit in steps
-        ],
+        measured=[models.CapacityFigure(**asdict(one)) for one in loan.measured] if loan else [],
+        terms=[models.CapacityTerm(**asdict(one)) for one in terms],
+        steps=[models.CapacityStep(**asdict(one), unit=unit) for one, unit in steps],
         wanted=found.wanted,
         published=found.published,
         requested=found.held,

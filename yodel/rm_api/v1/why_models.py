@@ -105,10 +105,10 @@ class QueueWhy(Model):
     """Why applications of a queue are waiting, by cause."""
 
     path: str
-    is_waiting: bool = Field(description="An application that you may view is waiting.")
+    is_waiting: bool = Field(description="There is a cause: an application that you may view is waiting.")
     summary: str = Field(description="In one sentence.")
     looked_at_ms: EpochMs = Field(description="When the scheduler last checked; 0: it has not yet.")
-    applications: int = Field(description="Waiting applications that you may view.")
+    applications: int = Field(description="Waiting applications that count in a cause.")
     hidden_applications: int = Field(description="Waiting applications that you may not view; they count in no cause.")
     more_applications: int = Field(description="Waiting applications beyond the first 1000, which count in no cause.")
     causes: list[QueueCause] = Field(description="The cause with most containers first.")

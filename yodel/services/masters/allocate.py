@@ -20,9 +20,12 @@ from yodel.domain.tokens import Token
 from yodel.services.writer.outbox import RejectedAsk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class AllocateRequest:
-    """One heartbeat (AllocateRequestProto).  ``response_id`` is the last answer's; ``progress`` is 0 to 1."""
+    """Holds one heartbeat (AllocateRequestProto).  ``response_id`` is the last answer's; ``progress`` is 0 to 1.
+
+    Not frozen only because one is built for each heartbeat; nobody changes it.
+    """
 
     response_id: int
     asks: Sequence[Ask] = ()
@@ -44,9 +47,10 @@ class Granted:
     token: Token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class AllocateResult:
-    """The answer (AllocateResponseProto): what is new since the last one, and counts."""
+    """Holds the answer (AllocateResponseProto): what is new since the last one, and counts.  Not frozen, as
+    AllocateRequest."""
 
     response_id: int
     headroom: Resource

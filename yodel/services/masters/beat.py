@@ -23,9 +23,9 @@ BLACKLIST_MAX = 10_000
 UPDATES_PER_BEAT_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class JudgedBeat:
-    """Holds the accepted content of a heartbeat.
+    """Holds the accepted content of a heartbeat; not frozen only because one is built for each, and nobody changes it.
 
     ``asks`` have the submission's label and the constraints registered for their tags.  ``blacklist`` is all that the
     attempt avoids from now on; None: unchanged.  ``progress`` is 0 to 1.

@@ -1,18 +1,19 @@
 """Pages of the list of applications, newest or oldest first: a page costs what it shows, however many are kept.
 
-Applications are indexed in pages of 64 that know the users, queues and states on them, and between which keys they
-are.  Pages that cannot hold what is wanted are passed over, and reading ends where no other page can add a row.
+Applications are indexed in pages of 64.  The index knows on which pages a user, a queue or a state is, and that no key
+on a page and behind it is beyond a bound: reading begins at the cursor, and ends where no other page can add a row.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Collection, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
 from yodel.services.views.queries import ApplicationFilter
-from yodel.services.views.rows import IndexPage, Key, Rows, Trait, key_of
+from yodel.services.views.rows import Key, Rows, key_of
 from yodel.serving.pieces import taking_turns
 
 PAGES_A_TURN = 8
@@ -48,18 +49,18 @@ async def applications_page(rows: Rows, wanted: Wanted) -> Found:
     """Return one page; other callers are answered between its pieces."""
     sign = 1 if wanted.is_oldest_first else -1
     after = _signed(wanted.after, sign) if wanted.after is not None else None
-    pages = sorted((begin, number) for number, begin in _pages(rows, wanted, sign, after))
     found, read = list[tuple[Key, Application]](), 0
-    async for begin, number in taking_turns(pages, PAGES_A_TURN):
+    async for number in taking_turns(_numbers(rows, wanted), PAGES_A_TURN):
+        page = rows.pages.get(number)
+        if page is None:
+            continue
+        begin = _signed(page.oldest if wanted.is_oldest_first else page.newest, sign)
         is_full = len(found) > wanted.limit and found[wanted.limit][0] < begin
         # The next page begins before this index page, so that has to be behind where this one began.
-        is_enough = (
-            wanted.read_max is not None and read >= wanted.read_max and (after is None or _before(begin) > after)
-        )
-        if is_full or is_enough:
+        has_read_enough = wanted.read_max is not None and read >= wanted.read_max
+        if is_full or (has_read_enough and (after is None or _before(begin) > after)):
             return _cut(found, wanted.limit, begin, sign, read)
-        page = rows.pages.get(number)
-        for application_id in list(page.ids) if page is not None else ():
+        for application_id in list(page.ids):
             row = rows.application(application_id)
             read += 1
             if row is None or not wanted.filter.accepts(row) or not wanted.shows(row):
@@ -70,31 +71,43 @@ async def applications_page(rows: Rows, wanted: Wanted) -> Found:
     return _cut(found, wanted.limit, None, sign, read)
 
 
-def _pages(rows: Rows, wanted: Wanted, sign: int, after: Key | None) -> Iterator[tuple[int, Key]]:
-    """Yield the number and the first key of each that may hold what is wanted, in the order of the list."""
-    groups = list(_trait_groups(wanted.filter))
-    for number, page in rows.pages.items():
-        begin, end = (page.oldest, page.newest) if sign > 0 else (page.newest, page.oldest)
-        if (after is None or _signed(end, sign) > after) and _may_hold(page, wanted.filter, groups):
-            yield number, _signed(begin, sign)
+def _numbers(rows: Rows, wanted: Wanted) -> Sequence[int]:
+    """Return the numbers of index pages that may hold what is wanted, in the order of the list."""
+    pages, after, kept = rows.pages, wanted.after, wanted.filter
+    numbers = index_pages(rows, kept)
+    first, last = 0, len(numbers)
+    earliest = (kept.started_from_ms, 0, 0)
+    if wanted.is_oldest_first and after is not None:
+        earliest = max(earliest, after)
+    if earliest > (0, 0, 0):
+        first = bisect_left(numbers, earliest, key=lambda number: pages[number].newest)
+    latest = (kept.started_to_ms + 1, 0, 0) if kept.started_to_ms is not None else None
+    if not wanted.is_oldest_first and after is not None:
+        latest = after if latest is None else min(latest, after)
+    if latest is not None:
+        last = bisect_left(numbers, latest, key=lambda number: pages[number].oldest)
+    return numbers[first:last] if wanted.is_oldest_first else numbers[first:last][::-1]
 
 
-def _may_hold(page: IndexPage, wanted: ApplicationFilter, groups: Collection[Collection[Trait]]) -> bool:
-    is_in_range = page.newest[0] >= wanted.started_from_ms and (
-        wanted.started_to_ms is None or page.oldest[0] <= wanted.started_to_ms
-    )
-    return is_in_range and all(any(trait in page.traits for trait in group) for group in groups)
+def newest_first(rows: Rows, wanted: ApplicationFilter) -> Iterator[ApplicationId]:
+    """Yield the ids among which the wanted applications are, as each page is when its turn comes."""
+    for number in reversed(index_pages(rows, wanted)):
+        page = rows.pages.get(number)
+        yield from list(reversed(page.ids)) if page is not None else ()
 
 
-def _trait_groups(wanted: ApplicationFilter) -> Iterator[list[Trait]]:
-    """Yield groups of which a page has to have one each."""
+def index_pages(rows: Rows, wanted: ApplicationFilter) -> list[int]:
+    """Return the numbers of index pages on which something has each of the wanted traits, oldest first."""
+    found: set[int] | None = None
     for name, values in (
         ("user", wanted.users),
         ("queue", wanted.queues | wanted.live_queues),
         ("state", wanted.states),
     ):
         if values:
-            yield [(name, value) for value in values]
+            having = set[int]().union(*(rows.pages_having((name, value)) for value in values))
+            found = having if found is None else found & having
+    return list(rows.pages) if found is None else sorted(found)
 
 
 def _cut(found: list[tuple[Key, Application]], limit: int, unread: Key | None, sign: int, read: int) -> Found:

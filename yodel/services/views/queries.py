@@ -37,10 +37,12 @@ from yodel.services.views.noticed import Noticed
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.queue_views import (
     ClusterMetrics,
+    QueueLoad,
     QueueUserView,
     QueueView,
     cluster_metrics,
     nodes_by_state,
+    queue_loads,
     queue_users,
     queue_view,
 )
@@ -50,8 +52,6 @@ from yodel.services.views.why import MayView, WaitExplainer
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
-
-ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +143,6 @@ class ApplicationFilter:
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
         )
 
-    @property
-    def is_of_the_living(self) -> bool:
-        """Return True if the filter accepts no ended application."""
-        return bool(self.states) and self.states.isdisjoint(ENDED)
-
     def _is_live_below(self, app: Application) -> bool:
         return app.submission.queue in self.live_queues and not app.state.is_final
 
@@ -198,23 +193,6 @@ class Queries:
         if application is None:
             raise ApplicationNotFound(application_id)
         return self._view(application, for_user)
-
-    def applications(
-        self, wanted: ApplicationFilter, may_view: Callable[[Application], bool] | None = None
-    ) -> list[ApplicationView]:
-        """Newest first; the limit counts what the filter accepts."""
-        found: list[ApplicationView] = []
-        for application_id in self.newest_first(wanted):
-            application = self._state.applications[application_id]
-            if wanted.limit is not None and len(found) >= wanted.limit:
-                break
-            if wanted.accepts(application) and (may_view is None or may_view(application)):
-                found.append(self._view(application, None))
-        return found
-
-    def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
-        """Return the ids of all candidates for the filter, newest first."""
-        return list(reversed(self._state.index.live if wanted.is_of_the_living else self._state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """Raises ApplicationNotFound, ApplicationAttemptNotFound."""
@@ -280,6 +258,10 @@ class Queries:
         """A queue with its children; None when there is none of that name.  Others have a turn between."""
         queue = self.find_queue(name)
         return None if queue is None else await queue_view(self._state, self._quotas, queue)
+
+    async def queue_loads(self) -> Mapping[str, QueueLoad]:
+        """Return what each queue and its users use and request, by path."""
+        return await queue_loads(self._state, self._quotas.tree, queues.ROOT)
 
     async def queue_users(self, queue: Queue, may_view: MayView) -> tuple[list[QueueUserView], int]:
         """Return the users with unfinished applications there who may be shown, with amounts, and the number of

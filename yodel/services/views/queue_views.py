@@ -16,7 +16,7 @@ from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import QueueShares, Share, dominant
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.words import endpoints_of
-from yodel.domain.states import NodeState
+from yodel.domain.states import ApplicationState, NodeState
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
@@ -95,8 +95,13 @@ class QueueUserView:
 
 @dataclass(slots=True)
 class Load:
-    """Sums live applications with their usage and requests; ``am_used`` is of their ApplicationMasters."""
+    """Sums live applications with their usage and requests; ``am_used`` is of their ApplicationMasters.
 
+    An application counts as running or pending from the first container with a node, and as ``active`` from the first
+    that is planned."""
+
+    applications: int = 0
+    active: int = 0
     pending: int = 0
     running: int = 0
     containers: int = 0
@@ -108,7 +113,11 @@ class Load:
     wanted: Resource = NONE
     holds: int = 0
     reserved: Resource = NONE
-    users: set[str] = field(default_factory=set)
+
+    @property
+    def waited_for(self) -> tuple[int, Resource]:
+        """Return number and size of what Hadoop calls pending: containers without a node."""
+        return self.waiting + self.starting_containers, self.wanted + self.starting
 
     def add_application(self, state: ClusterState, row: Application) -> None:
         usage = state.usage.by_application.get(row.id)
@@ -118,6 +127,8 @@ class Load:
             self.containers += usage.allocated_containers
             self.starting += usage.starting
             self.starting_containers += usage.starting_containers
+        self.applications += 1
+        self.active += bool(usage is not None and usage.containers) or row.state is not ApplicationState.ACCEPTED
         self.running += state.is_running(row)
         self.pending += state.is_pending(row)
         count, size = state.pending_of(row.current_attempt_id)
@@ -126,45 +137,61 @@ class Load:
         holds, reserved = state.holds.of_application(row.id)
         self.holds += holds
         self.reserved += reserved
-        self.users.add(row.submission.user)
 
     def add(self, other: Load) -> None:
-        self.pending += other.pending
-        self.running += other.running
-        self.containers += other.containers
-        self.used += other.used
-        self.starting += other.starting
-        self.starting_containers += other.starting_containers
-        self.waiting += other.waiting
-        self.wanted += other.wanted
-        self.holds += other.holds
-        self.reserved += other.reserved
-        self.users |= other.users
+        if not other.applications:
+            return
+        for name in Load.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
+class QueueLoad:
+    """Holds what a queue and those below it use and request.  ``users`` are those of a leaf; ``names`` and ``waiting``
+    are all users, and those with pending containers, of those below too."""
+
+    total: Load = field(default_factory=Load)
+    users: Mapping[str, Load] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
 
 
 async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
     total = Load()
-    for load in (await _loads(state, ROOT)).values():
-        total.add(load)
+    for users in (await _by_user(state, ROOT)).values():
+        for load in users.values():
+            total.add(load)
     return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
+
+
+async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dict[str, QueueLoad]:
+    """Return what this queue and each below it use and request, by path.  Others have a turn between."""
+    by_user, found = await _by_user(state, above), dict[str, QueueLoad]()
+    async for path in taking_turns(_children_first(tree, above), QUEUES_PIECE):
+        users = by_user.get(path, {})
+        waiting = {user for user, load in users.items() if load.waited_for[0]}
+        one = found[path] = QueueLoad(users=users, names=set(users), waiting=waiting)
+        below = [found[child] for child in tree.below.get(path, ())]
+        for load in (*users.values(), *(child.total for child in below)):
+            one.total.add(load)
+        one.names.update(*(child.names for child in below))
+        one.waiting.update(*(child.waiting for child in below))
+    return found
 
 
 async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> QueueView:
     """With its children, as the tree was when it was asked for."""
     tree = quotas.tree
-    loads = await _loads(state, queue.path)
+    loads = await queue_loads(state, tree, queue.path)
     nodes, views = nodes_by_state(state), dict[str, QueueView]()
     async for path in taking_turns(_children_first(tree, queue.path), QUEUES_PIECE):
-        below = tree.below.get(path, ())
-        for child in below:
-            loads[path].add(loads[child])
         load, share = loads[path], tree.shares[path]
-        part = dominant(load.used, share.guaranteed)
+        part = dominant(load.total.used, share.guaranteed)
         views[path] = QueueView(
             queue=queue if path == queue.path else share.queue,
-            children=[views[child] for child in below],
-            metrics=_metrics(state, load, state.totals.of(path), nodes),
-            users=sorted(load.users),
+            children=[views[child] for child in tree.below.get(path, ())],
+            metrics=_metrics(state, load.total, state.totals.of(path), nodes),
+            users=sorted(load.names),
             used_share=part if isfinite(part) else 0.0,
             share=share,
             is_enforced=quotas.is_enforced,
@@ -210,12 +237,13 @@ def nodes_by_state(state: ClusterState) -> Mapping[NodeState, int]:
     return Counter(node.state for node in state.nodes.values())
 
 
-async def _loads(state: ClusterState, above: str) -> defaultdict[str, Load]:
-    """Sum up each leaf that is this queue or below it."""
-    loads = defaultdict[str, Load](Load)
+async def _by_user(state: ClusterState, above: str) -> dict[str, dict[str, Load]]:
+    """Sum up the users of each leaf that is this queue or below it."""
+    found: dict[str, dict[str, Load]] = {}
     async for row in live_below(state, above):
-        loads[row.submission.queue].add_application(state, row)
-    return loads
+        users = found.setdefault(row.submission.queue, {})
+        users.setdefault(row.submission.user, Load()).add_application(state, row)
+    return found
 
 
 async def live_below(state: ClusterState, above: str) -> AsyncIterator[Application]:

@@ -37,8 +37,8 @@ class QueueCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueWhyView:
-    """``applications`` counts waiting ones that the asker may view, ``hidden`` those that he may not, and ``more``
-    those of the former that were not looked at."""
+    """``applications`` counts those with a cause, ``hidden`` those that the asker may not view, and ``more`` those that
+    were not looked at."""
 
     queue: Queue
     looked_at_ms: int
@@ -53,7 +53,9 @@ class QueueWhyView:
         if self.causes:
             count = sum(cause.containers for cause in self.causes)
             which = "1 container" if count == 1 else f"{count} containers"
-            return f"Waiting for {which}: {self.causes[0].obstacle.text}"
+            first = self.causes[0]
+            part = f"; {first.containers} of them" if first.containers < count else ""
+            return f"Waiting for {which}{part}: {first.obstacle.text}"
         if self.hidden:
             return f"Applications of {self.queue.path} are waiting that you may not view: {self.hidden}."
         return f"Nothing is pending in {self.queue.path}: every requested container has been allocated."
@@ -69,24 +71,27 @@ async def why_queue_waits(
     """Return the causes of a queue and those below it, with most containers first, as of the last second."""
     await explainer.look()
     causes: dict[_Key, QueueCause] = {}
-    seen = hidden = 0
+    looked_at = seen = hidden = more = 0
     async for app in live_below(state, queue.path):
         if not _waits(state, app):
             continue
         if not may_view(app):
             hidden += 1
             continue
-        seen += 1
-        if seen > APPLICATIONS_MAX:
+        if looked_at == APPLICATIONS_MAX:
+            more += 1
             continue
-        for key, count, size, obstacle in _requests(state, explainer, app, may_view):
+        looked_at += 1
+        requests = list(_requests(state, explainer, app, may_view))
+        seen += bool(requests)
+        for key, count, size, obstacle in requests:
             cause = causes.get(key)
             if cause is None:
                 cause = causes[key] = QueueCause(obstacle=obstacle())
             cause.containers += count
             cause.size += size * count
             cause.applications[app.id] = None
-        if seen % PIECE == 0:
+        if looked_at % PIECE == 0:
             await others_first()
     return QueueWhyView(
         queue=queue,
@@ -94,7 +99,7 @@ async def why_queue_waits(
         causes=tuple(sorted(causes.values(), key=lambda cause: (-cause.containers, cause.obstacle.cause))),
         applications=seen,
         hidden=hidden,
-        more=max(0, seen - APPLICATIONS_MAX),
+        more=more,
     )
 
 

@@ -17,7 +17,6 @@ from yodel.domain.states import YarnApplicationState
 from yodel.services.writer.application_index import IndexPage, Key, Trait, key_of
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import ApplicationTotals, Totals
-from yodel.services.writer.usage import Usage
 
 __all__ = ["ApplicationTotals", "IndexPage", "Key", "Rows", "Totals", "Trait", "key_of"]
 
@@ -66,16 +65,12 @@ class Rows:
         """Applications on pages, by number, oldest first; none is empty."""
         return self._state.index.pages
 
+    def pages_having(self, trait: Trait) -> Collection[int]:
+        """Return the numbers of the pages on which an application has the trait."""
+        return self._state.index.traits.get(trait, ())
+
     def page_of(self, application_id: ApplicationId) -> int | None:
         return self._state.index.page_of(application_id)
-
-    def live_pages(self) -> set[int]:
-        """Numbers of the pages that live applications are on."""
-        return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
-
-    def usage_of(self, application_id: ApplicationId) -> Usage:
-        """Return the usage of its live containers."""
-        return self._state.usage.by_application.get(application_id, Usage())
 
     # --- what ApplicationMasters have said -------------------------------------------------------------------------
 
@@ -84,19 +79,12 @@ class Rows:
         runtime = self._state.masters.runtimes.get(attempt_id)
         return runtime.wishes.asks.lines() if runtime is not None else ()
 
-    def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
-        return self._state.pending_of(attempt_id)
-
     def is_running(self, application: Application) -> bool:
         """Return True if queues count it as running, whatever its state is."""
         return self._state.is_running(application)
 
     def is_pending(self, application: Application) -> bool:
         return self._state.is_pending(application)
-
-    def reserved_of(self, application_id: ApplicationId) -> tuple[int, Resource]:
-        """Return the number of nodes reserved for it, and the free capacity there for its requests."""
-        return self._state.holds.of_application(application_id)
 
     def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
         runtime = self._state.masters.runtimes.get(attempt_id)

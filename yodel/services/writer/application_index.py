@@ -30,17 +30,10 @@ class IndexPage:
 
     version: int = 0
     ids: dict[ApplicationId, None] = field(default_factory=dict)
-    traits: Counter[Trait] = field(default_factory=Counter)
-    """Number of its applications with each trait; only those that some have."""
-    oldest: Key = (2**63, 0, 0)
     newest: Key = (-1, 0, 0)
-    """The least and the greatest key of all that ever were on it."""
-
-    def add(self, row: Application) -> None:
-        """Take an application that is new on the page."""
-        key = key_of(row)
-        self.oldest, self.newest = min(self.oldest, key), max(self.newest, key)
-        self.ids[row.id] = None
+    """No application of this page and of those before it has a greater key."""
+    oldest: Key = (2**63, 0, 0)
+    """No application of this page and of those behind it has a lesser key."""
 
 
 def key_of(row: Application) -> Key:
@@ -60,6 +53,9 @@ class ApplicationIndex:
         """Launch contexts of the living, by user; only users with some."""
         self.pages: dict[int, IndexPage] = {}
         """By number, oldest first; none is empty."""
+        self.traits: dict[Trait, Counter[int]] = {}
+        """The numbers of the pages on which applications have a trait, and how many there do."""
+        self._newest: Key = (-1, 0, 0)
         self._page_of: dict[ApplicationId, int] = {}
         self._count = 0
         """Of all that ever came."""
@@ -68,7 +64,8 @@ class ApplicationIndex:
         """A row that is new, or takes the place of an older one."""
         if old is None:
             number = self._page_of[new.id] = self._count // PAGE_MAX
-            self.pages.setdefault(number, IndexPage()).add(new)
+            self.pages.setdefault(number, IndexPage()).ids[new.id] = None
+            self._bound(number, key_of(new))
             self._count += 1
         else:
             self._weigh(old, -1)
@@ -106,13 +103,24 @@ class ApplicationIndex:
         """The number of the page it is on; None when it is not known."""
         return self._page_of.get(application_id)
 
+    def _bound(self, number: int, key: Key) -> None:
+        """Widen the bounds: the last page has a new key, which hardly ever is lesser than one before."""
+        self._newest = self.pages[number].newest = max(self._newest, key)
+        for page in reversed(self.pages.values()):
+            if page.oldest <= key:
+                break
+            page.oldest = key
+
     def _weigh(self, application: Application, sign: int) -> None:
         self.counts[application.yarn_state] += sign
-        traits = self.pages[self._page_of[application.id]].traits
+        number = self._page_of[application.id]
         for trait in _traits(application):
-            traits[trait] += sign
-            if not traits[trait]:
-                del traits[trait]
+            numbers = self.traits.setdefault(trait, Counter())
+            numbers[number] += sign
+            if not numbers[number]:
+                del numbers[number]
+                if not numbers:
+                    del self.traits[trait]
         if not application.state.is_final:
             submission = application.submission
             self.context_bytes[submission.user] += sign * len(submission.context)

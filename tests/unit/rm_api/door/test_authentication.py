@@ -11,8 +11,8 @@ import pytest
 from tests.support.fakes import FakeClock
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
+from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.rm_api.door.authentication import RequestIdentity
-from yodel.rm_api.door.spnego import Negotiated
 from yodel.rm_api.door.token_text import from_text, to_text
 from yodel.serving.proxy_users import ProxyUserRule, ProxyUserRules
 

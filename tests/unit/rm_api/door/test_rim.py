@@ -10,7 +10,7 @@ from tests.support.rest_world import RestWorld, rest_world
 async def test_every_answer_carries_the_headers(world: RestWorld) -> None:
     for path in ("/ws/v1/cluster/info", "/ws/v1/cluster/apps/nonsense", "/cluster"):
         headers = (await world.client.get(path)).headers
-        assert headers["cache-control"] == "no-cache"
+        assert headers["cache-control"] == ("private, no-cache" if path == "/cluster" else "no-cache")
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "SAMEORIGIN"
         assert headers["x-xss-protection"] == "1; mode=block"

@@ -101,7 +101,14 @@ async def test_containers_are_grouped_by_attempt_with_their_pods(world: RestWorl
     master = a_container(1, 2, 1, type=ContainerType.APPLICATION_MASTER, state=ContainerState.RUNNING, node_id=NODE.id)
     page = await page_of(world, [ended(1, 1, 3000), master], row)
     assert re.findall(r'scope="rowgroup">(Attempt \d)</th>', page) == ["Attempt 1", "Attempt 2"]
-    assert f'<a href="/cluster/container/{an_attempt(1, 2).am_container_id}">container 000001</a>' in page
+    assert re.findall(r'<a href="/cluster/container/(\S+)">container 000001</a>', page) == [
+        str(an_attempt(1, number).am_container_id) for number in (1, 2)
+    ]
     assert f"logs {master.pod}</code>" in page
     assert f"get pods -l yodel.io/application={row.id}</pre>" in page
     assert page.count("ApplicationMaster</small>") == 2
+
+
+async def test_master_that_was_never_started_is_no_link(world: RestWorld) -> None:
+    page = await page_of(world, [], replace(FAILED, state=ApplicationState.ACCEPTED))
+    assert "container 000001</a>" not in page

@@ -27,7 +27,10 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 STRANGE = ("<script>alert(1)</script>", "$(reboot)", "`reboot`; '\"")
-PATHS = ("/cluster", "/cluster/apps", "/cluster/scheduler", "/cluster/queue/root", "/cluster/nodes", "/cluster/nowhere")
+PATHS = (
+    *("/cluster", "/cluster/apps", "/cluster/scheduler", "/cluster/queue/root", "/cluster/nodes", "/cluster/lending"),
+    *("/cluster/about", "/cluster/nowhere"),
+)
 
 
 def test_no_template_leaves_a_text_as_it_is_or_styles_in_the_page() -> None:
@@ -134,9 +137,10 @@ async def test_page_says_who_one_is(world: RestWorld) -> None:
 async def test_strangers_texts_stay_texts(world: RestWorld, strange: str) -> None:
     given = a_submission(name=strange, user=strange, tags=(strange,), application_type=strange)
     row = an_application(1, state=ApplicationState.RUNNING, submission=given, diagnostics=strange, current_attempt=1)
-    node = a_node(state=NodeState.RUNNING, http_port=8042, health_report=strange)
+    node = a_node(state=NodeState.UNHEALTHY, http_port=8042, health_report=strange, version=strange)
     container = a_container(1, state=ContainerState.RUNNING, node_id=node.id, diagnostics=strange)
     await world.put(node, row, an_attempt(1, diagnostics=strange), container)
+    world.rm.state.reasons.explain_wait(container.id, strange)
     of_it = (f"/cluster/app/{row.id}", f"/cluster/container/{container.id}", "/cluster/queue/root.default")
     for path in (*PATHS, *of_it):
         page = (await world.client.get(path)).text

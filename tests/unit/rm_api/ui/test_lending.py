@@ -12,7 +12,7 @@ from tests.support.loans import lends, measured_report
 from tests.support.records import a_node
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
-from yodel.domain.colocation.report import Pressure
+from yodel.domain.colocation.report import CPU_MILLI, Loan, Pressure, Term
 from yodel.domain.states import NodeState
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.rm_api.ui import lending
@@ -72,6 +72,21 @@ async def test_each_line_adds_up_to_what_is_lent_and_is_that_of_the_api(world: R
     assert [amount(row[7]) for row in rows] == [whole["lent"]["cpu_milli"] / 1000, whole["lent"]["memory_mib"]]
     assert "<dt>CPU lent</dt><dd>6.1 cores</dd>" in page
     assert f'href="/cluster/node/{NODE.id}">kube-1</a>' in page
+
+
+async def test_a_fixed_amount_is_no_sum(world: RestWorld) -> None:
+    await world.put(NODE)
+    lends(world.rm)
+    fixed = Loan(
+        resource=CPU_MILLI,
+        amount=800,
+        measured=(),
+        terms=(Term(name="static", amount=800, why="fixed amount of the policy"),),
+        steps=(),
+    )
+    world.rm.facts.hear(NODE.id, "kube-1", replace(measured_report(3_000, 4_000), loans=(fixed,)))
+    (row,) = cells(await shown(world))
+    assert row[1:] == ["CPU", "a fixed amount, 0.8 cores, whatever services use", "0.8 cores", "0 cores", ""]
 
 
 async def test_what_was_taken_from_batch_is_counted_since_the_start() -> None:

@@ -14,15 +14,18 @@ from tests.support.playbook import a_submission
 from tests.support.records import NOBODY, a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
+from yodel.domain.pod import PodHolding
 from yodel.domain.queues.queue import LimitEnforcement, Queue
 from yodel.domain.resource import Resource
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.rm_api.v1 import attention
 from yodel.rm_api.v1.process_facts import Lead, ProcessFacts
+from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.attention import PATIENCE_S, AttentionKind
 
 PATH = "/api/v1/attention"
+CPU = "kubernetes.io/batch-cpu"
 LEAD = Lead(holder="rm-1", remaining_s=4.5, lease_s=6.0, has_standby=True, is_standby_expected=True)
 HALVES = (
     Queue(path="root", is_leaf=False, enforcement=LimitEnforcement.LIMIT),
@@ -100,8 +103,40 @@ async def test_a_node_that_lends_is_suppressed_stale_or_in_emergency(world: Rest
     assert found["text"] == "Memory of node node-1 is low: node memory 1950 MiB of 2048 MiB (95 %)"
 
 
-async def test_a_queue_under_its_guarantee_is_listed_once_its_request_has_waited_a_minute() -> None:
-    async with rest_world(queues=HALVES) as world:
+async def test_a_node_whose_capacity_reports_stop_is_stale_and_one_that_batch_has_filled_is_suppressed(
+    world: RestWorld,
+) -> None:
+    await world.put(NODE)
+    lends(world.rm, {CPU: "5000"})
+    world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+
+    async def kinds() -> list[tuple[str, str]]:
+        world.rm.nodes.runtimes[NODE.id] = NodeRuntime(last_seen_s=world.clock.monotonic_s())
+        world.rm.publisher.look()
+        return [(one["kind"], one["text"]) for one in await items(world)]
+
+    assert await kinds() == []
+    world.clock.advance(31)
+    assert await kinds() == [
+        ("NODE_STALE", "Node node-1: no recent report from the node agent: lent capacity does not grow")
+    ]
+    world.rm.binder.holdings_listed([holding({CPU: 6_000_000})])
+    world.rm.facts.hear(NODE.id, "kube-1", measured_report(9_000, 4_000))
+    ((kind, text),) = await kinds()
+    assert (kind, text.startswith("Node node-1: overcommitted")) == ("NODE_SUPPRESSED", True)
+
+
+def holding(amounts: dict[str, int]) -> PodHolding:
+    """Return a pod of node kube-1 that requests so many thousandths."""
+    return PodHolding(namespace="batch", name="p", uid="p", resource_version="1", node_name="kube-1", amounts=amounts)
+
+
+@pytest.mark.parametrize("enforcement", LimitEnforcement)
+async def test_a_queue_under_its_guarantee_is_listed_once_its_request_has_waited_a_minute(
+    enforcement: LimitEnforcement,
+) -> None:
+    """Limits that are only shown guarantee nothing."""
+    async with rest_world(queues=(replace(HALVES[0], enforcement=enforcement), *HALVES[1:])) as world:
         await world.put(NODE)
         world.rm.nodes.runtimes.clear()
         greedy = an_application(50, state=ApplicationState.RUNNING, current_attempt=1)
@@ -114,6 +149,9 @@ async def test_a_queue_under_its_guarantee_is_listed_once_its_request_has_waited
         world.clock.advance(PATIENCE_S)
         assert not [one for one in await items(world) if one["kind"] == "QUEUE_BELOW_GUARANTEE"]
         world.clock.advance(1)
+        if enforcement is LimitEnforcement.OBSERVE:
+            assert [one["kind"] for one in await items(world)] == ["NODE_STALE"]
+            return
         (found,) = [one for one in await items(world) if one["kind"] == "QUEUE_BELOW_GUARANTEE"]
         assert (found["queue"], found["since_ms"], found["page"]) == ("root.etl", started_ms, "/cluster/queue/root.etl")
         assert found["text"].startswith(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +24,7 @@ from yodel.rm_api.hadoop.routes.filters import (
     values,
 )
 from yodel.rm_api.hadoop.services import services_of
+from yodel.services.views.application_pages import Wanted, applications_page
 from yodel.services.views.queries import ApplicationView
 
 
@@ -83,7 +83,7 @@ async def many(request: Request) -> Response:
     wanted = application_filter(request.query_params, queries)
     refusal = refused_when_listing(request.query_params)
     if refusal is not None:
-        if queries.applications(replace(wanted, limit=1)):
+        if (await applications_page(queries.rows, Wanted(filter=wanted, shows=lambda _: True, limit=1))).rows:
             raise refusal
         return answer(request, {"apps": {}})
     selection = VisibleApplications(

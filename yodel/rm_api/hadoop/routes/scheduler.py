@@ -6,8 +6,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.domain.application import Application
-from yodel.domain.states import ApplicationState
 from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
 from yodel.hadoop_http.long_answers import in_pieces, written_as
 from yodel.hadoop_http.negotiate import answer, representation
@@ -17,11 +15,7 @@ from yodel.rm_api.hadoop.services import HadoopServices, services_of
 from yodel.rm_api.hadoop.shared_answers import Made
 from yodel.rm_api.hadoop.wire import scheduler as wire
 from yodel.rm_api.hadoop.wire.cluster import overview as overview_shape
-from yodel.services.views.rows import Rows
-from yodel.serving.pieces import taking_turns
 
-PIECE = 200
-"""Applications whose load is added in one go: two milliseconds."""
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
 
@@ -68,20 +62,9 @@ async def access(request: Request) -> Response:
 
 
 async def tree_of(services: HadoopServices) -> wire.QueueTree:
-    """One pass over the live applications; a queue's load counts for its parents too.  Others have a turn between."""
-    queries = services.queries
-    rows = queries.rows
-    queues = dict(rows.queues)
-    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in queues}
-    async for application in taking_turns(rows.live_applications(), PIECE):
-        if application.submission.queue not in loads:
-            continue
-        load = _load(rows, application)
-        path: str | None = application.submission.queue
-        while path is not None:
-            loads[path].total.add(load)
-            loads[path].users.setdefault(application.submission.user, wire.UsageLoad()).add(load)
-            path = queues[path].parent_path
+    """Return the queues with what is used of them.  Others have a turn between."""
+    queries, rows = services.queries, services.queries.rows
+    loads = await queries.queue_loads()
     return wire.QueueTree(
         queues=tuple(rows.queues.values()),
         loads=loads,
@@ -93,18 +76,6 @@ async def tree_of(services: HadoopServices) -> wire.QueueTree:
         gives_back=queries.gives_back,
         gives_back_within=queries.gives_back_within,
     )
-
-
-def _load(rows: Rows, application: Application) -> wire.UsageLoad:
-    """An application is active once its AM has a container; before that it is pending."""
-    usage = rows.usage_of(application.id)
-    load = wire.UsageLoad(used=usage.allocated, am_used=usage.am_resource, containers=usage.allocated_containers)
-    count, size = rows.pending_of(application.current_attempt_id)
-    load.pending_containers, load.pending = count + usage.starting_containers, size + usage.starting
-    load.reserved_containers, load.reserved = rows.reserved_of(application.id)
-    is_active = bool(usage.containers) or application.state is not ApplicationState.ACCEPTED
-    load.active_apps, load.pending_apps = (1, 0) if is_active else (0, 1)
-    return load
 
 
 ROUTES = (

@@ -6,8 +6,8 @@ as the values that limit nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from yodel.domain.allocation.demands import AllocationLimits
@@ -25,43 +25,9 @@ from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.many import Many
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.hadoop.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
+from yodel.services.views.queue_views import Load, QueueLoad
 
 _EVERYBODY = "*"
-
-
-@dataclass(slots=True)
-class UsageLoad:
-    """Sums the usage of live applications in a queue, or of one user in it.  Containers that are scheduling are pending
-    here."""
-
-    used: Resource = NONE
-    am_used: Resource = NONE
-    pending: Resource = NONE
-    reserved: Resource = NONE
-    containers: int = 0
-    pending_containers: int = 0
-    reserved_containers: int = 0
-    active_apps: int = 0
-    pending_apps: int = 0
-
-    def add(self, other: UsageLoad) -> None:
-        self.used += other.used
-        self.am_used += other.am_used
-        self.pending += other.pending
-        self.reserved += other.reserved
-        self.reserved_containers += other.reserved_containers
-        self.containers += other.containers
-        self.pending_containers += other.pending_containers
-        self.active_apps += other.active_apps
-        self.pending_apps += other.pending_apps
-
-
-@dataclass(slots=True)
-class QueueLoad:
-    """A queue's load with its users'."""
-
-    total: UsageLoad = field(default_factory=UsageLoad)
-    users: dict[str, UsageLoad] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +35,7 @@ class QueueTree:
     """Queues, loads by path (a parent's holds its children's), what there is of a queue's pool, and limits."""
 
     queues: tuple[Queue, ...]
-    loads: dict[str, QueueLoad]
+    loads: Mapping[str, QueueLoad]
     size_of: Callable[[str], Resource]
     limits: AllocationLimits
     largest_of: Callable[[str], Resource]
@@ -137,17 +103,17 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
         "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
         "absoluteUsedCapacity": absolute_used,
         **_weight(queue),
-        "numApplications": load.active_apps + load.pending_apps,
+        "numApplications": load.applications,
         "maxParallelApps": _parallel(queue),
         "queueName": queue.name,
         "isAbsoluteResource": bool(queue.capacity_amounts),
-        "state": shown_state(queue, is_used=bool(load.active_apps + load.pending_apps)).name,
+        "state": shown_state(queue, is_used=bool(load.applications)).name,
         "resourcesUsed": resource(load.used),
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
         "allocatedContainers": int32(load.containers),
-        "reservedContainers": int32(load.reserved_containers),
-        "pendingContainers": int32(load.pending_containers),
+        "reservedContainers": int32(load.holds),
+        "pendingContainers": int32(load.waited_for[0]),
         "capacities": _capacities(tree, queue),
         "resources": _usage(tree, queue, load, is_user=False),
         "minEffectiveCapacity": resource(effective_minimum),
@@ -176,8 +142,8 @@ def _leaf(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     am_limit = tree.ledger.am_limit(share)
     users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, *named))
     return {
-        "numActiveApplications": load.active_apps,
-        "numPendingApplications": load.pending_apps,
+        "numActiveApplications": load.active,
+        "numPendingApplications": load.applications - load.active,
         "numContainers": int32(load.containers),
         "maxApplications": applications_max(queue, share.capacity),
         "maxApplicationsPerUser": applications_max_of_user(queue, share.capacity),
@@ -197,17 +163,17 @@ def _leaf(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _user(tree: QueueTree, queue: Queue, name: str, load: UsageLoad) -> dict[str, Any]:
+def _user(tree: QueueTree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
     return {
         "username": name,
         "resourcesUsed": resource(load.used),
-        "numPendingApplications": load.pending_apps,
-        "numActiveApplications": load.active_apps,
+        "numPendingApplications": load.applications - load.active,
+        "numActiveApplications": load.active,
         "AMResourceUsed": resource(load.am_used),
         "userResourceLimit": resource(_user_limit(tree, queue, name)),
         "resources": _usage(tree, queue, load, is_user=True),
         "userWeight": java_float(queue.weight_of(name)),
-        "isActive": load.pending_containers > 0,
+        "isActive": load.waited_for[0] > 0,
     }
 
 
@@ -237,11 +203,11 @@ def _capacities(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _usage(tree: QueueTree, queue: Queue, load: UsageLoad, *, is_user: bool) -> dict[str, Any]:
+def _usage(tree: QueueTree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, Any]:
     am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
     return usage_by_partition(
         used=load.used,
-        pending=load.pending,
+        pending=load.waited_for[1],
         reserved=load.reserved,
         am_used=load.am_used,
         am_limit=am_limit,

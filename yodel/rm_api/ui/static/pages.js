@@ -3,7 +3,7 @@
 (() => {
   const REFRESH_MS = 5000;
   const REFRESH_MAX_MS = 60000;
-  const SHARE = 20; // a page that takes long to make is asked for less often: at most this part of the time
+  const SHARE = 50; // a page that takes long to make is asked for less often: at most this part of the time
   const PAUSED = "yodel-paused";
 
   const parts = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
@@ -44,6 +44,7 @@
       later(REFRESH_MS);
       return;
     }
+    later(REFRESH_MAX_MS); // whatever becomes of this request
     startedAt = performance.now();
     htmx.trigger(live(), "refresh");
   }

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
+from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.pb_convert.delegation_tokens import delegation_content
-from yodel.rm_api.door.spnego import Negotiated
 from yodel.rm_api.door.token_text import from_text, to_text
 from yodel.rm_api.hadoop.routes.delegation_tokens import PATH, TOKEN_HEADER
 

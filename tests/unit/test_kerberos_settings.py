@@ -1,0 +1,63 @@
+"""What Kerberos needs of the settings; without the library it is said what is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.settings.rm import Settings
+from yodel.settings.security import SecuritySettings
+from yodel.settings.web import WebSettings
+from yodel.wiring.kerberos import kerberos_of
+
+PRINCIPAL = "rm/_HOST@EXAMPLE.COM"
+
+
+def settings(tmp_path: Path, web: str = "kerberos", **changes: Any) -> Settings:
+    fields = {"authentication": "kerberos", "principal": PRINCIPAL, "keytab": tmp_path / "rm.keytab"} | changes
+    token_file = fields.pop("node_token_file", tmp_path / "token")
+    return Settings(
+        node_managers=fields.pop("node_managers", "refused"),
+        host="RM.example.com",
+        node_token_file=token_file,
+        security=SecuritySettings(**fields),
+        web=WebSettings.model_validate({"authentication": web}),
+    )
+
+
+def test_nothing_is_asked_of_a_cluster_without_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    assert kerberos_of(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("web", "changes", "words"),
+    [
+        ("simple", {}, r"Invalid web.authentication: 'simple'; expected \"kerberos\""),
+        ("kerberos", {"node_token_file": None}, "Invalid node_token_file: None"),
+        ("kerberos", {"node_managers": "network"}, "Invalid node_managers: 'network'"),
+        ("kerberos", {"keytab": None}, "Invalid security.keytab: None"),
+        ("kerberos", {"principal": ""}, "Invalid security.principal: ''"),
+        ("kerberos", {"principal": "rm@EXAMPLE.COM"}, "Invalid security.principal: 'rm@EXAMPLE.COM'"),
+        ("kerberos", {"principal": "a/b/c@EXAMPLE.COM"}, "Invalid security.principal: 'a/b/c@EXAMPLE.COM'"),
+    ],
+)
+def test_setting_that_is_missing_is_named(tmp_path: Path, web: str, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidValue, match=words):
+        kerberos_of(settings(tmp_path, web, **changes))
+
+
+def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    with pytest.raises(InvalidValue, match=r"Python package gssapi.*pip install 'yodel\[kerberos\]'"):
+        kerberos_of(settings(tmp_path))
+
+
+@pytest.mark.parametrize("protection", ["integrity", "privacy"])
+def test_protection_that_is_not_offered_is_refused_by_name(protection: str) -> None:
+    with pytest.raises(ValueError, match="rpc_protection"):
+        SecuritySettings.model_validate({"rpc_protection": protection})

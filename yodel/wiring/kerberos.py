@@ -1,0 +1,77 @@
+"""Makes of the settings what Kerberos needs: who judges tickets, and how principals become users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yodel.domain.auth_to_local import AuthToLocal
+from yodel.errors import InvalidValue
+from yodel.hadoop_rpc.gssapi import Acceptor
+from yodel.hadoop_rpc.server_policy import KerberosOffer
+from yodel.host import tickets
+from yodel.settings.rm import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kerberos:
+    """``acceptor`` judges the tickets of those to whom ``offer`` is made; ``principal`` is the service's, whole."""
+
+    principal: str
+    acceptor: Acceptor
+    offer: KerberosOffer
+    names: AuthToLocal
+
+
+def kerberos_of(settings: Settings) -> Kerberos | None:
+    """Return what judges tickets; None with ``security.authentication = "simple"``.  Blocks.
+
+    Raises:
+        InvalidValue: a setting is missing, or does not go with another; the library is not installed; the keytab cannot
+            be read or lacks the principal; a rule of auth_to_local cannot be read.
+    """
+    security = settings.security
+    if security.authentication == "simple":
+        return None
+    if settings.web.authentication == "simple":
+        expected = '"kerberos" with security.authentication = "kerberos", for the web port would let anybody in by name'
+        raise InvalidValue("web.authentication", "simple", expected)
+    if settings.node_token_file is None:
+        expected = 'a file with security.authentication = "kerberos": node agents prove themselves with its secret'
+        raise InvalidValue("node_token_file", None, expected)
+    if settings.node_managers != "refused":
+        expected = '"refused" with security.authentication = "kerberos", as NodeManagers cannot prove their names'
+        raise InvalidValue("node_managers", settings.node_managers, expected)
+    if security.keytab is None:
+        raise InvalidValue("security.keytab", None, "the file with the keys of security.principal")
+    principal = tickets.full_principal(_own_principal(settings))
+    names = auth_to_local(settings, principal)
+    service, _, rest = principal.partition("/")
+
+    def short_name(name: str) -> str:
+        return names.short_name(name).name
+
+    return Kerberos(
+        principal=principal,
+        acceptor=tickets.KeytabAcceptor(principal, security.keytab, short_name),
+        offer=KerberosOffer(protocol=service, server_id=rest.partition("@")[0], short_name=short_name),
+        names=names,
+    )
+
+
+def auth_to_local(settings: Settings, principal: str) -> AuthToLocal:
+    """Return the rules for principals; DEFAULT is about krb5.conf's realm, or else that of ``principal``.  Blocks.
+
+    Raises InvalidValue naming the rule.
+    """
+    realm = tickets.default_realm(principal.rpartition("@")[2])
+    return AuthToLocal(settings.security.auth_to_local, settings.security.auth_to_local_mechanism, realm)
+
+
+def _own_principal(settings: Settings) -> str:
+    """Return the principal with ``_HOST`` filled in, as SecurityUtil.getServerPrincipal does."""
+    principal = settings.security.principal
+    service, slash, rest = principal.partition("/")
+    host, at, realm = rest.partition("@")
+    if not service or not slash or not host or "/" in host:
+        raise InvalidValue("security.principal", principal, "service/host@REALM, such as rm/_HOST@EXAMPLE.COM")
+    return f"{service}/{settings.host.lower() if host == '_HOST' else host}{at}{realm}"
