@@ -65,7 +65,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     """The reducer fetches from both shuffles, and both kinds of nodes aggregate their logs."""
     (shown,) = [node for node in items(cluster, "nodes") if node["id"] == node_manager.node_id]
     assert (shown["kind"], shown["kubernetes_node"], shown["version"]) == ("NodeManager", None, "3.5.0")
-    assert f"{node_manager.node_id}  RUNNING" in said(cluster, "node", "list"), "as docs/coming-from-yarn.md shows it"
+    assert f"{node_manager.node_id}\tRUNNING" in said(cluster, "node", "list"), "as docs/coming-from-yarn.md shows it"
     words = Counter({f"word{number}": number + 1 for number in range(40)})
     texts = [shared_dir / f"text-{number}.txt" for number in range(3)]
     for text in texts:
