@@ -380,7 +380,7 @@ class NodeAgent:
             http_port=http_port,
             resource=Resource(settings.memory_mib, settings.vcores),
             version=f"yodel-{agent_version()}",
-            kubernetes_node_name=settings.kubernetes_node_name,
+            kubernetes_node_name=settings.kubernetes_node_name or settings.host,
         )
         return tracker.Tracker(
             from_settings.tracker_settings(self._settings),

@@ -40,7 +40,7 @@ READ_AGAIN = {
         (
             *("queues", "queue_maximum_lifetime_s", "queue_default_lifetime_s", "image"),
             *("dialect", "dialects", "handover_dir", "host_paths", "milli_per_vcore", "scheduler_name", "pod_grace_s"),
-            *("host_network", "queue_defaults", "queue_settings"),
+            *("host_network", "queue_defaults", "queue_settings", "node_managers_pool"),
         ),
         "-refreshQueues",
     ),

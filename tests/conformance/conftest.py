@@ -18,6 +18,7 @@ from tests.conformance.spoken import Listener, ports_of
 from tests.runs.record import PORTS
 from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hdfs import Hdfs
+from tests.support.node_manager import settings_of
 
 LISTENER = pytest.StashKey[Listener]()
 
@@ -43,9 +44,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """One ``yodel local`` with two nodes of 8 GiB; at the end nothing of it may be left."""
-    with running() as started:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One ``yodel local`` with two nodes of 8 GiB, open to a NodeManager; at the end nothing of it may be left."""
+    with running(settings=settings_of(tmp_path_factory.mktemp("node-managers"))) as started:
         yield started
 
 

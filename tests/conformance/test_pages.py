@@ -103,6 +103,7 @@ class Jobs:
         wait_for(f"{name} is {state}", is_there)
 
     def has_executors(self, name: str) -> None:
+        self.until(name, "RUNNING")
         path = f"/applications/{self.ids[name]}"
         wait_for(f"executors of {name}", lambda: self.api(path)["running_containers"] > 1)
 
@@ -164,19 +165,18 @@ def limit_queues(cluster: Cluster) -> None:
 
 
 def start(jobs: Jobs) -> None:
-    jobs.map_reduce("word-count", "etl")
-    jobs.until("word-count", "FINISHED")
-    jobs.spark_job("load-orders", "etl", "exit_with.py", 3, spark_yarn_maxAppAttempts="1")
-    jobs.until("load-orders", "FAILED")
+    """Spark's driver that fails says so and FINISHED; what ends without a word has FAILED."""
     jobs.command("old-report", "adhoc", "sleep 3600")
+    jobs.command("broken", "etl", "echo 'no such table: orders' >&2; exit 3")
     jobs.until("old-report", "ACCEPTED")
     jobs.cluster.curl(f"/apps/{jobs.ids['old-report']}/state", "--request", "PUT", *KILL)
-    jobs.until("old-report", "KILLED")
-    jobs.held_spark("daily-revenue", "etl", 2)
-    jobs.held_spark("ad-hoc-join", "adhoc", 64)
-    for name in ("daily-revenue", "ad-hoc-join"):
-        jobs.until(name, "RUNNING")
-        jobs.has_executors(name)
+    jobs.map_reduce("word-count", "etl")
+    jobs.spark_job("load-orders", "etl", "exit_with.py", 3, spark_yarn_maxAppAttempts="1")
+    states = {"old-report": "KILLED", "broken": "FAILED", "word-count": "FINISHED", "load-orders": "FINISHED"}
+    for name, state in states.items():
+        jobs.until(name, state)
+    jobs.held_spark("ad-hoc-join", "adhoc", 12)
+    jobs.has_executors("ad-hoc-join")
     whole_mib = jobs.cluster.rest("/metrics")["clusterMetrics"]["totalMB"]
     jobs.command("big-master", "tiny", "sleep 3600", memory_mib=min(8192, whole_mib // 5))
     wait_for("why it waits", lambda: jobs.api(f"/applications/{jobs.ids['big-master']}/why")["asks"])
@@ -197,10 +197,10 @@ def test_every_page_of_real_jobs(jobs: Jobs) -> None:
 
 def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
     """Take the pictures of README and docs/pages.md."""
-    applications = {name: f"/cluster/app/{jobs.ids[name]}" for name in ("ad-hoc-join", "load-orders")}
+    applications = {name: f"/cluster/app/{jobs.ids[name]}" for name in ("ad-hoc-join", "broken", "load-orders")}
     for name, path in {"overview": "/cluster", "applications": "/cluster/apps", **applications}.items():
         browser.visit(jobs.cluster.ready.rest_url + path)
-        browser.seen_as(1120, is_dark=False)
+        browser.seen_as(1280, is_dark=False)
         browser.picture(pictures / f"{name}.png")
 
 

@@ -92,7 +92,7 @@ async def test_off_ends_an_order(world: World) -> None:
 async def test_a_node_that_kubernetes_does_not_know_keeps_no_order(world: World) -> None:
     await evict(world)
     assert lent_node(world, NODE.host).lent == LEFT
-    world.rm.facts.node_gone(world.statuses.nodes[NODE.host])
+    world.rm.facts.nodes_listed([])
     await quiet(world)
     await quiet(world)
     assert limit_of(world, NODE.host) is None

@@ -22,6 +22,7 @@ from tests.simulation.world import (
     BoundCluster,
     ColocationCluster,
     LendingCluster,
+    MixedCluster,
     WindowCluster,
 )
 from tests.support.actors import Agent, Cluster, Job, Master
@@ -287,6 +288,19 @@ class LendingStorm(Storm):
 
     async def _publish(self, host: str, gib: int, cores: int) -> None:
         self._lending_cluster.publish(host, Resource(gib * 1024, cores))
+
+
+class MixedStorm(Storm):
+    """The NodeManager starts again without recovery, now and then."""
+
+    def __init__(self, cluster: MixedCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._mixed = cluster
+
+    def _plan_faults(self) -> None:
+        super()._plan_faults()
+        if self._chance(0.03):
+            self._mixed.forget_containers()
 
 
 class BusyStorm(Storm):

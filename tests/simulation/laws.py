@@ -8,7 +8,15 @@ from itertools import accumulate
 from typing import Any
 
 from tests.simulation.pair import PairCluster, Process
-from tests.simulation.world import BATCH_MEMORY, WINDOW, WINDOW_RULES, ColocationCluster, LendingCluster, WindowCluster
+from tests.simulation.world import (
+    BATCH_MEMORY,
+    WINDOW,
+    WINDOW_RULES,
+    ColocationCluster,
+    LendingCluster,
+    MixedCluster,
+    WindowCluster,
+)
 from tests.support.actors import Cluster, Master
 from tests.support.lending import known_node, publisher
 from yodel.domain.ids import dns_name
@@ -43,6 +51,7 @@ def check(cluster: Cluster) -> None:
         check_lending(cluster)
     if isinstance(cluster, WindowCluster):
         check_window(cluster)
+    check_launchers(cluster)
     if isinstance(cluster, ColocationCluster):
         check_colocation(cluster)
     assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
@@ -78,6 +87,20 @@ def check(cluster: Cluster) -> None:
         assert all(p.node_name is not None for p in cluster.pods.pods.values()), "a pod was left to a scheduler"
     check_nodes(cluster)
     check_disk(cluster)
+
+
+def check_launchers(cluster: Cluster) -> None:
+    """No container without a pod is ever on a node of pods, nor the other way round."""
+    node_managers = {agent.node_id for agent in cluster.nodes if agent.is_node_manager}
+    for container in cluster.rm.state.live_containers():
+        if container.node_id is None:
+            assert container.pod, "a container without a node may get a pod"
+        else:
+            assert (container.node_id in node_managers) is (container.pod == ""), f"{container.id} is on the wrong kind"
+            if isinstance(cluster, MixedCluster):
+                cluster.ran[container.pod == ""] += 1
+    hosts = {node_id.host for node_id in node_managers}
+    assert not [pod.name for pod in cluster.pods.pods.values() if pod.node_name in hosts], "a pod on a NodeManager"
 
 
 def check_awaited(state: ClusterState) -> None:

@@ -23,6 +23,7 @@ from tests.simulation.actions import (
     BusyStorm,
     ColocationStorm,
     LendingStorm,
+    MixedStorm,
     ShrinkingStorm,
     Storm,
     WindowStorm,
@@ -35,12 +36,14 @@ from tests.simulation.world import (
     BUSY_OPTIONS,
     JOBS,
     LENDING_OPTIONS,
+    MIXED_OPTIONS,
     NODES,
     OPTIONS,
     WINDOW_OPTIONS,
     BoundCluster,
     ColocationCluster,
     LendingCluster,
+    MixedCluster,
     WindowCluster,
 )
 from tests.support import seeds
@@ -94,6 +97,17 @@ async def lending(seed: int) -> int:
         await rage(storm)
         storm.calm()
         await come_to_rest(cluster, storm)
+        return storm.taken
+
+
+async def mixed(seed: int) -> int:
+    """A NodeManager and nodes of pods share a pool."""
+    async with MixedCluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, MIXED_OPTIONS) as cluster:
+        storm = MixedStorm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        await come_to_rest(cluster, storm)
+        assert all(cluster.ran[kind] for kind in (False, True)), "a storm without both kinds shows nothing"
         return storm.taken
 
 
@@ -181,6 +195,7 @@ KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
     "colocation": colocation,
     "busy": busy,
     "lending": lending,
+    "mixed": mixed,
     "pair": pair,
     "shrinking": shrinking,
     "windows": windows,

@@ -44,6 +44,12 @@ async def test_what_nodes_lend_comes_and_goes_in_a_storm(seed: int) -> None:
     assert await run.lending(seed) > 0
 
 
+@pytest.mark.drawn("mixed")
+@pytest.mark.parametrize("seed", seeds_of("mixed", 8))
+async def test_containers_are_launched_by_their_kind_of_node_in_a_storm(seed: int) -> None:
+    assert await run.mixed(seed) > 0
+
+
 @pytest.mark.drawn("colocation")
 @pytest.mark.parametrize("seed", seeds_of("colocation", 8))
 async def test_measured_capacity_comes_and_goes_in_a_storm(seed: int) -> None:

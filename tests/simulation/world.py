@@ -4,20 +4,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import NODE
 from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
-from tests.support.rm_options import NODE_SIZE, Options
+from tests.support.rm_options import NODE_SIZE, SMALL, Options
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.report import LoanReport, WrittenReport
+from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
 from yodel.domain.notices import Teller
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.pools import NATIVE
 from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE, Resource, total_of
@@ -29,6 +34,7 @@ from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
 from yodel.services.nodes.container_reports import ContainerReport
 from yodel.services.nodes.heartbeat import HeartbeatAnswer
+from yodel.services.nodes.node_managers import NodeManagerRules
 from yodel.translator.node_fit import is_selected
 
 CORES = 4
@@ -122,6 +128,45 @@ class LendingCluster(Cluster):
         batch = {BATCH_CPU: str(lent.vcores * 1000), BATCH_MEMORY: str(lent.memory_mib << 20)}
         allocatable = {"cpu": "16", "memory": "16Gi", **batch}
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
+
+
+MIXED_OPTIONS = replace(
+    OPTIONS, node_managers=NodeManagerRules(allowed="network"), node_managers_pool=NATIVE, holds=HoldRules(part=0.0)
+)
+
+
+class MixedCluster(Cluster):
+    """The last node is a NodeManager, in the same pool as the nodes of pods, which are small."""
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        self.has_shrunk = True  # pods wait in vain for nodes that others fill
+        self.node_manager = self.nodes[-1]
+        self.node_manager.is_node_manager = True
+        self.ran: Counter[bool] = Counter()
+        """Containers that were seen with a node, by whether a NodeManager ran them."""
+
+    async def start(self) -> None:
+        await super().start()
+        self.rm.nodes.lists = HostLists(included=frozenset(agent.node_id.host for agent in self.nodes))
+
+    def pods_step(self) -> None:
+        """Kubernetes has no node of the NodeManager's name, and says of pods that they wait."""
+        super().pods_step()
+        for name in [pod.name for pod in self.pods.pods.values() if pod.node_name is None]:
+            self.pods.change(name, unschedulable_message="0/2 nodes are available: 2 Insufficient memory.")
+
+    def sizes_mib(self) -> dict[str, int]:
+        return dict.fromkeys(super().sizes_mib(), 2 * SMALL.memory_mib)
+
+    def forget_containers(self) -> None:
+        """The NodeManager starts again without recovery: what ran there is gone."""
+        agent = self.node_manager
+        for container_id in list(agent.containers):
+            self.end(agent, container_id, 143)
+        agent.containers.clear()
+        agent.sizes.clear()
+        agent.is_registered = False
 
 
 ROLLED_EVERY = 25

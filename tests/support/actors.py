@@ -40,6 +40,8 @@ class Agent:
 
     node_id: NodeId
     is_registered: bool = False
+    is_node_manager: bool = False
+    """It launches containers itself, and has no pods."""
     containers: dict[ContainerId, int | None] = field(default_factory=dict)
     sizes: dict[ContainerId, tuple[int, Resource]] = field(default_factory=dict)
 
@@ -167,7 +169,9 @@ class Cluster(World):
         reports = agent.reports()
         try:
             if not agent.is_registered:
-                await self.register_node(agent.node_id, NODE_SIZE, containers=reports)
+                await self.register_node(
+                    agent.node_id, NODE_SIZE, containers=reports, is_node_manager=agent.is_node_manager
+                )
                 agent.is_registered = not self.loses_answer()
                 return
             before = self.response_ids.get(agent.node_id, 0)
@@ -250,9 +254,13 @@ class Cluster(World):
         """Kubernetes binds what waits and finds room, round robin; a process does not outlive its pod."""
         for agent in self.nodes:
             for container_id, status in list(agent.containers.items()):
-                if status is None and dns_name(container_id) not in self.pods.pods:
+                if status is None and not agent.is_node_manager and dns_name(container_id) not in self.pods.pods:
                     self.end(agent, container_id, 143)
-        self.bind("memory", {agent.node_id.host: NODE_SIZE.memory_mib for agent in self.nodes})
+        self.bind("memory", self.sizes_mib())
+
+    def sizes_mib(self) -> dict[str, int]:
+        """Memory of the nodes of pods, by host."""
+        return {agent.node_id.host: NODE_SIZE.memory_mib for agent in self.nodes if not agent.is_node_manager}
 
     def bind(self, resource: str, sizes_mib: Mapping[str, int]) -> None:
         """Pods that ask for this memory go where there is room; ``sizes_mib`` by host."""
@@ -260,7 +268,8 @@ class Cluster(World):
         waiting = [pod.name for pod in self.pods.pods.values() if pod.node_name is None]
         for n, name in enumerate(sorted(waiting)):
             size_mib = self._size_mib(name, resource)
-            turns = (self.nodes[(n + turn) % len(self.nodes)].node_id.host for turn in range(len(self.nodes)))
+            hosts = [agent.node_id.host for agent in self.nodes if not agent.is_node_manager]
+            turns = (hosts[(n + turn) % len(hosts)] for turn in range(len(hosts)))
             host = next((host for host in turns if 0 < size_mib <= free[host] and self.may_go(name, host)), None)
             if host is not None:
                 free[host] -= size_mib

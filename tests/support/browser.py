@@ -69,7 +69,8 @@ class Browser:
         self._buffer = b""
         self._session = ""
         self.loaded = Loaded()
-        self._open: set[str] = set()
+        self._open: dict[str, str] = {}
+        """Requests without an end, with the page that made them."""
         self._urls: dict[str, str] = {}
         self._last_request_at = 0.0
 
@@ -233,16 +234,20 @@ class Browser:
                 self._last_request_at = time.monotonic()
                 self._urls[event["requestId"]] = event["request"]["url"]
                 if not event["request"]["url"].startswith(("data:", "about:", "blob:")):
-                    self._open.add(event["requestId"])
+                    self._open[event["requestId"]] = event["loaderId"]
+            case "Page.frameNavigated" if "parentId" not in event["frame"]:
+                # What the page before asked for has no end that is told.
+                here = event["frame"]["loaderId"]
+                self._open = {request: page for request, page in self._open.items() if page == here}
             case "Network.responseReceived":
                 url, status = event["response"]["url"], event["response"]["status"]
                 self.loaded.statuses[url] = status
                 if status >= 400:
                     self.loaded.faults.append(f"{status} {url}")
             case "Network.loadingFinished":
-                self._open.discard(event["requestId"])
+                self._open.pop(event["requestId"], None)
             case "Network.loadingFailed":
-                self._open.discard(event["requestId"])
+                self._open.pop(event["requestId"], None)
                 if not event.get("canceled"):
                     self.loaded.faults.append(f"{event['errorText']} {self._urls.get(event['requestId'])}")
             case "Runtime.exceptionThrown":

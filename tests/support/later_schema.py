@@ -13,7 +13,8 @@ from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
+from yodel.store.engine import Database
+from yodel.store.migrating import MIGRATION_STATEMENT_TIMEOUT_S
 
 EXPANDED, CONTRACTED = "9001", "9002"
 
@@ -48,7 +49,7 @@ async def run_steps(url: str, *steps: Callable[[Connection], None]) -> None:
 
     database = Database(url)
     try:
-        await database.transact("change its tables", STATEMENT_TIMEOUT_S, run)
+        await database.transact("change its tables", MIGRATION_STATEMENT_TIMEOUT_S, run)
     finally:
         await database.close()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, TypeVar
 
@@ -46,6 +46,11 @@ WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
 """Steps ``settle`` may take: more is a loop that never comes to rest."""
 ResultT = TypeVar("ResultT")
+
+
+def address_of(host: str) -> str:
+    """What the name of a host resolves to."""
+    return f"address-of-{host}"
 
 
 def _holds(pod: PodObservation) -> bool:
@@ -135,6 +140,7 @@ class World:
             agents=self.agents,
             endpoints=self.endpoints,
             users=NoUsers(),
+            addresses_of=lambda host: (address_of(host),),
             read_settings=lambda: self.options.admin_settings(),
             text_of=text_of,
             reload_proxy_users=lambda: None,
@@ -156,10 +162,8 @@ class World:
         self.pods.events.clear()
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
         self.statuses.events.clear()
-        if self.statuses.nodes:
-            self.rm.facts.nodes_listed(list(self.statuses.nodes.values()))
-        else:
-            self.rm.facts.nodes_listed(self.kube_nodes)
+        if nodes := [*self.statuses.nodes.values()] or self.kube_nodes:  # a world without nodes has no watch of them
+            self.rm.facts.nodes_listed(nodes)
         self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
@@ -290,18 +294,27 @@ class World:
         await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
         return application_id
 
-    async def register_node(self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, **changes: Any) -> str:
-        """Register as a node's agent; returns why it was refused, empty if it was not."""
+    async def register_node(
+        self,
+        node_id: NodeId = NODE,
+        capability: Resource = NODE_SIZE,
+        *,
+        is_node_manager: bool = False,
+        **changes: Any,
+    ) -> str:
+        """Register as a node's agent, or as a NodeManager at the address that its name resolves to (``World.ports``);
+        returns why it was refused, empty if it was not."""
         registration = NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
-            kubernetes_node_name=node_id.host,
+            kubernetes_node_name="" if is_node_manager else node_id.host,
             version="test",
-            can_measure=True,
-            **changes,
+            can_measure=not is_node_manager,
+            is_node_manager=is_node_manager,
+            peer=(address_of(node_id.host), 40_000) if is_node_manager else ("", 0),
         )
-        found = await self.run(self.rm.registration.register(registration))
+        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
         self.response_ids[node_id] = 0
         return found.refusal
 
@@ -310,6 +323,9 @@ class World:
     ) -> HeartbeatAnswer:
         """One heartbeat with the last response id that its node agent has heard, or with a given one."""
         last_id = self.response_ids.get(node_id, 0) if response_id is None else response_id
+        row = self.rm.state.nodes.get(node_id)
+        if row is not None and row.is_node_manager:
+            changes = {"peer": (address_of(node_id.host), 40_000), **changes}
         beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
         answer = self.rm.heartbeats.take(beat) or await self.run(self.rm.heartbeats.slow(beat))
         self.response_ids[node_id] = answer.response_id

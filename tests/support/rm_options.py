@@ -11,6 +11,7 @@ from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.pools import YARN
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import EndedKept
@@ -21,6 +22,7 @@ from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.liveness import LivenessSettings
 from yodel.services.nodes.administration import AdminSettings
+from yodel.services.nodes.node_managers import NodeManagerRules
 from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.scheduling.misfits import ConstraintsHandler
@@ -60,6 +62,8 @@ class Options:
     ended_kept: EndedKept = field(default_factory=EndedKept)
     preemption: PreemptionRules = field(default_factory=PreemptionRules)
     holds: HoldRules = field(default_factory=HoldRules)
+    node_managers: NodeManagerRules = field(default_factory=NodeManagerRules)
+    node_managers_pool: str = YARN
 
     def limits(self) -> ServiceSettings:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
@@ -86,12 +90,15 @@ class Options:
                 QueueSettings(placement=placement, priority_class_task=self.priority_class_task),
                 {path: QueueSettings(dialect=name) for path, name in self.dialects.items()},
                 {},
+                self.node_managers_pool,
             ),
             are_all_users_known=False,
             reconciler=self.reconciler,
             ended_kept=self.ended_kept,
             inspection=InspectionSettings(),
             lacking_for_colocation=(),
+            node_managers=self.node_managers,
+            is_node_proof_required=False,
         )
 
     def admin_settings(self) -> AdminSettings:

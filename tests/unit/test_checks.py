@@ -350,3 +350,18 @@ async def test_endpoints_of_shuffle_services_are_told(tmp_path: Path) -> None:
     finding = (await findings_of(settings))["remote shuffle"]
     assert finding.verdict is Verdict.WARNING
     assert "change yodel.remote-shuffle.endpoints" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict", "text"),
+    [
+        ({}, Verdict.OK, 'node_managers = "refused"'),
+        ({"node_managers": "network"}, Verdict.FAILED, "set nodes_include_path too"),
+        ({"node_managers": "network", "nodes_include_path": "/hosts"}, Verdict.WARNING, "keys that open all nodes"),
+    ],
+)
+def test_what_node_managers_mean_is_said(
+    tmp_path: Path, fields: dict[str, object], verdict: Verdict, text: str
+) -> None:
+    found = checks.node_managers_finding(settings_for(tmp_path, **fields))
+    assert (found.verdict, text in found.text) == (verdict, True)

@@ -23,6 +23,7 @@ def settings(tmp_path: Path, web: str = "kerberos", **changes: Any) -> Settings:
     fields = {"authentication": "kerberos", "principal": PRINCIPAL, "keytab": tmp_path / "rm.keytab"} | changes
     token_file = fields.pop("node_token_file", tmp_path / "token")
     return Settings(
+        node_managers=fields.pop("node_managers", "refused"),
         host="RM.example.com",
         node_token_file=token_file,
         security=SecuritySettings(**fields),
@@ -40,6 +41,7 @@ def test_nothing_is_asked_of_a_cluster_without_kerberos(monkeypatch: pytest.Monk
     [
         ("simple", {}, r"Invalid web.authentication: 'simple'; expected \"kerberos\""),
         ("kerberos", {"node_token_file": None}, "Invalid node_token_file: None"),
+        ("kerberos", {"node_managers": "network"}, "Invalid node_managers: 'network'"),
         ("kerberos", {"keytab": None}, "Invalid security.keytab: None"),
         ("kerberos", {"principal": ""}, "Invalid security.principal: ''"),
         ("kerberos", {"principal": "rm@EXAMPLE.COM"}, "Invalid security.principal: 'rm@EXAMPLE.COM'"),

@@ -206,7 +206,7 @@ def _last_shuffle(app: JsonObject) -> JsonObject:
 
 def container_row(container: JsonObject) -> list[str]:
     """Under CONTAINER_HEADS."""
-    pod, exit_status = container["pod"], container["exit_status"]
+    pod, exit_status = container["pod"] or {"name": "-", "reason": None, "phase": None}, container["exit_status"]
     return [
         container["id"] + (" (AM)" if container["is_am"] else ""),
         container["state"],
@@ -229,8 +229,13 @@ def node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     allocation = node["allocation"]
     shown = [amount(allocation[name]) for name in ("allocatable", "used", "free")]
-    kubernetes_node = node["kubernetes_node"] or "-"
+    kubernetes_node = _kubernetes_node(node) or "-"
     return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, allocation["source"]]
+
+
+def _kubernetes_node(node: JsonObject) -> str:
+    """``kind`` is missing where an older ResourceManager answers."""
+    return "none: a NodeManager" if node.get("kind") == "NodeManager" else node["kubernetes_node"] or ""
 
 
 def node_container_row(container: JsonObject) -> list[str]:
@@ -242,7 +247,7 @@ def node_container_row(container: JsonObject) -> list[str]:
         container["queue"],
         memory(container["capability"]["memory_mib"]),
         str(container["capability"]["vcores"]),
-        container["pod_name"],
+        container["pod_name"] or "-",
     ]
 
 
@@ -251,7 +256,7 @@ def node_facts(node: JsonObject) -> dict[str, str]:
     return {
         "Node": node["id"],
         "State": node["state"],
-        "Kubernetes node": node["kubernetes_node"] or "",
+        "Kubernetes node": _kubernetes_node(node),
         "Rack": node["rack"],
         "Labels": ", ".join(node["labels"]),
         "Capacity": amount(node["capacity"]),

@@ -40,6 +40,7 @@ from yodel.domain.events import (
     DecreaseRequested,
     IncreaseDecided,
     IncreaseExpired,
+    NodeManagerChosen,
     PodBound,
     PodResized,
     PodResizeRefused,
@@ -88,7 +89,7 @@ class Container:
 
     id: ContainerId
     pod: str
-    """The name of the pod that it runs in, also before that is there."""
+    """The name of the pod that it runs in, also before that is there; empty: a NodeManager runs it, without a pod."""
     type: ContainerType
     user: str
     queue: str
@@ -146,6 +147,10 @@ def _bound(container: Container, event: PodBound) -> Step[Container]:
     if container.is_am:
         return Step(bound, (Tell(container.id.attempt_id, AmContainerBound()),))
     return Step(bound, (Grant(container.id),))
+
+
+def _given(container: Container, event: NodeManagerChosen) -> Step[Container]:
+    return _bound(replace(container, pod=""), PodBound(event.node_id))
 
 
 def _turned_away(container: Container, _: PodTurnedAway) -> Step[Container]:
@@ -308,6 +313,7 @@ CONTAINER_MACHINE: StateMachine[Container] = StateMachine(
     ContainerState,
     (
         PodBound,
+        NodeManagerChosen,
         PodTurnedAway,
         ContainerAcquired,
         ContainerStarted,
@@ -332,6 +338,7 @@ CONTAINER_MACHINE: StateMachine[Container] = StateMachine(
         **{(s, SizeReported): Go(_size_reported, (s,)) for s in _HANDED_OUT},
         **{(s, IncreaseExpired): Go(_increase_expired, (s,)) for s in _HANDED_OUT},
         **every_state(_S, PodBound, Ignore("already bound")),
+        **every_state(_S, NodeManagerChosen, Ignore("it has a node already")),
         **every_state(_S, PodTurnedAway, Ignore("the ApplicationMaster has it, or it has no node")),
         **every_state(_S, ContainerAcquired, Impossible("only a bound container is handed out")),
         **every_state(_S, ContainerStarted, Ignore("already running")),
@@ -339,6 +346,7 @@ CONTAINER_MACHINE: StateMachine[Container] = StateMachine(
         **every_state(_S, StopRequested, _STOP),
         **every_state(_S, ContainerCompletionAcknowledged, Impossible("only an end can be acknowledged")),
         (_S.PLANNED, PodBound): Go(_bound, (_S.ALLOCATED,)),
+        (_S.PLANNED, NodeManagerChosen): Go(_given, (_S.ALLOCATED,)),
         (_S.ALLOCATED, PodTurnedAway): Go(_turned_away, (_S.ALLOCATED, _S.PLANNED)),
         (_S.ALLOCATED, ContainerAcquired): Go(_acquired, (_S.ACQUIRED,)),
         (_S.COMPLETED, ContainerAcquired): Ignore("it ended before the ApplicationMaster got it"),
@@ -348,6 +356,7 @@ CONTAINER_MACHINE: StateMachine[Container] = StateMachine(
         (_S.ALLOCATED, ContainerStarted): Go(_started, (_S.RUNNING,)),
         (_S.ACQUIRED, ContainerStarted): Go(_started, (_S.RUNNING,)),
         (_S.COMPLETED, PodBound): _OVER,
+        (_S.COMPLETED, NodeManagerChosen): _OVER,
         (_S.COMPLETED, ContainerStarted): _OVER,
         (_S.COMPLETED, ContainerEnded): Go(_explained, (_S.COMPLETED,)),
         (_S.COMPLETED, StopRequested): _OVER,

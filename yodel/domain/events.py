@@ -22,6 +22,13 @@ class PodBound:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeManagerChosen:
+    """The ResourceManager chose this node, whose NodeManager launches the container itself, without a pod."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class PodTurnedAway:
     """The kubelet of its node did not admit the container's pod: it gets another pod, on another node."""
 
@@ -264,6 +271,7 @@ class NodeRegistered:
     version: str
     at_ms: int
     shuffle_clients: tuple[str, ...] | None = None
+    is_node_manager: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,8 @@ class Node:
     """The most that it lends, by order of an administrator, until what is used there fits."""
     shuffle_clients: tuple[str, ...] | None = None
     """Shuffle services whose client its agent can prepare; None: no agent has registered since this is known."""
+    is_node_manager: bool = False
+    """It launches containers itself and has no pods; its Kubernetes name is empty, whatever its host is called."""
 
     @property
     def http_address(self) -> str:
@@ -90,6 +92,7 @@ def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
         kubernetes_node_name=event.kubernetes_node_name,
         version=event.version,
         shuffle_clients=event.shuffle_clients,
+        is_node_manager=event.is_node_manager,
         health_report="" if is_new else node.health_report,
         last_health_ms=event.at_ms,
     )

@@ -160,6 +160,8 @@ def _application(summary: ListedApplication, cluster: str) -> dict[str, Any]:
         status["finished"] = _time(summary.finished_ms)
     if summary.waits_for:
         status["waitsFor"] = summary.waits_for
+    if summary.without_pods:
+        status["withoutPods"] = [{"container": container, "node": node} for container, node in summary.without_pods]
     if summary.diagnostics:
         status["diagnostics"] = summary.diagnostics
     return {

@@ -43,6 +43,8 @@ class ListedApplication:
     waits_for: str = ""
     """Why its ApplicationMaster, or else one of its containers, does not run yet."""
     diagnostics: str = ""
+    without_pods: tuple[tuple[str, str], ...] = ()
+    """Live containers that NodeManagers run, each with its node; a few of them."""
 
 
 class PodEvents(Protocol):

@@ -93,13 +93,14 @@ class TrackerProtocol:
         self, context: CallContext, request: msg.RegisterNodeManagerRequestProto
     ) -> msg.RegisterNodeManagerResponseProto:
         node_id = ids.node_id(request.node_id)
+        is_agent = request.HasField("kubernetes_node_name") or len(request.can) > 0
         registration = NodeRegistration(
             node_id=node_id,
             peer=_peer(context),
             http_port=request.http_port,
             capability=ids.resource(request.resource),
-            # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
-            kubernetes_node_name=request.kubernetes_node_name or node_id.host,
+            kubernetes_node_name=request.kubernetes_node_name,
+            is_node_manager=not is_agent,
             version=request.nm_version,
             proved_name=_proved_name(context),
             can_measure=set(RESOURCES).issubset(request.can),
@@ -182,7 +183,7 @@ class TrackerProtocol:
     async def unregister(
         self, context: CallContext, request: msg.UnRegisterNodeManagerRequestProto
     ) -> msg.UnRegisterNodeManagerResponseProto:
-        await self._registration.unregister(ids.node_id(request.node_id), _proved_name(context))
+        await self._registration.unregister(ids.node_id(request.node_id), _proved_name(context), _peer(context))
         return msg.UnRegisterNodeManagerResponseProto()
 
     async def _heartbeat_slow(

@@ -8,7 +8,7 @@ no setting is read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ from yodel.services.nodes.heartbeat import Heartbeats
 from yodel.services.nodes.holdings import Holdings
 from yodel.services.nodes.lending import NodePools
 from yodel.services.nodes.lent_as import is_switched_on, measures_of, require_possible
+from yodel.services.nodes.node_managers import NodeManagerAdmission, NodeManagerRules
 from yodel.services.nodes.pod_trials import drawing_on, require_giving_way
 from yodel.services.nodes.publisher import Publisher
 from yodel.services.nodes.registration import Registration
@@ -64,6 +65,7 @@ from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
 from yodel.services.pods.inspection import Inspection, InspectionSettings
 from yodel.services.pods.making import PodMaker
+from yodel.services.pods.node_manager_chooser import NodeManagerChooser
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
@@ -91,8 +93,8 @@ class Ports:
     ``see_holdings`` hears that what others' pods hold has to be seen from now on: nodes are chosen here, or what they
     lend is published;
     ``require_kinds`` raises InvalidValue for a kind of group that the cluster lacks, Refused or Unavailable when it
-    does not say.  ``read_settings``, ``text_of`` and ``reload_proxy_users`` block, and raise InvalidValue;
-    ``text_of`` raises Refused for a file that cannot be read.
+    does not say.  ``addresses_of`` resolves a host name; it blocks, and raises OSError.  ``read_settings``, ``text_of``
+    and ``reload_proxy_users`` block, and raise InvalidValue; ``text_of`` raises Refused for a file that cannot be read.
     """
 
     store: Store
@@ -109,6 +111,7 @@ class Ports:
     agents: NodeAgents
     endpoints: Endpoints
     users: Users
+    addresses_of: Callable[[str], Collection[str]]
     read_settings: Callable[[], AdminSettings]
     text_of: Callable[[Path], str]
     reload_proxy_users: Callable[[], None]
@@ -120,9 +123,9 @@ class ServiceSettings:
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
-    ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
-    graceful leave for which none is given, negative for ever; ``lacking_for_colocation`` are settings without which
-    measured capacity cannot be lent, each in words.
+    ``is_node_proof_required`` says that node agents have tokens; ``are_all_users_known`` says that every user is one of
+    this machine; ``decommission_timeout_s`` is that of a graceful leave for which none is given, negative for ever;
+    ``lacking_for_colocation`` are settings without which measured capacity cannot be lent, each in words.
     """
 
     company_s: float
@@ -148,6 +151,8 @@ class ServiceSettings:
     ended_kept: EndedKept
     inspection: InspectionSettings
     lacking_for_colocation: Sequence[str]
+    node_managers: NodeManagerRules
+    is_node_proof_required: bool
 
 
 class Core:
@@ -207,6 +212,14 @@ class Core:
             goes_first=self._has_pod,
         )
         namespace = limits.pod_profiles.default.namespace
+        self.placement_inputs = PlacementInputs(
+            state,
+            NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
+            are_labels_enabled=limits.asks.are_node_labels_enabled,
+        )
+        self.node_managers = NodeManagerChooser(
+            state, self.placement_inputs.nodes_of, self.maker.why_pod, are_first=limits.node_managers.are_first
+        )
         self.binder = Binder(
             state,
             ports.clock,
@@ -224,6 +237,7 @@ class Core:
             self.maker.manifest_of,
             limits.reconciler,
             self.reconciles.add,
+            self.node_managers,
             self.binder,
             self.forgetting.may_go,
         )
@@ -249,9 +263,12 @@ class Core:
             if are_watched:
                 facts.follow(change, follower)
         facts.follow(Change.COUNTED, lambda changes: self.binder.nodes_changed(changes, facts.counted))
-        self.nodes = Agents(self.state, clock, facts)
+        self.nodes = Agents(self.state, clock, facts, is_proof_required=limits.is_node_proof_required)
         self.reports = ContainerReports(self.engine, self.reconciler.end_from_outside)
-        self.registration = Registration(self.engine, clock, self.nodes, self.reports, self.topology.place_of)
+        admission = NodeManagerAdmission(limits.node_managers.allowed, ports.addresses_of)
+        self.registration = Registration(
+            self.engine, clock, self.nodes, self.reports, self.topology.place_of, self.topology.owner_of, admission
+        )
         self.heartbeats = Heartbeats(
             self.engine,
             clock,
@@ -285,20 +302,15 @@ class Core:
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
         self.misfits = Misfits(self.state, clock, limits.constraints_handler, self.inspection.misfit)
-        placement_inputs = PlacementInputs(
-            self.state,
-            NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
-            are_labels_enabled=limits.asks.are_node_labels_enabled,
-        )
         self.scheduler = Scheduler(
             self.engine,
             limits.allocation,
             clock,
-            placement_inputs,
+            self.placement_inputs,
             self.misfits,
             self.quotas,
             self._tick_wanted,
-            lambda queue: self.maker.profiles.of(queue).binds,
+            self._binds_itself,
             limits.holds,
             self._holds_changed,
         )
@@ -415,6 +427,10 @@ class Core:
             if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
                 self.reconciles.add(container_id)
         self.binder.holds_changed()
+
+    def _binds_itself(self, queue: str) -> bool:
+        """Return whether no scheduler keeps the constraints of all of a queue's containers."""
+        return self.maker.profiles.of(queue).binds or self.state.pools.has_node_managers(queue)
 
     def _has_pod(self, container_id: ContainerId) -> bool:
         return self.reconciler.has_pod(container_id)

@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     # --- pods
     dialect: str = "native"
     """How resources are written into pods: `native`, `koordinator`, `katalyst`, `volcano`, or the name of a table in
-    `[dialects]`."""
+    `[dialects]`. `yarn`: containers have no pods and run on NodeManagers."""
     image: str = f"yodel/hadoop-runtime:{__version__}"
     """Container image of the pods."""
     milli_per_vcore: int = Field(default=1000, ge=1)
@@ -259,6 +259,15 @@ class Settings(BaseSettings):
     """File with sizes of nodes that override their own, in the form of Hadoop's dynamic-resources.xml."""
     node_token_file: Path | None = None
     """File with the secret that node agents must know. Unset: agents need none."""
+    node_managers: Literal["refused", "network"] = "refused"
+    """Which of Hadoop's NodeManagers may register, to run containers without pods. `refused`: none. `network`: hosts
+    that the file in `nodes_include_path` names, from an address that the name resolves to. Whoever registers gets the
+    keys of all nodes, so `network` is for a network on which nobody can use another host's address."""
+    node_managers_pool: str = "yarn"
+    """The pool that NodeManagers are nodes of. `yarn`: their own, for queues with `dialect = "yarn"`. A pool of pods,
+    such as `native`: its queues run on both."""
+    node_managers_first: bool = False
+    """Where NodeManagers and pods share a pool, containers go to NodeManagers first."""
 
     # --- deadlines
     am_expiry_s: float = Field(default=600.0, gt=0)

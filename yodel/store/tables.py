@@ -114,6 +114,7 @@ class NodeColumns(TypedColumns):
     decommissioning_since_ms = Column(BigInteger, nullable=False)
     decommissioning_timeout_s = Column(BigInteger, nullable=False)
     shuffle_clients = Column(JSON(none_as_null=True))
+    is_node_manager = Column(Boolean, nullable=False, server_default=false())
     ordered_capability_memory_mib = Column(BigInteger, nullable=False)
     ordered_capability_vcores = Column(BigInteger, nullable=False)
     ordered_capability_extras = Column(JSON, nullable=False)

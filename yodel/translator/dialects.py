@@ -11,6 +11,7 @@ would leave Kubernetes' BestEffort class, in which the engines look for it.
   BE, priority class ``koord-batch``; groups are the coscheduling plugin's ``PodGroup``, named by a label.
 - ``katalyst``: ``reclaimed_millicpu`` and ``reclaimed_memory``, annotation ``qos_level`` reclaimed_cores.  It has no
   groups of its own.
+- ``yarn``: no pods at all.  Its queues draw on NodeManagers, which launch containers themselves.
 - ``volcano``: the same resource names as Koordinator (never both in one cluster), annotation ``volcano.sh/qos-level``
   BE; groups are Volcano's ``PodGroup``, named by an annotation.
 """
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from yodel.domain.ids import ApplicationId
-from yodel.domain.resource import Resource
+from yodel.domain.resource import MEMORY, VCORES, Resource
 from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect
 from yodel.translator import names
@@ -75,7 +76,7 @@ class GangKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Describes the form of pods for one engine.  ``gang`` None: it has no groups."""
+    """Describes the form of pods for one engine.  ``gang`` None: it has no groups; ``has_pods`` False: no pods."""
 
     name: str
     measures: Measures
@@ -83,6 +84,7 @@ class Dialect:
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
     priority_class_name: str = ""
     gang: GangKind | None = None
+    has_pods: bool = True
 
 
 _BATCH = Measures(cpu="kubernetes.io/batch-cpu", memory="kubernetes.io/batch-memory")
@@ -122,6 +124,11 @@ DIALECTS: Mapping[str, Dialect] = {
             plural="podgroups",
             pod_annotation="scheduling.k8s.io/group-name",
         ),
+    ),
+    "yarn": Dialect(
+        name="yarn",
+        measures=Measures(cpu=VCORES, memory=MEMORY, cpu_unit="core", memory_unit="mib"),
+        has_pods=False,
     ),
 }
 

@@ -82,6 +82,8 @@ class PodSettings:
     landmarks: Landmarks = DEFAULT_LANDMARKS
     stable_nodes: StableNodes = ANY_NODES
     """Of ApplicationMasters."""
+    needs_pod: str = ""
+    """The setting of the queue that only a pod can have; empty: a NodeManager may do."""
 
     @property
     def binds(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from yodel.domain.queues.pools import NATIVE, PoolName, Pools
+from yodel.domain.queues.pools import NATIVE, YARN, PoolName, Pools
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.translator.dialects import DIALECTS, MIB, Dialect, Measures
@@ -29,11 +29,13 @@ class PoolKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRules:
-    """Defines the pools of the queues.  ``milli_per_vcore``: thousandths of a core in a vcore."""
+    """Defines the pools of the queues.  ``milli_per_vcore``: thousandths of a core in a vcore.  ``node_managers``: the
+    pool that NodeManagers are nodes of."""
 
     pools: Pools = field(default_factory=Pools)
     kinds: Mapping[PoolName, PoolKind] = field(default_factory=dict)
     milli_per_vcore: int = 1000
+    node_managers: PoolName = YARN
 
     def lent(self, name: PoolName, allocatable: Mapping[str, str]) -> Resource | None:
         """Return a node's capacity in a pool by its allocatable; None: it publishes neither of the two resources."""
@@ -63,27 +65,50 @@ def amount(measures: Measures, allocatable: Mapping[str, str], milli_per_vcore: 
     return Resource(mib, cpu_milli // milli_per_vcore)
 
 
-def rules_of(default: Dialect, by_child: Mapping[str, Dialect], milli_per_vcore: int) -> PoolRules:
+def rules_of(
+    default: Dialect, by_child: Mapping[str, Dialect], milli_per_vcore: int, node_managers_pool: str = YARN
+) -> PoolRules:
     """Return the pools for the dialect of root, and for children of root by path that have another.
 
     Raises:
-        InvalidValue: two dialects share a resource and are not one pool.
+        InvalidValue: two dialects share a resource and are not one pool; ``node_managers_pool`` is none that a queue
+            draws on, or a queue has the pool of NodeManagers that are nodes of another.
     """
     dialects = {one.name: one for one in (default, *by_child.values())}
     named: dict[Measures, list[str]] = {}
     for name in sorted(dialects):
-        named.setdefault(dialects[name].measures, []).append(name)
+        if dialects[name].has_pods:
+            named.setdefault(dialects[name].measures, []).append(name)
     _check_apart(named)
     kinds = {
         measures: PoolKind(name=_name(measures, names), dialects=tuple(names), measures=measures)
         for measures, names in named.items()
     }
-    own = {path: kinds[one.measures].name for path, one in by_child.items() if one.measures != default.measures}
+
+    def pool_of(one: Dialect) -> PoolName:
+        return kinds[one.measures].name if one.has_pods else YARN
+
+    own = {path: pool_of(one) for path, one in by_child.items() if one.measures != default.measures}
+    known = {kind.name: kind for kind in kinds.values()}
+    _check_node_managers(node_managers_pool, known, has_own=any(not one.has_pods for one in dialects.values()))
     return PoolRules(
-        pools=Pools(default=kinds[default.measures].name, by_child=own),
-        kinds={kind.name: kind for kind in kinds.values()},
+        pools=Pools(default=pool_of(default), by_child=own),
+        kinds=known,
         milli_per_vcore=milli_per_vcore,
+        node_managers=PoolName(node_managers_pool),
     )
+
+
+def _check_node_managers(pool: str, kinds: Mapping[PoolName, PoolKind], *, has_own: bool) -> None:
+    if pool == YARN:
+        return
+    if pool not in kinds:
+        expected = "the name of a pool that queues draw on: " + ", ".join(sorted((*kinds, YARN)))
+        raise InvalidValue("node_managers_pool", pool, expected)
+    if has_own:
+        raise InvalidValue(
+            "node_managers_pool", pool, "yarn while a queue has the dialect yarn: its pool would be empty"
+        )
 
 
 def _name(measures: Measures, names: Iterable[str]) -> PoolName:

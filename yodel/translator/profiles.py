@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from yodel.domain.queues.pools import top_of
+from yodel.domain.queues.pools import YARN, top_of
 from yodel.domain.queues.queue import ROOT
 from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
@@ -23,6 +23,8 @@ from yodel.translator.pod_spec import PodSettings
 from yodel.translator.pools import PoolRules, rules_of
 
 DEFAULTS_SECTION = "queue_defaults"
+_OF_PODS_ONLY = ("image", "pod_template", "gang", "read_only_root", "ephemeral_storage_limit_mib")
+"""What a queue may ask for that a NodeManager cannot give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class PodProfiles:
     by_queue: Mapping[str, PodSettings]
     by_child: Mapping[str, PodSettings] = field(default_factory=dict)
     """Of queues without settings of their own, below these children of root: with the dialect that they inherit."""
+    node_managers_pool: str = YARN
 
     def of(self, queue_path: str) -> PodSettings:
         own = self.by_queue.get(queue_path)
@@ -45,7 +48,8 @@ class PodProfiles:
     def pool_rules(self) -> PoolRules:
         """Return the pools of the queues.  Raises InvalidValue: a resource would be in two pools."""
         by_child = {path: self.of(path).dialect for path in {*map(top_of, self.by_queue), *self.by_child} - {ROOT}}
-        return rules_of(self.default.dialect, by_child, self.default.milli_per_vcore)
+        milli = self.default.milli_per_vcore
+        return rules_of(self.default.dialect, by_child, milli, self.node_managers_pool)
 
     @property
     def binds(self) -> bool:
@@ -59,7 +63,7 @@ class PodProfiles:
             return {path: replace(profile, landmarks=landmarks) for path, profile in profiles.items()}
 
         default = replace(self.default, landmarks=landmarks)
-        return PodProfiles(default=default, by_queue=among(self.by_queue), by_child=among(self.by_child))
+        return replace(self, default=default, by_queue=among(self.by_queue), by_child=among(self.by_child))
 
     @property
     def gang_kinds(self) -> tuple[GangKind, ...]:
@@ -73,9 +77,11 @@ def profiles(
     defaults: QueueSettings,
     queues: Mapping[str, QueueSettings],
     dialects: Mapping[str, CustomDialect],
+    node_managers_pool: str = YARN,
 ) -> PodProfiles:
     """Raises InvalidValue: an unknown dialect, one that is not the one above, a group where the dialect has none, a
-    template that may not be, a resource in two pools."""
+    template that may not be, something of pods where there are none, a resource in two pools, no such pool for
+    NodeManagers."""
     if ROOT in queues:
         defaults = QueueSettings(dialect=queues[ROOT].dialect).over(defaults)
     inherited = {path: own.dialect for path, own in queues.items() if top_of(path) == path and own.dialect is not None}
@@ -87,15 +93,38 @@ def profiles(
         if own.dialect not in (None, above or base.dialect.name, inherited.get(path)):
             expected = f"{above or base.dialect.name}, the dialect of {top}: it is set on root or a child of root"
             raise InvalidValue(f"{section}.dialect", own.dialect, expected)
-        by_queue[path] = _profile(base, QueueSettings(dialect=above).over(own.over(defaults)), section, dialects)
+        by_queue[path] = _layered(base, QueueSettings(dialect=above).over(own), defaults, section, dialects)
     for path in sorted(inherited.keys() - {ROOT}):
-        below = QueueSettings(dialect=inherited[path]).over(defaults)
-        by_child[path] = _profile(base, below, f'queue_settings."{path}"', dialects)
+        section, below = f'queue_settings."{path}"', QueueSettings(dialect=inherited[path])
+        by_child[path] = _layered(base, below, defaults, section, dialects)
     found = PodProfiles(
-        default=_profile(base, defaults, DEFAULTS_SECTION, dialects), by_queue=by_queue, by_child=by_child
+        default=_layered(base, defaults, QueueSettings(), DEFAULTS_SECTION, dialects),
+        by_queue=by_queue,
+        by_child=by_child,
+        node_managers_pool=node_managers_pool,
     )
     found.pool_rules()  # refused here if at all
     return found
+
+
+def _layered(
+    base: PodSettings,
+    own: QueueSettings,
+    defaults: QueueSettings,
+    section: str,
+    dialects: Mapping[str, CustomDialect],
+) -> PodSettings:
+    """The queue's own settings over the defaults.  Where its containers are never pods it says nothing of pods, and the
+    defaults do not count."""
+    name = own.dialect or defaults.dialect or base.dialect.name
+    engine = dialect(name, dialects, f"{section}.dialect")
+    if engine.has_pods:
+        return _profile(base, own.over(defaults), section, dialects)
+    for field_name in QueueSettings.model_fields:
+        if field_name != "dialect" and getattr(own, field_name) is not None:
+            expected = "unset where the dialect is yarn: NodeManagers launch containers without pods"
+            raise InvalidValue(f"{section}.{field_name}", getattr(own, field_name), expected)
+    return replace(base, dialect=engine)
 
 
 def _profile(
@@ -124,6 +153,7 @@ def _profile(
         ephemeral_storage_request_mib=wanted.ephemeral_storage_request_mib or 0,
         ephemeral_storage_limit_mib=wanted.ephemeral_storage_limit_mib or 0,
         template=wanted.pod_template or {},
+        needs_pod=next((name for name in _OF_PODS_ONLY if getattr(wanted, name)), ""),
     )
     _check(profile, section)
     return profile

@@ -26,6 +26,7 @@ from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
+from yodel.services.nodes.node_managers import NETWORK_IS_TRUSTED
 from yodel.services.nodes.pod_trials import LOWER_CLASSES, NOT_KNOWN, tried
 from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
@@ -75,6 +76,7 @@ async def run_checks(settings: Settings, *, is_running: bool = False) -> AsyncIt
     yield await _kubernetes_finding(settings)
     yield await _queues_finding(settings)
     yield await _colocation_finding(settings)
+    yield node_managers_finding(settings)
     if store.verdict is Verdict.OK:
         for finding in await _shuffle_findings(settings):
             yield finding
@@ -307,6 +309,17 @@ async def _queues_finding(settings: Settings) -> Finding:
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
     text = f"pods can be created{f', in groups of {names}' if names else ''}"
     return Finding(name="queues", verdict=Verdict.OK, text=text)
+
+
+def node_managers_finding(settings: Settings) -> Finding:
+    """Report which NodeManagers may register, and what that means."""
+    name, path = "NodeManagers", settings.nodes_include_path
+    if settings.node_managers == "refused":
+        return Finding(name=name, verdict=Verdict.OK, text='refused (node_managers = "refused")')
+    if path is None:
+        text = 'node_managers is "network": set nodes_include_path too, for only hosts in that file may register'
+        return Finding(name=name, verdict=Verdict.FAILED, text=text)
+    return Finding(name=name, verdict=Verdict.WARNING, text=f"hosts in {path} may register. {NETWORK_IS_TRUSTED}")
 
 
 def _pods(client: KubeClient, settings: Settings) -> PodDriver:

@@ -102,7 +102,9 @@ def rpc_servers(
     )
     by_name_or_token = replace(by_name, token_passwords=client.token_grant)
     by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
-    by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
+    # A NodeManager has no token; what an agent says without one is refused where the secret is shared.
+    is_simple_allowed = node_passwords is None or settings.node_managers != "refused"
+    by_node_token = ServerSecurity(allow_simple=is_simple_allowed, token_passwords=node_passwords)
     limits = from_settings.rpc_limits_of_ports(settings.rpc)
     lookups = Lookups(core.rights.is_known, core.rights.look_up)
     shared = _Shared(

@@ -27,6 +27,7 @@ from yodel.services.core import ServiceSettings
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.liveness import LivenessSettings
+from yodel.services.nodes.node_managers import NodeManagerRules
 from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.writer.engine import ASK_AGAIN_S
@@ -85,6 +86,8 @@ def core_limits(settings: Settings) -> ServiceSettings:
             applications_per_second=settings.application_objects_per_second,
         ),
         lacking_for_colocation=lacking_for_colocation(settings),
+        node_managers=NodeManagerRules(allowed=settings.node_managers, are_first=settings.node_managers_first),
+        is_node_proof_required=settings.node_token_file is not None,
     )
 
 
@@ -183,7 +186,13 @@ def delegation_settings(settings: Settings) -> DelegationSettings:
 
 def pod_profiles(settings: Settings) -> PodProfiles:
     """Raises InvalidValue naming the setting."""
-    return profiles(pod_settings(settings), settings.queue_defaults, settings.queue_settings, settings.dialects)
+    return profiles(
+        pod_settings(settings),
+        settings.queue_defaults,
+        settings.queue_settings,
+        settings.dialects,
+        settings.node_managers_pool,
+    )
 
 
 def pod_settings(settings: Settings) -> PodSettings:
@@ -243,7 +252,7 @@ def os_users(settings: Settings, known: Accounts) -> OsUsers:
 
 def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
     """Blocks: host names in the rules are resolved."""
-    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=_addresses_of)
+    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=addresses_of)
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:
@@ -259,5 +268,5 @@ def node_passwords(path: Path | None) -> TokenPasswords | None:
     return grant
 
 
-def _addresses_of(host: str) -> list[str]:
+def addresses_of(host: str) -> list[str]:
     return sorted({str(info[4][0]) for info in socket.getaddrinfo(host, None)})

@@ -38,6 +38,9 @@ def kerberos_of(settings: Settings) -> Kerberos | None:
     if settings.node_token_file is None:
         expected = 'a file with security.authentication = "kerberos": node agents prove themselves with its secret'
         raise InvalidValue("node_token_file", None, expected)
+    if settings.node_managers != "refused":
+        expected = '"refused" with security.authentication = "kerberos", as NodeManagers cannot prove their names'
+        raise InvalidValue("node_managers", settings.node_managers, expected)
     if security.keytab is None:
         raise InvalidValue("security.keytab", None, "the file with the keys of security.principal")
     principal = tickets.full_principal(_own_principal(settings))

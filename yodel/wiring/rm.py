@@ -29,6 +29,7 @@ from yodel.rm_api.standby import Led
 from yodel.rm_rpc.node_agents import RpcNodeAgents
 from yodel.rpc_io.server import RpcServer
 from yodel.services.core import Core, Ports
+from yodel.services.nodes.node_managers import NETWORK_IS_TRUSTED
 from yodel.settings import hadoop_properties
 from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
@@ -113,6 +114,7 @@ class Rm:
             agents=RpcNodeAgents(lambda: secrets.token_bytes(16)),
             endpoints=TcpEndpoints(),
             users=self._users,
+            addresses_of=from_settings.addresses_of,
             read_settings=self._reloading.read,
             text_of=text_of,
             reload_proxy_users=self._reloading.reload_proxy_users,
@@ -140,6 +142,8 @@ class Rm:
             core.scheduler.wake()
             self._not_ready = ""
             log.info("ResourceManager started", **_fields(addresses))
+            if self._settings.node_managers == "network":
+                log.warning(NETWORK_IS_TRUSTED, nodes_include_path=str(self._settings.nodes_include_path))
             if on_ready is not None:
                 on_ready(addresses)
             await stop.wait()

@@ -72,7 +72,7 @@ async def test_ten_thousand_pods_listed_twice_are_all_reconciled() -> None:
         queue: WorkQueue[ContainerId] = WorkQueue(round_of, random.random, LoopTimers())
         rm = world.rm
         reconciler = Reconciler(
-            rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), queue.add
+            rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), queue.add, rm.node_managers
         )
         watching = watch(
             FakeApi(*script), watched_pods("n", "s", reconciler), clock=time.monotonic, random=float, health=health

@@ -43,7 +43,7 @@ from yodel.pb_convert.colocation import (
     written_report_pb,
 )
 from yodel.pb_convert.shuffle_reports import reports_pb
-from yodel.ports.kube_nodes import NodeObservation
+from yodel.ports.kube_nodes import NodeAddress, NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
@@ -60,7 +60,8 @@ def protocol(world: World) -> RpcProtocol:
 
 
 def registration(**fields: object) -> msg.RegisterNodeManagerRequestProto:
-    request = msg.RegisterNodeManagerRequestProto(http_port=8042, nm_version="3.5.0", **fields)  # type: ignore[arg-type]
+    said = {"kubernetes_node_name": NODE.host, **fields}
+    request = msg.RegisterNodeManagerRequestProto(http_port=8042, nm_version="3.5.0", **said)  # type: ignore[arg-type]
     request.node_id.CopyFrom(ids.node_id_pb(NODE))
     request.resource.CopyFrom(ids.resource_pb(Resource(8192, 8)))
     return request
@@ -95,11 +96,32 @@ async def test_node_that_registers_gets_the_keys(world: World, protocol: RpcProt
     assert (node.kubernetes_node_name, node.capability, node.version) == ("k8s-1", Resource(8192, 8), "3.5.0")
 
 
-async def test_genuine_node_manager_is_taken_for_the_kubernetes_node_of_its_name(
+@pytest.mark.parametrize("fields", [{"kubernetes_node_name": "node-1"}, {"can": ["something"]}])
+async def test_who_says_a_word_of_ours_is_an_agent(
+    world: World, protocol: RpcProtocol, fields: dict[str, object]
+) -> None:
+    """Whatever its host is called, and however old it is."""
+    request = registration(**fields)
+    if "can" in fields:
+        request.ClearField("kubernetes_node_name")
+        with pytest.raises(InvalidValue, match="kubernetes_node_name"):
+            await call(protocol, "registerNodeManager", context(), request)
+        return
+    await call(protocol, "registerNodeManager", context(), request)
+    assert not world.rm.state.nodes[NODE].is_node_manager
+
+
+async def test_who_says_none_is_a_node_manager_and_told_which_setting_refuses_it(
     world: World, protocol: RpcProtocol
 ) -> None:
-    await call(protocol, "registerNodeManager", context(), registration())
-    assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-1"
+    request = registration()
+    request.ClearField("kubernetes_node_name")
+    answer = await call(protocol, "registerNodeManager", context(), request)
+    assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
+    assert 'NodeManagers are refused (the setting node_managers = "refused")' in answer.diagnostics_message
+    assert not answer.HasField("nm_token_master_key")
+    assert not answer.HasField("container_token_master_key")
+    assert NODE not in world.rm.state.nodes
 
 
 async def test_node_with_less_than_nothing_is_refused(protocol: RpcProtocol) -> None:
@@ -382,19 +404,16 @@ async def test_what_is_allocatable_is_told_once_and_when_it_changes(world: World
 
 
 async def test_agent_registers_as_the_node_that_its_token_names(world: World, protocol: RpcProtocol) -> None:
-    for said in ("node-1", ""):
-        answer = await call(
-            protocol, "registerNodeManager", node_context(b"node-1"), registration(kubernetes_node_name=said)
-        )
-        assert answer.nodeAction == common.NODE_ACTION_NORMAL, "one that does not name it is on the node of its host"
-    for name, said in ((b"node-9", "node-1"), (b"node-9", ""), (b"node-1", "node-9")):
+    answer = await call(protocol, "registerNodeManager", node_context(b"node-1"), registration())
+    assert answer.nodeAction == common.NODE_ACTION_NORMAL
+    for name, said in ((b"node-9", "node-1"), (b"node-1", "node-9")):
         answer = await call(
             protocol, "registerNodeManager", node_context(name), registration(kubernetes_node_name=said)
         )
         assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
         assert answer.diagnostics_message == (
             f"Disallowed NodeManager node-1:8041: its node token belongs to {name.decode()}, but it registers as "
-            f"{said or 'node-1'}, Sending SHUTDOWN signal to the NodeManager."
+            f"{said}, Sending SHUTDOWN signal to the NodeManager."
         )
         assert not answer.HasField("nm_token_master_key")
         assert not answer.HasField("container_token_master_key")
@@ -436,6 +455,21 @@ async def test_agent_of_another_node_has_no_say_over_a_node_id(world: World, pro
     assert world.rm.state.nodes[NODE].state is NodeState.SHUTDOWN
     answer = await call(protocol, "registerNodeManager", mallory, registration(kubernetes_node_name="node-9"))
     assert answer.nodeAction == common.NODE_ACTION_NORMAL, "nobody has it any more, nor anything there"
+
+
+async def test_agent_does_not_call_itself_by_another_nodes_address(world: World, protocol: RpcProtocol) -> None:
+    """ApplicationMasters would be sent to a node that knows nothing of them, and its own agent would be shut out."""
+    address = NodeAddress(kind="InternalIP", address=NODE.host)
+    victim = NodeObservation(name="victim", uid="1", resource_version="1", addresses=(address,))
+    own = NodeObservation(name="node-9", uid="9", resource_version="1")
+    world.rm.facts.nodes_listed([victim, own])
+    mallory, request = node_context(b"node-9"), registration(kubernetes_node_name="node-9")
+    answer = await call(protocol, "registerNodeManager", mallory, request)
+    assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
+    assert "its node token belongs to node-9, but node-1 is an address of victim" in answer.diagnostics_message
+    assert NODE not in world.rm.state.nodes
+    world.rm.facts.nodes_listed([victim, replace(own, addresses=(address,))])
+    assert (await call(protocol, "registerNodeManager", mallory, request)).nodeAction == common.NODE_ACTION_NORMAL
 
 
 async def test_node_id_is_free_once_its_kubernetes_node_is_gone(world: World, protocol: RpcProtocol) -> None:

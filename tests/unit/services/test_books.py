@@ -70,7 +70,7 @@ BOOKS = [
         STATE,
         {
             "writer/engine.py": "publish remove_application remove_attempt remove_container remove_queue",
-            "nodes/lending.py": "use_pools lent_anew",
+            "nodes/lending.py": "use_pools lent_anew kubernetes_nodes_listed",
             "applications/log_aggregation.py": "touch",
             "scheduling/holder.py": "touch",
             "../wiring/rm.py": "served_at",
@@ -124,7 +124,7 @@ BOOKS = [
         "pools",
         "PoolBook",
         "writer/pool_book.py",
-        {STATE: "use queues_changed publish hold", "nodes/lending.py": "see see_others"},
+        {STATE: "use queues_changed publish hold listed", "nodes/lending.py": "see see_others"},
         fills=frozenset({"drawn_on", "of", "used"}),
     ),
     Book(

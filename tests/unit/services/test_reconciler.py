@@ -13,6 +13,14 @@ from yodel.errors import Refused, Unavailable
 from yodel.services.pods.reconciler import REFUSED_RETRY_S, Reconciler, ReconcilerSettings
 
 
+def reconciler_of(world: World) -> Reconciler:
+    """One that has seen nothing yet."""
+    rm = world.rm
+    return Reconciler(
+        rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None, rm.node_managers
+    )
+
+
 async def planned(world: World) -> ContainerId:
     am = await world.running_am()
     await am.beat(ask(1))
@@ -24,8 +32,7 @@ async def planned(world: World) -> ContainerId:
 async def test_before_the_first_listing_a_missing_pod_means_nothing(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    rm = world.rm
-    blind = Reconciler(rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None)
+    blind = reconciler_of(world)
     again_s = await world.run(blind.reconcile(container_id))
     assert again_s is not None
     assert world.container(container_id).is_live
@@ -199,8 +206,7 @@ async def test_kubelets_word_on_a_signal_is_waited_for(
 ) -> None:
     am = await world.running_am()
     (hurt, killed) = await am.obtain(2)
-    rm = world.rm
-    patient = Reconciler(rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None)
+    patient = reconciler_of(world)
     patient.pods_listed(list(world.pods.pods.values()))
     asked = asyncio.create_task(patient.end_from_outside(hurt, status))
     await asyncio.sleep(3)

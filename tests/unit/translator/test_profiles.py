@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from yodel.domain.queues.pools import YARN
 from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
+from yodel.settings.rm import load
 from yodel.translator.dialects import dialect
 from yodel.translator.label_selectors import Requirement
 from yodel.translator.placement import StableNodes
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
+from yodel.wiring.from_settings import pod_profiles
 
 BASE = PodSettings(
     cluster="prod",
@@ -83,6 +89,7 @@ def test_every_field_reaches_the_profile() -> None:
         scheduler_name="volcano",
         priority_class_am="yodel-am",
         priority_class_task="yodel-task",
+        needs_pod="image",
         image="i",
         images_allowed=("r/*",),
         image_pull_secrets=("s",),
@@ -232,3 +239,36 @@ def test_pools_are_those_of_root_and_its_children() -> None:
     assert (rules.pools.default, rules.pools.of("root.c")) == ("native", "native")
     assert several(root__a__b="native").pool_rules().pools == built().pool_rules().pools
     assert built({"dialect": "katalyst"}).pool_rules().pools.default == "katalyst"
+
+
+def test_queue_on_node_managers_says_nothing_of_pods_and_takes_no_defaults() -> None:
+    found = built(defaults={"image": "i", "gang": True, "dialect": "volcano"}, queue={"dialect": "yarn"})
+    assert found.of("root.a") == replace(BASE, dialect=dialect("yarn"))
+    assert found.pool_rules().pools.of("root.a.below") == "yarn"
+    assert "yarn" not in found.pool_rules().kinds
+    expected = "unset where the dialect is yarn: NodeManagers launch containers without pods"
+    text = f"Invalid queue_settings.\"root.a\".image: 'i'; expected {expected}"
+    with pytest.raises(InvalidValue, match=re.escape(text)):
+        built(queue={"dialect": "yarn", "image": "i"})
+
+
+@pytest.mark.parametrize(
+    ("pool", "queue", "expected"),
+    [
+        ("nothing", {}, "the name of a pool that queues draw on: native, yarn"),
+        ("native", {"dialect": "yarn"}, "yarn while a queue has the dialect yarn: its pool would be empty"),
+    ],
+)
+def test_pool_of_node_managers_is_one_that_there_is(pool: str, queue: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InvalidValue, match=re.escape(f"Invalid node_managers_pool: '{pool}'; expected {expected}")):
+        profiles(BASE, QueueSettings(), {"root.a": QueueSettings(**queue)}, {}, pool)
+    shared = profiles(BASE, QueueSettings(), {}, {}, "native").pool_rules()
+    assert shared.node_managers == "native"
+
+
+def test_example_of_the_page_about_node_managers_is_taken(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "coming-from-yarn.md").read_text()
+    (tmp_path / "rm.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    settings = load(tmp_path / "rm.toml")
+    assert (settings.node_managers, str(settings.nodes_include_path)) == ("network", "/etc/yodel/hosts")
+    assert pod_profiles(settings).pool_rules().pools.of("root.hadoop") == YARN

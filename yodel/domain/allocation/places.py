@@ -151,7 +151,7 @@ class Places:
             node = by_id.get(node_id)
             if node is None or node_id in avoided or not capability.fits_in(self.free(node)):
                 continue
-            if self._is_open_to(node, placement):
+            if self.is_open_to(node, placement):
                 yield node
 
     def room(self, node: NodePlace, capability: Resource) -> int:
@@ -210,12 +210,12 @@ class Places:
     def named(self, placement: Placement) -> list[NodePlace]:
         """Return the nodes of the requested hosts that may take a container."""
         found = {node.id: node for host in placement.hosts for node in self._index.by_name.get(host, ())}
-        return [node for node in found.values() if self._is_open_to(node, placement)]
+        return [node for node in found.values() if self.is_open_to(node, placement)]
 
     def near(self, placement: Placement, racks: Collection[str]) -> list[NodePlace]:
         """Nodes of the racks where it may go."""
         found = (node for rack in racks for node in self._index.by_rack.get(rack, ()))
-        return [node for node in found if self._is_open_to(node, placement)]
+        return [node for node in found if self.is_open_to(node, placement)]
 
     def satisfying(
         self, placement: Placement, constraint: Constraint, application_id: ApplicationId
@@ -242,7 +242,7 @@ class Places:
         return verdicts[key]
 
     def _verdict(self, placement: Placement, capability: Resource) -> Never | None:
-        if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
+        if any(capability.fits_in(n.capability) and self.is_open_to(n, placement) for n in self.nodes):
             return None
         if not self.nodes:
             nowhere = f"no node offers capacity in pool {self._pool}" if self._pool else _NO_NODE
@@ -266,7 +266,11 @@ class Places:
         is_label_checked = self._are_labels_enabled or bool(placement.node_label)
         return not is_label_checked or expression_of(placement.node_label).admits(node.label)
 
-    def _is_open_to(self, node: NodePlace, placement: Placement) -> bool:
+    def at(self, node_id: NodeId) -> NodePlace | None:
+        return self._index.by_id.get(node_id)
+
+    def is_open_to(self, node: NodePlace, placement: Placement) -> bool:
+        """Return whether the placement may be had there, however full it is; constraints are not looked at."""
         return self.is_of_partition(node, placement) and _is_allowed(node, placement)
 
     def satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:

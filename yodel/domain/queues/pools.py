@@ -21,6 +21,8 @@ from yodel.domain.resource import NONE, Resource, larger, total_of
 PoolName = NewType("PoolName", str)
 NATIVE = PoolName("native")
 """Ordinary cores and memory, as node agents register them."""
+YARN = PoolName("yarn")
+"""Cores and memory of NodeManagers, which launch containers themselves; no pod draws on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
@@ -49,6 +50,8 @@ NO_FAILURES = (
     ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
 )
 """Exit statuses of containers that did not end by themselves, or ended well."""
+_LOG_HEADING = re.compile(r"Last \d+ bytes of .{1,255} :")
+"""What precedes a log's end in diagnostics (ContainerLaunch.tailFile)."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),
@@ -256,7 +259,9 @@ def _has_failed(row: Container) -> bool:
 
 
 def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    """Return the last line that is more than the heading of a log without a line."""
+    lines = (line.strip() for line in reversed(text.splitlines()))
+    return next((line for line in lines if line and _LOG_HEADING.fullmatch(line) is None), "")
 
 
 def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:

@@ -91,7 +91,7 @@ async def node(request: Request) -> Response:
         return await message(request, "Node not found", error, 404)
     try:
         capacity = await get_capacity(request, asked)
-    except NodeNotFound:  # no node of Kubernetes
+    except (NodeNotFound, InvalidValue):  # no node of Kubernetes
         capacity = None
     view = services_of(request).queries.node(NodeId.parse(asked))
     return await page(
@@ -112,7 +112,8 @@ def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[Node
     for node_id in ids:
         if node_id in services.queries.rows.nodes:
             view = services.queries.node(node_id)
-            lent = services.capacities.line(view.node.kubernetes_node_name)
+            is_node_manager = view.node.is_node_manager
+            lent = "a NodeManager" if is_node_manager else services.capacities.line(view.node.kubernetes_node_name)
             yield view, usage_bars(view.used, view.node.capability), lent
 
 

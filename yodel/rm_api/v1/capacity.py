@@ -50,8 +50,7 @@ async def get_capacity(request: Request, node_id: NodePath) -> models.NodeCapaci
     """A node's lent capacity: measured, each term and step, published, requested; only containers you may view."""
     services = services_of(request)
     asked = NodeId.parse(node_id)
-    name = services.queries.node(asked).node.kubernetes_node_name
-    found = services.capacities.of(name)
+    found = services.capacities.of(_lender(request, asked))
     if found is None:
         raise NodeNotFound(asked)
     return _node(found, _seen_containers(request, found))
@@ -112,7 +111,7 @@ async def evict(
     """Reclaim a node's lent capacity until usage fits: containers get a preemption notice, then stop (PREEMPTED)."""
     services = services_of(request)
     user, asked = writer(request), NodeId.parse(node_id)
-    services.queries.node(asked)
+    _lender(request, asked)
     left = LentAmounts(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib)
     return _eviction(await services.taking_back.evict(user, asked, left, is_dry_run=dry_run))
 
@@ -122,7 +121,7 @@ async def withdraw_eviction(request: Request, node_id: NodePath) -> models.Evict
     """Withdraw an eviction: the node lends again what its agent reports."""
     services = services_of(request)
     user, asked = writer(request), NodeId.parse(node_id)
-    name = services.queries.node(asked).node.kubernetes_node_name
+    name = _lender(request, asked)
     await services.taking_back.withdraw(user, asked)
     return models.EvictionWithdrawn(kubernetes_node=name)
 
@@ -132,8 +131,16 @@ async def publish_again(request: Request, node_id: NodePath) -> models.Published
     """Publish on a node that was left to another program (YIELDED, OTHER), whatever that wrote."""
     services = services_of(request)
     user, asked = writer(request), NodeId.parse(node_id)
-    services.queries.node(asked)
+    _lender(request, asked)
     return models.PublishedAgain(kubernetes_node=await services.taking_back.publish_again(user, asked))
+
+
+def _lender(request: Request, asked: NodeId) -> str:
+    """The node's name in Kubernetes.  Raises InvalidValue: it has none, so nothing is lent there."""
+    node = services_of(request).queries.node(asked).node
+    if node.is_node_manager:
+        raise InvalidValue("node_id", str(asked), "a node of Kubernetes; this is a NodeManager, which lends nothing")
+    return node.kubernetes_node_name
 
 
 def _eviction(found: ReclaimPlan) -> models.Eviction:

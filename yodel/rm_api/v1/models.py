@@ -78,6 +78,7 @@ class DecidedBy(StrEnum):
     """Names the source of a node's capacity."""
 
     NODE_AGENT = "node agent"
+    NODE_MANAGER = "NodeManager"
     KUBERNETES_NODE = "kubernetes node"
     ADMINISTRATOR = "administrator"
 
@@ -259,7 +260,7 @@ class Container(Model):
     diagnostics: str
     waits_for: str | None = Field(description="Why it is not running yet, as reported by Kubernetes.")
     notice: Notice | None = Field(description="Its preemption notice; null: none.")
-    pod: Pod
+    pod: Pod | None = Field(description="Null: a NodeManager runs it, without a pod.")
     logs: Logs | None = Field(description="Null while it has no node.")
 
 
@@ -461,15 +462,23 @@ class Lending(Model):
     why: str
 
 
+class NodeKind(StrEnum):
+    """Names who runs a node's containers: Yodel's agent in pods, or a NodeManager itself."""
+
+    AGENT = "agent"
+    NODE_MANAGER = "NodeManager"
+
+
 class Node(Model):
-    """A node agent and its machine."""
+    """A node agent or a NodeManager, and its machine."""
 
     id: str
     host: str
+    kind: NodeKind
     state: NodeStatus
     rack: str
     labels: list[str]
-    kubernetes_node: str | None
+    kubernetes_node: str | None = Field(description="Null: a NodeManager.")
     http_address: str | None
     version: str
     health_report: str
@@ -492,7 +501,7 @@ class NodeContainer(Model):
     is_am: bool
     state: ContainerState
     capability: Amount
-    pod_name: str
+    pod_name: str | None = Field(description="Null: a NodeManager runs it, without a pod.")
 
 
 class NodeDetails(Node):

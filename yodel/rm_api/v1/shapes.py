@@ -162,7 +162,7 @@ def container(
         diagnostics=row.diagnostics,
         waits_for=wait or None,
         notice=on_notice(notice) if notice is not None else None,
-        pod=_pod(row, observed, namespace),
+        pod=_pod(row, observed, namespace) if row.pod else None,
         logs=found,
     )
 
@@ -350,10 +350,14 @@ def allocation(view: NodeView) -> models.Allocation:
 def _decided_by(view: NodeView, *, is_ordered: bool) -> models.DecidedBy:
     if is_ordered:
         return models.DecidedBy.ADMINISTRATOR
+    if view.node.is_node_manager:
+        return models.DecidedBy.NODE_MANAGER
     return models.DecidedBy.KUBERNETES_NODE if view.published else models.DecidedBy.NODE_AGENT
 
 
 def _source(view: NodeView, *, is_ordered: bool) -> str:
+    if view.node.is_node_manager:
+        return "set by an administrator" if is_ordered else "registered by NodeManager"
     published = f"published by its Kubernetes node: {', '.join(view.published)}"
     if not is_ordered:
         return published if view.published else "registered by node agent"
@@ -366,6 +370,7 @@ def _node(view: NodeView, load: NodeLoad | None, last_heartbeat_ms: int) -> mode
     return {
         "id": str(row.id),
         "host": row.id.host,
+        "kind": models.NodeKind.NODE_MANAGER if row.is_node_manager else models.NodeKind.AGENT,
         "state": models.NodeStatus(row.state.name),
         "rack": row.rack,
         "labels": sorted(row.labels),
@@ -406,7 +411,7 @@ def _node_container(row: Container) -> models.NodeContainer:
         is_am=row.is_am,
         state=row.state,
         capability=amount(row.capability),
-        pod_name=row.pod,
+        pod_name=row.pod or None,
     )
 
 

@@ -76,8 +76,10 @@ class NodeRuntime:
 
 
 class Agents:
-    def __init__(self, state: ClusterState, clock: Clock, facts: Facts) -> None:
+    def __init__(self, state: ClusterState, clock: Clock, facts: Facts, *, is_proof_required: bool) -> None:
+        """``is_proof_required``: agents of Kubernetes' nodes have tokens; NodeManagers never have."""
         self._state, self._clock, self._facts = state, clock, facts
+        self.is_proof_required = is_proof_required
         self._started_s = clock.monotonic_s()
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
@@ -137,12 +139,25 @@ class Agents:
         self.forget(node_id)
         self._facts.left(node_id)
 
-    def is_for_another(self, node_id: NodeId, proved_name: str) -> str:
-        """Why a node id is not the one of the agent whose token names this node; empty: it may be."""
+    def is_present(self, node_id: NodeId) -> bool:
+        """Return whether a registered agent was heard lately, and its connection is open."""
+        runtime = self.runtimes.get(node_id)
+        return runtime is not None and not runtime.is_closed and self.silent_s(node_id) < KEPT_S
+
+    def is_for_another(self, node_id: NodeId, proved_name: str, peer: tuple[str, int]) -> str:
+        """Why a node id is not the one of who speaks over this connection, whose token names this node; empty: it may
+        be.  A NodeManager has no token: it speaks from the address that it registered from."""
         node = self._state.nodes.get(node_id)
-        if not proved_name or node is None or node.kubernetes_node_name == proved_name or not node.is_registered:
+        if node is None or not node.is_registered:
             return ""
-        return f"its node token belongs to {proved_name}, but this id is registered for {node.kubernetes_node_name}"
+        if node.is_node_manager:
+            runtime = self.runtimes.get(node_id)
+            is_same = not proved_name and (runtime is None or runtime.peer[0] == peer[0])
+            return "" if is_same else "this id is registered by a NodeManager at another address"
+        if node.kubernetes_node_name == proved_name or not (proved_name or self.is_proof_required):
+            return ""
+        name = node.kubernetes_node_name
+        return f"its node token belongs to {proved_name or 'no node'}, but this id is registered for {name}"
 
     def order_shutdown(self, node_id: NodeId, reason: str) -> None:
         """Its next heartbeat is answered with SHUTDOWN, once its row says that it is out."""

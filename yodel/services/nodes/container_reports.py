@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from yodel.domain.container import Container
-from yodel.domain.events import ContainerEnded, ContainerStarted, SizeReported
+from yodel.domain.events import ContainerEnded, ContainerStarted, SizeReported, StopRequested
 from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.node import LOST_CONTAINER
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.services.writer.engine import Engine
@@ -16,6 +17,7 @@ from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
 
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
+HANDED_OUT = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 ORDERED_ENDS = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION)
 """What an agent tells of a container that it was told to end, which says nothing of one whose pod had ended before."""
 
@@ -82,6 +84,20 @@ class ContainerReports:
                     tx.tell(container_id, SizeReported(report.capability))
 
         await self._engine.do(work)
+
+    async def lose_missing(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+        """End what a NodeManager does not know of that registers again: it was restarted without what ran there
+        (RMNodeImpl.ReconnectNodeTransition).  Of pods Kubernetes tells."""
+        there = self._engine.state.container_index.on_node(node_id)
+        missing = set(there) - {report.container_id for report in reports}
+
+        def work(tx: Transaction) -> None:
+            for container_id in missing:
+                if tx.has(container_id) and tx.container(container_id).state in HANDED_OUT:
+                    tx.tell(container_id, StopRequested(ContainerExitStatus.ABORTED, LOST_CONTAINER, tx.now_ms))
+
+        if missing:
+            await self._engine.do(work)
 
     async def _end_of(self, report: ContainerReport) -> pod_events.End:
         """A process that died of a signal we did not send may have lost its pod to somebody.  Of one whose pod has

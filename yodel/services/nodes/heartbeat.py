@@ -124,15 +124,17 @@ class Heartbeats:
     def is_own(self, beat: Heartbeat) -> bool:
         """Return True if the agent is known, and the node is the one that its token names."""
         is_known = beat.node_id in self._agents.runtimes
-        return is_known and not self._agents.is_for_another(beat.node_id, beat.proved_name)
+        return is_known and not self._agents.is_for_another(beat.node_id, beat.proved_name, beat.peer)
 
     def take(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``slow``."""
         self._engine.state.change_counters.heartbeat_received()
-        if reason := self._agents.is_for_another(beat.node_id, beat.proved_name):
+        node = self._engine.state.nodes.get(beat.node_id)
+        if reason := self._agents.is_for_another(beat.node_id, beat.proved_name, beat.peer):
+            if node is not None and node.is_node_manager:
+                return _resync(beat.node_id)  # its host may have several addresses: they are compared again
             return HeartbeatAnswer(must_shut_down=True, diagnostics=disallowed(beat.node_id, reason))
         runtime = self._agents.runtimes.get(beat.node_id)
-        node = self._engine.state.nodes.get(beat.node_id)
         if (turned_away := self._turned_away(beat.node_id, node, runtime)) is not None:
             return turned_away
         assert runtime is not None

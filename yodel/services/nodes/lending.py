@@ -39,10 +39,15 @@ class NodePools:
         for facts in self._facts.all():
             facts.ever = {}
             self._follow(facts.name)
+        if self._facts.are_listed:
+            self._state.kubernetes_nodes_listed()
         self._wake_scheduler()
 
     def changed(self, changes: Changes) -> None:
-        if sum(self._follow(name) for name in changes.nodes):
+        is_news = sum(self._follow(name) for name in changes.nodes) > 0
+        if changes.is_listing:
+            self._state.kubernetes_nodes_listed()
+        if is_news or changes.is_listing:
             self._wake_scheduler()
 
     def see_others(self, node_name: str, held: Mapping[str, int]) -> None:

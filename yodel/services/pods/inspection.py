@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 import structlog
@@ -31,6 +32,8 @@ from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
 
 EVENTS_MAX = 2_000
+WITHOUT_PODS_MAX = 20
+"""Containers without pods that one application's object names."""
 TEXT_MAX = 512
 """Characters of one text in an event or a line: an object of the API server is no place for logs."""
 log = structlog.get_logger("yodel.inspection")
@@ -286,7 +289,15 @@ def _summary(state: ClusterState, application: Application) -> ListedApplication
         finished_ms=application.finished_ms,
         waits_for=_wait(state, application)[:TEXT_MAX],
         diagnostics=application.diagnostics[-TEXT_MAX:],
+        without_pods=tuple(islice(_without_pods(state, application), WITHOUT_PODS_MAX)),
     )
+
+
+def _without_pods(state: ClusterState, application: Application) -> Iterator[tuple[str, str]]:
+    for attempt in state.attempts_of(application.id) if state.node_index.has_node_managers else ():
+        for container in state.containers_of(attempt.id):
+            if container.is_live and not container.pod:
+                yield str(container.id), str(container.node_id)
 
 
 def _wait(state: ClusterState, application: Application) -> str:

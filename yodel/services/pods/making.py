@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
+from yodel.domain.shuffle.words import wanted_of
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import Users
 from yodel.ports.pods import Manifest
@@ -53,6 +54,17 @@ class PodMaker:
             closed = self._state.closed_for(container.queue) | held_for_others(self._state, container)
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
+
+    def why_pod(self, container: Container) -> str:
+        """Why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
+        profile = self.profiles.of(container.queue)
+        if profile.needs_pod:
+            return f"its queue sets {profile.needs_pod}"
+        if self._image_asked(container.id.application_id):
+            return "it requests an image"
+        queue = self._state.queues.get(container.queue)
+        wanted = wanted_of(queue.shuffle) if queue is not None else None
+        return f"node agents prepare its queue's shuffle service, {wanted.service.name}" if wanted is not None else ""
 
     def require_runnable(self, user: str, queue: str, context: bytes) -> None:
         """Check that pods of an application could be made, before it is accepted.  Blocks unless the user is known.

@@ -16,7 +16,14 @@ import structlog
 from yodel.domain.attempt import NOT_THE_APPLICATIONS_FAULT
 from yodel.domain.backoff import Backoff
 from yodel.domain.container import Container
-from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused, PodTurnedAway
+from yodel.domain.events import (
+    ContainerEnded,
+    NodeManagerChosen,
+    PodBound,
+    PodResized,
+    PodResizeRefused,
+    PodTurnedAway,
+)
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE
@@ -26,6 +33,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.pods.binder import Binder, NoPlace
 from yodel.services.pods.held import held_for_others
+from yodel.services.pods.node_manager_chooser import NO_ROOM, NodeManagerChooser, WithoutPod
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals
@@ -83,15 +91,16 @@ class Reconciler:
         manifest_of: Callable[[Container], Manifest],
         settings: ReconcilerSettings,
         enqueue: Callable[[ContainerId], object],
+        node_managers: NodeManagerChooser,
         binder: Binder | None = None,
         forget: Callable[[ContainerId], object] = lambda _: None,
     ) -> None:
-        """``binder`` chooses nodes where a queue wants that; without one Kubernetes always does.  ``forget`` hears of
-        containers that ended and have no pod any more."""
+        """``node_managers`` chooses for containers that need no pod, ``binder`` for pods where a queue wants that;
+        without one Kubernetes always does.  ``forget`` hears of containers that ended and have no pod any more."""
         self._binder = binder or Binder(engine.state, clock, "", lambda _: False, enqueue)
         self._engine, self._pods, self._clock = engine, pods, clock
         self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
-        self._forget = forget
+        self._forget, self._node_managers = forget, node_managers
         self._observed: dict[str, PodObservation] = {}
         self._unexplained_since_s: dict[ContainerId, float] = {}
         self._gone: dict[str, PodObservation] = {}
@@ -102,6 +111,8 @@ class Reconciler:
         """Containers whose pods kubelets refused."""
         self._shut_out: dict[ContainerId, frozenset[str]] = {}
         """Nodes that a waiting pod was kept from when it was created."""
+        self._in_vain: set[ContainerId] = set()
+        """Containers whose pods no node had room for, while a NodeManager had."""
         self.refused_count = 0
         """Pods that kubelets did not admit (OutOf…), whose containers got others."""
         self.lost_count = 0
@@ -136,7 +147,7 @@ class Reconciler:
         """The container's pod; none once that is another container's."""
         state = self._engine.state
         container = state.containers.get(container_id)
-        name = container.pod if container is not None else self._left.get(container_id, "")
+        name = (container.pod if container is not None else "") or self._left.get(container_id, "")
         if state.container_index.of_pod(name) not in (None, container_id):
             return None
         return self._observed.get(name)
@@ -150,6 +161,9 @@ class Reconciler:
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         """Return how Kubernetes ended the pod of a process that ended by a signal from elsewhere; None: it did not."""
+        container = self._engine.state.containers.get(container_id)
+        if container is None or not container.pod:
+            return None
         end = await self._seen_end(container_id, exit_status)
         self.lost_count += end is not None and end.exit_status in NOT_THE_APPLICATIONS_FAULT
         return end
@@ -208,6 +222,8 @@ class Reconciler:
         pod = self.observed(container_id)
         if container is None or not container.is_live:
             return await self._remove(container, container_id, pod)
+        if not container.pod:
+            return await self._follow_without_pod(container, pod)
         if pod is None:
             return await self._create_or_end(container)
         return await self._follow(container, pod)
@@ -217,6 +233,9 @@ class Reconciler:
             end = pod_events.end_of_gone(container.pod, self._gone.get(container.pod), self._clock.now_ms())
             await self._end(container.id, end)
             return None
+        is_in_vain = container.id in self._in_vain
+        if (without_pod := self._node_managers.choose(container, is_pod_in_vain=is_in_vain)) is not None:
+            return await self._place_without_pod(container, without_pod)
         pause_s = self._turned_away.get(container.id, _TurnedAway()).not_before_s - self._clock.monotonic_s()
         if pause_s > 0:
             return pause_s
@@ -225,7 +244,11 @@ class Reconciler:
             manifest = self._manifest_of(container)
             placed = self._binder.place(container, manifest)
             if isinstance(placed, NoPlace):
-                self._engine.state.reasons.explain_wait(container.id, placed.reason)
+                without_pod = self._node_managers.choose(container, is_pod_in_vain=True)
+                if without_pod is not None:
+                    return await self._place_without_pod(container, without_pod)
+                reason = f"{placed.reason}{self._node_managers.why_not(container)}"
+                self._engine.state.reasons.explain_wait(container.id, reason)
                 return placed.again_s
             await self._pods.create(placed)
             self._binder.created(container)
@@ -243,8 +266,32 @@ class Reconciler:
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
         return None
 
+    async def _place_without_pod(self, container: Container, chosen: WithoutPod) -> float | None:
+        """A NodeManager launches it: all that is to be done is in its row."""
+        if chosen.node_id is None:
+            self._engine.state.reasons.explain_wait(container.id, NO_ROOM)
+            return REPLACE_LOOK_S
+        self._node_managers.given(container, chosen.node_id)
+        try:
+            await self._tell(container.id, NodeManagerChosen(chosen.node_id))
+        finally:
+            self._node_managers.written(container.id)
+        self._in_vain.discard(container.id)
+        self._engine.state.reasons.explain_wait(container.id, "")
+        return None
+
+    async def _follow_without_pod(self, container: Container, pod: PodObservation | None) -> float | None:
+        """Nothing is expected of Kubernetes; a pod whose creation came true late goes."""
+        if pod is not None and not pod.deletion_requested:
+            await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+        if container.resize_to != NONE:
+            await self._tell(container.id, PodResized(container.resize_to))
+        return None
+
     async def _follow(self, container: Container, pod: PodObservation) -> float | None:
         now_ms = self._clock.now_ms()
+        if container.state is ContainerState.PLANNED and self._is_for_node_manager(container, pod):
+            return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if container.state is ContainerState.PLANNED and self._is_misplaced(container, pod):
             # Nothing of it has started: the same container gets another pod once this one is gone.
             return await self._place_anew(container, pod, REPLACE_LOOK_S)
@@ -271,7 +318,8 @@ class Reconciler:
                 await self._resize(container)
             if pod_events.may_change_unseen(pod, now_ms):
                 return CHANGING_LOOK_S
-            return SHUT_OUT_LOOK_S if container.id in self._shut_out else None
+            may_change = container.id in self._shut_out or self._waits_for_either(container, pod)
+            return SHUT_OUT_LOOK_S if may_change else None
         since_s = self._unexplained_since_s.setdefault(container.id, self._clock.monotonic_s())
         left_s = AGENT_REPORT_WAIT_S - (self._clock.monotonic_s() - since_s)
         if left_s > 0:
@@ -317,6 +365,8 @@ class Reconciler:
         line = pod_events.meaning_of(pod, now_ms)
         waits = line.becomes in (pod_events.ContainerOutcome.WAITS, pod_events.ContainerOutcome.STARTS)
         text = line.diagnostics(pod) if waits else ""
+        if text and pod.node_name is None:
+            text += self._node_managers.why_not(container)
         if text and container.id not in self._engine.state.reasons.waits:
             log.info("container is waiting", container_id=str(container.id), reason=text)
         self._engine.state.reasons.explain_wait(container.id, text)
@@ -325,6 +375,22 @@ class Reconciler:
         while len(self._gone) >= GONE_MAX:
             del self._gone[next(iter(self._gone))]
         self._gone[pod.name] = pod
+
+    def _is_for_node_manager(self, container: Container, pod: PodObservation) -> bool:
+        """Return whether a NodeManager has room for a container for whose pod there is none."""
+        if pod.deletion_requested:
+            return container.id in self._in_vain
+        if pod.node_name is not None or not pod.unschedulable_message:
+            return False
+        if self._node_managers.choose(container, is_pod_in_vain=True) is None:
+            return False
+        self._in_vain.add(container.id)
+        return True
+
+    def _waits_for_either(self, container: Container, pod: PodObservation) -> bool:
+        """Return whether it has a pod without a node, and may go to a NodeManager as soon as one has room."""
+        is_shared = self._engine.state.pools.has_node_managers(container.queue)
+        return is_shared and container.state is ContainerState.PLANNED and pod.node_name is None
 
     def _is_misplaced(self, container: Container, pod: PodObservation) -> bool:
         """On a node that has been closed since; while it waits for a place, kept from one that is open again, or not
@@ -365,6 +431,7 @@ class Reconciler:
     ) -> float | None:
         self._unexplained_since_s.pop(container_id, None)
         self._shut_out.pop(container_id, None)
+        self._in_vain.discard(container_id)
         self._turned_away.pop(container_id, None)
         self._binder.over(container_id)
         if container is not None:
@@ -406,7 +473,7 @@ class Reconciler:
     async def _tell(
         self,
         container_id: ContainerId,
-        event: PodBound | PodTurnedAway | ContainerEnded | PodResized | PodResizeRefused,
+        event: PodBound | NodeManagerChosen | PodTurnedAway | ContainerEnded | PodResized | PodResizeRefused,
     ) -> None:
         """Observed, and observed again should it be lost: nobody waits for an answer."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from yodel.domain.allocation.places import NodePlace, PlaceIndex, Places, Tagged
 from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.node import Node
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState
@@ -50,6 +51,11 @@ class PlacementInputs:
             self._assume_planned(places, pool)
         return places
 
+    def nodes_of(self, pool: PoolName) -> Places:
+        """Nodes of a pool, for whoever asks neither what runs there nor what is held."""
+        free_on = self._state.pools.of(pool).free_on
+        return Places(self._current_nodes(pool), free_on, are_labels_enabled=self._are_labels_enabled)
+
     @property
     def version(self) -> tuple[int, ...]:
         """Changes with what the nodes are, and what they lend at most."""
@@ -83,8 +89,11 @@ class PlacementInputs:
                     rack=node.rack,
                     label=node.labels[0] if node.labels else "",
                     capability=lent.ever,
-                    names=frozenset((node.id.host, *self._names.of(node.kubernetes_node_name))),
+                    names=frozenset((node.id.host, *self._names_of(node))),
                 )
+
+    def _names_of(self, node: Node) -> Collection[str]:
+        return () if node.is_node_manager else self._names.of(node.kubernetes_node_name)
 
     def _tagged(self) -> Iterator[Tagged]:
         for container_id in self._state.container_index.tagged:

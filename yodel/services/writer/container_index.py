@@ -29,12 +29,16 @@ class ContainerIndex:
 
     def put(self, new: Container, old: Container | None) -> None:
         """A row that is new, or takes the place of an older one."""
+        if old is not None and old.pod != new.pod:  # a NodeManager runs it
+            self._leave_pod(old)
         if new.is_live:
             self.live[new.id] = None
-            self._by_pod[new.pod] = new.id
+            if new.pod:
+                self._by_pod[new.pod] = new.id
         else:
             self.live.pop(new.id, None)
-            self._by_pod.setdefault(new.pod, new.id)
+            if new.pod:
+                self._by_pod.setdefault(new.pod, new.id)
             if not new.is_am:
                 self.ended[new.id] = None
         if old is not None:
@@ -67,6 +71,9 @@ class ContainerIndex:
         self._leave_node(row)
         for ids in (self.live, self.ended, self.planned, self.unconfirmed, self.tagged):
             ids.pop(row.id, None)
+        self._leave_pod(row)
+
+    def _leave_pod(self, row: Container) -> None:
         if self._by_pod.get(row.pod) == row.id:
             del self._by_pod[row.pod]
 

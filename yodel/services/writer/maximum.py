@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import ROOT, largest_container
-from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, larger
+from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, NONE, VCORES, Resource, larger
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
 from yodel.services.writer.state import ClusterState
 
@@ -110,4 +110,5 @@ class MaximumAllocation:
             lent = pool.lent(node_id)
             if lent is not None:
                 yield lent.ever
-        yield from (node.capability for node in self._state.nodes.values() if not node.is_usable)
+        away = (node for node in self._state.nodes.values() if not node.is_usable)
+        yield from (most for node in away if (most := self._state.pools.most(path, node)) != NONE)

@@ -24,11 +24,16 @@ class NodeIndex:
         self._left: dict[str, NodeId] = {}
         """The agent that closed a node when it left, where none is registered now."""
         self._closed: set[str] = set()
+        self._node_managers: set[NodeId] = set()
         self._by_host: dict[str, dict[NodeId, None]] = {}
 
     def put(self, new: Node, old: Node | None) -> None:
         """A row that is new, or takes the place of an older one."""
         self._by_host.setdefault(new.id.host, {})[new.id] = None
+        if new.is_node_manager and new.is_usable:
+            self._node_managers.add(new.id)
+        else:
+            self._node_managers.discard(new.id)
         self.usable_count += new.is_usable - (old is not None and old.is_usable)
         if old is not None and (not new.is_registered or old.kubernetes_node_name != new.kubernetes_node_name):
             self._drop(old)
@@ -58,6 +63,11 @@ class NodeIndex:
             self._closed.add(name)
         else:
             self._closed.discard(name)
+
+    @property
+    def has_node_managers(self) -> bool:
+        """Return whether some NodeManager is in use."""
+        return bool(self._node_managers)
 
     def agents_of(self, kubernetes_name: str) -> Collection[NodeId]:
         """Registered agents that say they are on a Kubernetes node, the first to register first."""

@@ -1,7 +1,9 @@
 """Keeps capacity and usage of each pool, as rows are published and Kubernetes' nodes are seen.
 
 A node agent's own figure counts for ``native`` alone, and for every pool if nobody watches the nodes.  In other pools a
-node has what it publishes; an amount set by an administrator is the maximum in each.
+node has what it publishes; an amount set by an administrator is the maximum in each.  Nothing counts where nothing can
+be launched: a NodeManager's figure counts for one pool only, and an agent's for none once Kubernetes' nodes were listed
+and its own was not among them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 
 from yodel.domain.container import Container
 from yodel.domain.node import NOT_ORDERED, Node
-from yodel.domain.queues.pools import NATIVE, Pool, PoolCapacity, PoolName, Pools
+from yodel.domain.queues.pools import NATIVE, YARN, Pool, PoolCapacity, PoolName, Pools
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource, larger, smaller
 from yodel.domain.states import NodeState
@@ -34,6 +36,8 @@ class PoolBook:
         self._figures: dict[PoolName, Pool] = {}
         self._used: dict[PoolName, Usage] = {}
         self._published: dict[str, Published] | None = None
+        self._are_listed = False
+        """Kubernetes' nodes were listed: no pod is ever on one that is not in ``_published``."""
         self._others: dict[str, Resource] = {}
         """What pods of others ask of ordinary capacity, by Kubernetes' name of the node; only where it is something."""
         self._drawn_on: tuple[PoolName, ...] | None = None
@@ -76,14 +80,23 @@ class PoolBook:
 
     def capability(self, node: Node) -> Resource:
         """Return a node's capacity in all pools that queues use, usable or not."""
-        if self.drawn_on == (NATIVE,) and not self._others:
+        if node.is_node_manager or (self.drawn_on == (NATIVE,) and not self._others):
             return node.capability
         found = (self._lent(name, node) for name in self.drawn_on)
         return _sum(lent.now for lent in found if lent is not None)
 
+    def has_node_managers(self, path: str) -> bool:
+        """Return whether NodeManagers are nodes of the pool that a queue draws on."""
+        return self.pools.of(path) == self.rules.node_managers
+
+    def most(self, path: str, node: Node) -> Resource:
+        """Return what a queue's containers may have on a node at most, usable or not."""
+        lent = self._lent(self.pools.of(path), node)
+        return lent.ever if lent is not None else NONE
+
     def is_published(self, name: PoolName) -> bool:
         """Return True if the published amounts of nodes count for the pool, not their agents' own figures."""
-        return name != NATIVE and self._published is not None
+        return name not in (NATIVE, YARN) and self._published is not None
 
     def resources(self, name: PoolName) -> tuple[str, ...]:
         """Kubernetes' names of what it is of."""
@@ -92,6 +105,8 @@ class PoolBook:
 
     def words(self, name: PoolName) -> str:
         """A pool for people, with what it is of; empty for ordinary cores and memory."""
+        if name == YARN:
+            return f"{name} (NodeManagers)"
         return "" if name == NATIVE else f"{name} ({', '.join(self.resources(name))})"
 
     # --- what is told ----------------------------------------------------------------------------------------------
@@ -105,7 +120,7 @@ class PoolBook:
         are_nodes_watched: bool,
     ) -> None:
         """Use these pools from now on.  Published amounts must be reported again."""
-        self.rules, self._published = rules, {} if are_nodes_watched else None
+        self.rules, self._published, self._are_listed = rules, {} if are_nodes_watched else None, False
         self._figures, self._used, self._drawn_on = {}, {}, None
         for node in nodes:
             self.publish(node)
@@ -124,6 +139,10 @@ class PoolBook:
             self._published.pop(kubernetes_name, None)
         else:
             self._published[kubernetes_name] = published
+
+    def listed(self) -> None:
+        """All of Kubernetes' nodes were told of.  Rows are to be published after that."""
+        self._are_listed = self._published is not None
 
     def see_others(self, kubernetes_name: str, taken: Resource) -> None:
         """Set the requests of others' pods on a node.  Publish its row after that."""
@@ -153,6 +172,10 @@ class PoolBook:
 
     def _lent(self, name: PoolName, node: Node) -> PoolCapacity | None:
         own = node.capability
+        if node.is_node_manager:
+            return PoolCapacity(own, own) if name == self.rules.node_managers else None
+        if name == YARN or not self._may_have_pods(node):
+            return None
         if not self.is_published(name) or self._published is None:
             others = self._others.get(node.kubernetes_node_name) if name == NATIVE else None
             return PoolCapacity(own if others is None else (own - others).at_least_zero(), self._most(node))
@@ -167,6 +190,10 @@ class PoolBook:
         else:
             now, ever = smaller(lent.now, _plain(own)), smaller(lent.ever, _plain(own))
         return PoolCapacity(replace(now, extras=own.extras), replace(ever, extras=own.extras))
+
+    def _may_have_pods(self, node: Node) -> bool:
+        """Return whether Kubernetes has its node, as far as is known."""
+        return not self._are_listed or self._published is None or node.kubernetes_node_name in self._published
 
     def _most(self, node: Node) -> Resource:
         """Return the maximum of an agent's own figure: the figure, or if it is zero, the machine's size as far as it

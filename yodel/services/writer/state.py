@@ -47,7 +47,7 @@ def _standing(row: Application) -> tuple[object, ...]:
 
 def _room(row: Node) -> tuple[object, ...]:
     """Return the fields of a node that a decision reads."""
-    return row.state, row.capability, row.rack, row.labels, row.kubernetes_node_name
+    return row.state, row.capability, row.rack, row.labels, row.kubernetes_node_name, row.is_node_manager
 
 
 def _burden(row: Container) -> tuple[object, ...]:
@@ -272,6 +272,13 @@ class ClusterState:
         ``are_nodes_watched``: they are reported, so that an agent's own figure counts for ordinary capacity only.
         """
         self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
+        self.change_counters.changed()
+
+    def kubernetes_nodes_listed(self) -> None:
+        """The book of pools was told of all Kubernetes' nodes."""
+        self.pools.listed()
+        for node in self.nodes.values():
+            self.pools.publish(node)
         self.change_counters.changed()
 
     def lent_anew(self, kubernetes_name: str) -> bool:

@@ -81,6 +81,10 @@ async def test_first_failed_container_explains_a_failure(
     ("containers", "last"),
     [
         ([ended(2, 1, 5000, "Traceback\n  File\nMemoryError: <b>\n\n")], "MemoryError: &lt;b&gt;"),
+        (
+            [ended(2, 1, 5000, "Last 9 bytes of prelaunch.err :\nno table\nLast 9 bytes of stderr :\n\n")],
+            "no table",
+        ),
         ([ended(2, 1, 5000)], "the application&#39;s words"),
         ([], "the application&#39;s words"),
     ],

@@ -1,0 +1,115 @@
+"""A stock NodeManager of Hadoop 3.5.0 beside ``yodel local``, registered at its ResourceTracker port.
+
+It shares the machine's files with Yodel's node (``file:///``), listens on 127.0.0.1 and keeps its data in a folder of
+its own: after a restart it goes on with its containers.  ``settings_of`` lets it in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.conformance.cluster import Cluster
+from tests.support.hadoop import NODE_MANAGER, Daemon, DaemonSpec, PortTaken
+from tests.support.hadoop_conf import NodeSize, Ports, Servers, server_files, write_files
+from tests.support.hadoop_jars import jars
+from tests.support.ports import free_ports
+
+HOST = "localhost"  # what 127.0.0.1 is called here
+HEAP_MIB = 256
+REGISTERED = "Registered with ResourceManager as"
+
+
+class NodeManager(Daemon):
+    """``node_id`` is that of all its lives."""
+
+    def __init__(self, cluster: Cluster, servers: Servers) -> None:
+        self.node_id = f"{HOST}:{servers.ports.nm_rpc}"
+        spec = DaemonSpec(
+            name="node-manager", main=NODE_MANAGER, heap_mib=HEAP_MIB, user="", is_ready=self._is_registered
+        )
+        super().__init__(spec, servers)
+        self._cluster, self._registered_before = cluster, 0
+
+    def launch(self) -> None:
+        self._registered_before = self._registrations()
+        super().launch()
+
+    def _is_registered(self) -> bool:
+        """In this life: of one that was killed the ResourceManager may not have heard."""
+        return self._registrations() > self._registered_before and self.state == "RUNNING"
+
+    def _registrations(self) -> int:
+        return self.log_path.read_text().count(REGISTERED) if self.log_path.exists() else 0
+
+    @property
+    def state(self) -> str:
+        """What the ResourceManager says of it; empty: it does not know it."""
+        nodes = self._cluster.rest("/nodes")["nodes"]["node"]
+        return next((str(node["state"]) for node in nodes if node["id"] == self.node_id), "")
+
+
+def settings_of(directory: Path) -> dict[str, str]:
+    """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
+    hosts = directory / "hosts"
+    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
+    return {
+        "YODEL_NODE_MANAGERS": "network",
+        "YODEL_NODE_MANAGERS_POOL": "native",
+        "YODEL_NODE_MANAGERS_FIRST": "true",
+        "YODEL_NODES_INCLUDE_PATH": str(hosts),
+    }
+
+
+@contextlib.contextmanager
+def running_node_manager(
+    cluster: Cluster,
+    *,
+    size: NodeSize | None = None,
+    spark_shuffle_jars: str = "",
+    more: Mapping[str, str] | None = None,
+) -> Iterator[NodeManager]:
+    """It is registered when this returns, and is ended with all that it started.  ``more``: properties of YARN."""
+    directory = Path(tempfile.mkdtemp(prefix="yodel-node-manager-"))
+    directory.chmod(0o755)
+    (directory / "logs").mkdir()
+    servers = Servers(
+        directory=directory,
+        ports=Ports.of(free_ports(Ports.count())),
+        jars=jars("hadoop"),
+        node=size or NodeSize(),
+        spark_shuffle_jars=spark_shuffle_jars,
+    )
+    files = server_files(servers)
+    del files["hdfs-site.xml"], files["capacity-scheduler.xml"]
+    files["core-site.xml"]["fs.defaultFS"] = "file:///"
+    # ApplicationMasters have noted it: maps that ended before a restart are fetched after it.
+    files["mapred-site.xml"]["mapreduce.shuffle.port"] = str(servers.ports.history)
+    recovery = {
+        "yarn.nodemanager.recovery.enabled": "true",
+        "yarn.nodemanager.recovery.supervised": "true",
+        "yarn.nodemanager.recovery.dir": f"{directory}/recovery",
+    }
+    files["yarn-site.xml"] |= {**_of_yodel(cluster), **recovery, **(more or {})}
+    write_files(servers.conf_dir, files, log_level="INFO")
+    node_manager = NodeManager(cluster, servers)
+    try:
+        node_manager.start()
+        yield node_manager
+    except PortTaken as error:
+        raise AssertionError(f"a port was taken:\n{node_manager.log_tail()}") from error
+    finally:
+        node_manager.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _of_yodel(cluster: Cluster) -> dict[str, str]:
+    """What ``yodel local`` tells its clients: where the ResourceManager is, and where logs are aggregated."""
+    root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
+    found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
+    kept = ("yarn.resourcemanager.", "yarn.nodemanager.remote-app-log-dir", "yarn.log-aggregation")
+    return {name: value for name, value in found.items() if name.startswith(kept)}
