@@ -269,16 +269,6 @@ async def test_ticket_for_another_service_of_the_keytab_is_refused(acceptor: Key
         await acceptor.accept(first_token(f"HTTP/localhost@{REALM}"))
 
 
-async def test_name_that_would_be_read_as_two_is_refused(
-    acceptor: KeytabAcceptor, secured: Secured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    principal = r"hdfs\/x"
-    for name, value in secured.kdc.login(principal, secured.kdc.keytab(principal)).items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(AccessDenied, match="characters that are quoted"):
-        await acceptor.accept(first_token())
-
-
 async def test_ticket_that_is_not_judged_in_time_is_put_off(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tickets, "TIMEOUT_S", 0.05)
     for name, value in secured.alice.items():
