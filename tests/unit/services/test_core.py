@@ -60,7 +60,7 @@ def wires(core: Core) -> set[Wire]:
 async def of_a_process() -> Core:
     settings, clock, store = Settings(), SystemClock(), MemoryStore()
     stored = await recovery.opened(store, clock, from_settings.queues(settings), bytes)
-    return Rm(settings, clock, store, stored, lambda: settings, None).core
+    return Rm(settings, clock, store, stored, lambda: settings, None, None).core
 
 
 async def test_process_playbook_and_rest_world_are_wired_alike() -> None:
