@@ -15,9 +15,10 @@ from tests.support.browser import Browser
 from tests.support.loans import lends, measured_report
 from tests.support.page_looks import LINKS, wrong_looks
 from tests.support.playbook import a_submission
-from tests.support.records import NOBODY, an_application
+from tests.support.records import NOBODY, a_container, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.queues.queue import Queue
+from yodel.domain.states import AttemptState, ContainerState
 from yodel.rm_api.server import serve
 
 QUEUES = (
@@ -67,6 +68,8 @@ async def test_pages_are_whole_at_any_width_and_do_nothing_forbidden() -> None:
 
 async def filled(world: RestWorld) -> None:
     await fill(world)
+    failed = a_container(2, container=2, state=ContainerState.COMPLETED, node_id=NODE.id, exit_status=3)
+    await world.put(an_attempt(2, state=AttemptState.FAILED), failed)
     lends(world.rm)
     world.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     while await world.rm.submission.give_id(NOBODY) != FAILED.id:
