@@ -1,4 +1,4 @@
-"""What one module keeps, no other writes: looked for in the source of all of them."""
+"""A book is written by its own module only, as the source of all modules shows."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def chain(node: ast.expr) -> list[str]:
 
 
 def places(node: ast.AST) -> list[ast.expr]:
-    """What a statement assigns or deletes."""
+    """Return what a statement assigns or deletes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             found = targets
@@ -219,11 +219,11 @@ def places(node: ast.AST) -> list[ast.expr]:
 
 
 def written(statements: Sequence[Statement], book: Book) -> Iterator[str]:
-    """Where something of the book is assigned, deleted or changed in place, or the book goes by another name."""
+    """Yield where something of the book is assigned, deleted or changed in place, or the book goes by another name."""
     known = book.fields
 
     def is_in(names: list[str]) -> bool:
-        """Whether this is something of the book: other things may have its name."""
+        """Return whether this is something of the book: other things may have its name."""
         return any(name == book.name and below in known for name, below in pairwise(names))
 
     for node in statements:
@@ -287,7 +287,7 @@ def statements_of(text: str) -> Sequence[Statement]:
 
 
 def sources() -> Iterator[tuple[str, Sequence[Statement]]]:
-    """By their names from ``yodel/services``."""
+    """Yield the modules' statements by their names from ``yodel/services``."""
     for package in ("yodel/services", "yodel/rm_rpc", "yodel/rm_api", "yodel/wiring"):
         for path in (ROOT / package).rglob("*.py"):
             inside = path.relative_to(ROOT / "yodel").as_posix()

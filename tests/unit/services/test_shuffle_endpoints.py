@@ -1,4 +1,4 @@
-"""Whether the endpoints of shuffle services are there, as far as was looked."""
+"""Endpoints of shuffle services are up, away or unknown, as far as was looked."""
 
 from __future__ import annotations
 
