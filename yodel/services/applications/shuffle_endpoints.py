@@ -54,7 +54,7 @@ class ShuffleEndpoints:
             await self.look(only_new=only_new)
 
     async def look(self, *, only_new: bool = False) -> None:
-        """At all that queues name, or at those alone that nothing is known of."""
+        """Look at all endpoints that queues name, or at those alone that nothing is known of."""
         slots = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(
             *(
