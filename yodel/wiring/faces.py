@@ -71,19 +71,12 @@ def rpc_servers(
             nodes=core.nodes,
             delegation_tokens=core.delegation_tokens,
             log_aggregation=core.log_aggregation,
-            tokens=core.tokens,
             kerberos=kerberos.offer if kerberos is not None else None,
         ),
         core.state.web_address,
     )
     are_constraints_taken = settings.placement_constraints_handler != "disabled"
-    master = MasterProtocol(
-        core.master,
-        core.queries,
-        core.tokens,
-        are_constraints_taken=are_constraints_taken,
-        is_secured=kerberos is not None,
-    )
+    master = MasterProtocol(core.master, core.queries, core.tokens, are_constraints_taken=are_constraints_taken)
     tracker = TrackerProtocol(
         core.registration,
         core.heartbeats,
