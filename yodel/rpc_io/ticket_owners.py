@@ -1,4 +1,4 @@
-"""Whose tickets a port takes whose protocol names its clients (``KerberosInfo.clientPrincipal``)."""
+"""Decides whose tickets a port takes, if its protocol names its clients (``KerberosInfo.clientPrincipal``)."""
 
 from __future__ import annotations
 
