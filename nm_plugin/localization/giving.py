@@ -44,7 +44,7 @@ class Gift:
     entries_max: int
     _entries: int = 0
     _given: set[tuple[int, int]] = field(default_factory=set)
-    """What has several names and has been given by one of them."""
+    """Files with several names that have been given by one of them."""
 
     def give(self, directory: int, depth: int = 0) -> None:
         """The directory and all below it.

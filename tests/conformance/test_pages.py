@@ -34,7 +34,7 @@ from yodel.domain.resource import Resource
 
 ME = getpass.getuser()
 FIXED = ("cpu.static-milli=2000", "window-s=2", "dead-band-percent=0")
-"""Of the machine's cores so many are lent, whatever else runs on it; memory is what is measured."""
+"""So many of the machine's cores are lent, whatever else runs on it; memory is as it is measured."""
 SETTINGS = {"YODEL_MILLI_PER_VCORE": "200"}
 QUEUES = {"etl": (60, 100), "adhoc": (30, 50), "tiny": (10, 10)}
 """Percents of what is lent, and at most."""

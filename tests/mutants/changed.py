@@ -24,7 +24,7 @@ from tests.mutants.checkout import SOURCES, copies, run
 SEED = 20
 TIME_S = 1200
 LINES_MAX = 1000
-"""Of which mutants are made: two or three a line, more than there is time for."""
+"""The most lines of which mutants are made: two or three a line, more than there is time for."""
 RESERVE_S = 60
 """For a mutant that hangs, and the report."""
 WORDS = ("killed", "survived", "not reached", "left out")

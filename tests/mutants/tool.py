@@ -40,9 +40,9 @@ from mutmut.workers.isolation import ForkRunner
 
 WORKERS = 2
 MEASURED_PART = 0.4
-"""Of the time, at most, for the tests without any mutant."""
+"""The part of the time, at most, for the tests without any mutant."""
 TESTS_S = 20.0
-"""Of tests a mutant, as they take without it."""
+"""The seconds of tests a mutant, as they take without it."""
 FIRST = 20
 WORDS = {None: "left out", 0: "survived", 33: "not reached"}
 """By exit status of the tests; any other has killed."""
@@ -76,7 +76,7 @@ class Recorder:
     until_s: float
     reached: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     by_fixture: dict[str, set[str]] = field(default_factory=dict)
-    """What a fixture reaches, by its id: it counts for each test that shares it."""
+    """The lines that a fixture reaches, by its id: it counts for each test that shares it."""
     took_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)

@@ -17,7 +17,7 @@ ALONE = Figures(
     pressure=0.03,
     rounds=(),
 )
-"""Of 40 seconds at a rate of 150; P99 4 ms."""
+"""The figures of 40 seconds at a rate of 150; P99 4 ms."""
 
 
 def slower(factor: float) -> Figures:

@@ -21,7 +21,7 @@ _FILTERS = (
     "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer",
     "org.apache.hadoop.http.lib.StaticUserWebFilter",
 )
-"""What RMWebAppUtil.setupSecurityAndFilters makes of the default, and of AuthenticationFilterInitializer."""
+"""The filters that RMWebAppUtil.setupSecurityAndFilters makes of the default and of AuthenticationFilterInitializer."""
 Value = Callable[[Settings], Any]
 
 

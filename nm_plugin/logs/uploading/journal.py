@@ -60,7 +60,7 @@ class AppLogs:
     """Published by ``intent`` and not yet tidied up after."""
     uploads: int = 0
     warning: str = ""
-    """Of the upload that this agent made last; not a part of the journal."""
+    """The warning of the upload that this agent made last; not a part of the journal."""
     already: dict[LogKey, None] = field(default_factory=dict)
 
     def take(self, line: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ LISTED_MAX = 100
 READ_MAX = 1_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
-"""Of an application's containers on a page, those that ended and are kept among them."""
+"""The most of an application's containers on a page, those that ended and are kept among them."""
 STOPPED = ContainerExitStatus.TERMINATED
 NO_FAILURES = (
     ContainerExitStatus.SUCCESS,
@@ -51,7 +51,7 @@ NO_FAILURES = (
 )
 """Exit statuses of containers that did not end by themselves, or ended well."""
 _LOG_HEADING = re.compile(r"Last \d+ bytes of .{1,255} :")
-"""What precedes a log's end in diagnostics (ContainerLaunch.tailFile)."""
+"""The heading of a log's end in diagnostics (ContainerLaunch.tailFile)."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),

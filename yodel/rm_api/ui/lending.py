@@ -35,7 +35,7 @@ STATES = {
     CapacityState.YIELDED: "another program lends it",
     CapacityState.FAILED: "the lent amount cannot be written",
 }
-"""What each state means for services."""
+"""The meaning of each state for services."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

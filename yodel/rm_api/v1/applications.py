@@ -39,7 +39,7 @@ SHOWN_OTHERWISE = {
     ApplicationState.FINISHING: {YarnApplicationState.FINISHED},
     ApplicationState.KILLING: {YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING},
 }
-"""What YARN's clients see of states that they have no name for, by which applications are indexed."""
+"""The states that YARN's clients see for those they have no name for, by which applications are indexed."""
 
 
 @router.get("")

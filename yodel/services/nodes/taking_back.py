@@ -95,7 +95,7 @@ class TakingBack:
         self.ended_count = 0
         """Containers that were ended."""
         self._turn = asyncio.Lock()
-        """Of looks: one after the other."""
+        """The turn of looks: one after the other."""
 
     # --- what runs -------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ class Preemption:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self._noticed = noticed
         self.claims: list[Claim] = []
-        """What goes for one container each; their victims are on notice too."""
+        """The claims, one for each container that room is made for; their victims are on notice too."""
         self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""
