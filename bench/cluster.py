@@ -47,7 +47,7 @@ class Cluster:
         return float(psutil.Process(self.ready["pids"][role]).memory_info().rss) / (1 << 20)
 
     def processor_s(self, role: str) -> float:
-        """Processor time that a process has used, seconds."""
+        """Return the processor time that a process has used, seconds."""
         used = psutil.Process(self.ready["pids"][role]).cpu_times()
         return float(used.user + used.system)
 

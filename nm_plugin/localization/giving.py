@@ -1,4 +1,4 @@
-"""Giving a tree that a reserved uid made to the user it is for, following no link.
+"""A tree that a reserved uid made is given to the user it is for, following no link.
 
 From the top down and by descriptors: once a directory belongs to the taker, nobody else can put things in it, and what
 is in it is looked at as it was opened.  What the reserved uid does not own, such as a hard link to a file of somebody

@@ -1,4 +1,4 @@
-"""Every page of a ResourceManager that has real jobs: running, waiting, failed, killed and ended.
+"""Every page is opened of a ResourceManager that has real jobs: running, waiting, failed, killed and ended.
 
 ``make pages`` runs it and leaves its pictures in ``.runs/pages``.  Each kind of page is opened three times, with
 different contents, at two widths, dark and light; all that it links to answers; what it shows is what ``/api/v1`` says.
@@ -66,7 +66,7 @@ class Jobs:
         self.ids[name] = client.application_id()
 
     def held_spark(self, name: str, queue: str, executors: int, **conf: str) -> None:
-        """A job whose tasks wait: it runs until the cluster is stopped."""
+        """Start a job whose tasks wait: it runs until the cluster is stopped."""
         marker = self._dir / f"{name}-marker"
         marker.mkdir()
         marker.chmod(0o1777)
@@ -255,7 +255,7 @@ def words_of(amount: dict[str, Any]) -> str:
 
 
 def assert_figures(browser: Browser, jobs: Jobs) -> Iterator[str]:
-    """Differences between pages and ``/api/v1``; what is held stands still."""
+    """Yield differences between pages and ``/api/v1``; what is held stands still."""
     base = jobs.cluster.ready.rest_url
 
     def differs(what: str, shown: object, told: object) -> Iterator[str]:

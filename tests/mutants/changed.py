@@ -74,7 +74,7 @@ def _is_mutated(path: str) -> bool:
 
 
 def _statements(path: Path, lines: Set[int]) -> set[int]:
-    """The lines of those statements of functions that begin, continue or end in these; of a compound one its head."""
+    """Return the lines of statements of functions that begin, continue or end in these; of a compound one its head."""
     whole: set[int] = set()
     tree = ast.parse(path.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]

@@ -71,7 +71,7 @@ class TimeIsOver(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorder:
-    """A pytest plugin: what each test reaches and takes, and which fail."""
+    """Records, as a pytest plugin, what each test reaches and takes, and which fail."""
 
     until_s: float
     reached: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -209,7 +209,7 @@ def _end(*_: object) -> None:
 
 
 def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
-    """One mutant of each file, then a second one of each, and so on."""
+    """Return one mutant of each file, then a second one of each, and so on."""
     drawn = [random.Random(seed).sample(sorted(names), len(names)) for names in files]
     return [name for turn in zip_longest(*drawn) for name in turn if name is not None]
 
@@ -220,7 +220,7 @@ def own_tests(mutant: str) -> str:
 
 
 def quickest(tests: Collection[str], took_s: Mapping[str, float], own: str) -> tuple[list[str], float]:
-    """A module's own, then as many as take TESTS_S in all; one at least."""
+    """Return a module's own tests, then as many as take TESTS_S in all; one at least."""
     chosen, sum_s = list[str](), 0.0
     for test in sorted(tests, key=lambda test: (own not in test, took_s[test], test)):
         if chosen and own not in test and sum_s + took_s[test] > TESTS_S:
@@ -243,7 +243,7 @@ class Runner(PytestRunner):
 
 
 def _verdicts(data: SourceFileMutationData, notes: Mapping[str, str]) -> Iterator[tuple[str, int, str, str]]:
-    """Path, line, verdict and change; the line and change of those that no test has killed."""
+    """Return path, line, verdict and change; the line and change of those that no test has killed."""
     for name, exit_code in data.exit_code_by_key.items():
         verdict = WORDS.get(exit_code, "killed")
         line, change = _change(str(data.path), name) if verdict in ("survived", "not reached") else (0, "")

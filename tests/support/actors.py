@@ -259,7 +259,7 @@ class Cluster(World):
         self.bind("memory", self.sizes_mib())
 
     def sizes_mib(self) -> dict[str, int]:
-        """Memory of the nodes of pods, by host."""
+        """Return the memory of the nodes of pods, by host."""
         return {agent.node_id.host: NODE_SIZE.memory_mib for agent in self.nodes if not agent.is_node_manager}
 
     def bind(self, resource: str, sizes_mib: Mapping[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""A stock NodeManager of Hadoop 3.5.0 beside ``yodel local``, registered at its ResourceTracker port.
+"""A stock NodeManager of Hadoop 3.5.0 runs beside ``yodel local``, registered at its ResourceTracker port.
 
 It shares the machine's files with Yodel's node (``file:///``), listens on 127.0.0.1 and keeps its data in a folder of
 its own: after a restart it goes on with its containers.  ``settings_of`` lets it in.
@@ -54,7 +54,7 @@ class NodeManager(Daemon):
 
 
 def settings_of(directory: Path) -> dict[str, str]:
-    """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
+    """Return variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
     hosts = directory / "hosts"
     hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
     return {

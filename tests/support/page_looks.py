@@ -1,4 +1,4 @@
-"""Looking at the ResourceManager's own pages: at two widths, dark and light, and for what keeps people from reading."""
+"""The ResourceManager's own pages are looked at: at two widths, dark and light, and for what makes reading hard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wrong_looks(browser: Browser, pictures: pathlib.Path | None = None, name: st
 
 
 def unreadable(browser: Browser, axe: str) -> Iterator[str]:
-    """Serious findings of axe-core, whose text is given, on the page that is open."""
+    """Return serious findings of axe-core, whose text is given, on the page that is open."""
     browser.evaluate(f"{axe};0")
     for is_dark in (False, True):
         browser.seen_as(WIDTHS_PX[0], is_dark=is_dark)
@@ -47,12 +47,12 @@ def unreadable(browser: Browser, axe: str) -> Iterator[str]:
 
 
 def facts(browser: Browser, within: str = "#live") -> dict[str, str]:
-    """The named facts of a page."""
+    """Return the named facts of a page."""
     found: dict[str, str] = browser.evaluate(FACTS.format(json.dumps(within)[1:-1], FACT))
     return found
 
 
 def table(browser: Browser, within: str = "#live table") -> list[dict[str, str]]:
-    """The rows of its tables: texts by their heading, that of the first column by ``0``."""
+    """Return the rows of its tables: texts by their heading, that of the first column by ``0``."""
     found: list[dict[str, str]] = browser.evaluate(ROWS.format(json.dumps(within)[1:-1], CELLS))
     return found

@@ -106,7 +106,7 @@ PINGED = Pinged()
 
 @dataclass(frozen=True, slots=True)
 class TicketReceived:
-    """The peer's Kerberos ticket, to be judged; no event follows before the verdict."""
+    """Passes on the peer's Kerberos ticket, to be judged; no event follows before the verdict."""
 
     token: bytes = field(repr=False)
 

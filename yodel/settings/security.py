@@ -1,4 +1,4 @@
-"""The table ``[security]``: how callers over RPC prove who they are.  Hadoop's property is named next to each."""
+"""The table ``[security]`` says how callers over RPC prove who they are.  Hadoop's property is named next to each."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def _layered(
     section: str,
     dialects: Mapping[str, CustomDialect],
 ) -> PodSettings:
-    """The queue's own settings over the defaults.  Where its containers are never pods it says nothing of pods, and the
-    defaults do not count."""
+    """Return the queue's own settings over the defaults.  Where its containers are never pods it says nothing of pods,
+    and the defaults do not count."""
     name = own.dialect or defaults.dialect or base.dialect.name
     engine = dialect(name, dialects, f"{section}.dialect")
     if engine.has_pods:

@@ -120,7 +120,7 @@ class Journals:
         self._directory = state_dir / "logs"
 
     def begin(self, application_id: ApplicationId, origin: LogContext) -> None:
-        """The first line; a journal that was there is begun again."""
+        """Write the first line; a journal that was there is begun again."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         line = {
             "user": origin.user,

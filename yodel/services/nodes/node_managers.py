@@ -23,7 +23,7 @@ NETWORK_IS_TRUSTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeManagerRules:
-    """``are_first``: where pods draw on their pool too, NodeManagers come before them."""
+    """Says who may register; with ``are_first``, NodeManagers come before the pods that draw on their pool too."""
 
     allowed: NodeManagersAllowed = "refused"
     are_first: bool = False

@@ -77,7 +77,7 @@ class ReclaimVictim:
 
 
 class TakingBack:
-    """One task.  ``noticed`` is called with new notices."""
+    """Takes back in one task.  ``noticed`` is called with new notices."""
 
     def __init__(
         self,

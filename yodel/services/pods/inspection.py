@@ -97,7 +97,7 @@ class Inspection:
             self._note(application_id)
 
     def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
-        """Containers that will be stopped, and why: told on their pods.  Never waits."""
+        """Note on their pods which containers will be stopped, and why.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
             if pod is not None:

@@ -60,7 +60,7 @@ class Seen:
 
 
 class Preemption:
-    """One task.  Its notices are of containers that will be stopped and still run."""
+    """Preempts in one task.  Its notices are of containers that will be stopped and still run."""
 
     def __init__(
         self,

@@ -103,7 +103,7 @@ class Quotas:
 
     @property
     def tree(self) -> QueueShares:
-        """The queues with their shares of what there is of their pools, made again when either changed."""
+        """Return the queues with their shares of what there is of their pools, made again when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
