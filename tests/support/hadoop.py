@@ -265,9 +265,14 @@ def hadoop() -> Iterator[Hadoop]:
 
 @contextlib.contextmanager
 def running_hadoop(
-    *, node: NodeSize | None = None, spark_shuffle_jars: str = "", more: Mapping[str, Mapping[str, str]] | None = None
+    *,
+    node: NodeSize | None = None,
+    spark_shuffle_jars: str = "",
+    more: Mapping[str, Mapping[str, str]] | None = None,
+    with_hdfs: bool = True,
 ) -> Iterator[Hadoop]:
-    """The rig with HDFS up; at the end all of it is ended and removed.  ``more``: properties by file."""
+    """The rig, with HDFS up unless told otherwise; at the end all of it is ended and removed.  ``more``: properties by
+    file."""
     for attempt in range(START_ATTEMPTS_MAX):
         directory = Path(tempfile.mkdtemp(prefix="yodel-hadoop-"))
         directory.chmod(0o755)  # other users' containers read the configuration
@@ -282,7 +287,8 @@ def running_hadoop(
         _write_servers(servers)
         hadoop = Hadoop(servers)
         try:
-            hadoop.start_hdfs()
+            if with_hdfs:
+                hadoop.start_hdfs()
             yield hadoop
             return
         except PortTaken:
