@@ -61,7 +61,7 @@ class Mode:
 
     @property
     def is_scheduled(self) -> bool:
-        """By kube-scheduler."""
+        """Return True if kube-scheduler binds the pods."""
         return self.is_bound and not self.binds
 
     @property

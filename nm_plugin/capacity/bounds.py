@@ -292,7 +292,7 @@ class Bounds:
         return True
 
     def _found(self, groups: BestEffort, batch: Batch) -> _BoundPod | None:
-        """By the uid alone: what runs in a pod has no say in whether it is bounded."""
+        """Find the pod's group by the uid alone: what runs in a pod has no say in whether it is bounded."""
         name = groups.name(batch.pod_uid, self._cgroup_root)
         if name is None or not groups.has(name):
             return None

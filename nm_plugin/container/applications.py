@@ -32,7 +32,7 @@ class Applications:
         return tuple(self._known.values())
 
     async def recover(self) -> None:
-        """At start: what the last agent knew."""
+        """Read at start what the last agent knew."""
         for application in await self._threads.run(self._records.applications):
             self._known[application.application_id] = application
 

@@ -279,7 +279,7 @@ def _stopped_for_restart(container: Container, event: Exited) -> Step[Container]
 
 
 def _with_context(container: Container, context: bytes) -> Container:
-    """With another launch context, and its retries unused."""
+    """Return the container with another launch context, and its retries unused."""
     retry = retry_of(pb.ContainerLaunchContextProto.FromString(context))
     return replace(container, launch_context=context, retry=retry)
 

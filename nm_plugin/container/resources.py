@@ -94,7 +94,7 @@ class Resources:
         return first + [(link, *outcome) for link, outcome in self._more.get(container.container_id, {}).items()]
 
     def adopt(self, container: Container) -> None:
-        """At the agent's start: a container that lives uses what its launch context names."""
+        """Take up at the agent's start what a container that lives uses by its launch context."""
         if container.state.is_complete or not container.launch_context:
             return
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)

@@ -25,7 +25,10 @@ class SparkSettings:
         self._accounts, self._cache = accounts, cache
 
     async def of(self, container: Container, launch_context: bytes) -> Mapping[bytes, bytes]:
-        """By name; none where it has no such file.  Raises YodelError, OSError: what is there cannot be read."""
+        """Return the settings by name; none where it has no such file.
+
+        Raises YodelError, OSError: what is there cannot be read.
+        """
         place = self._place(container, launch_context, spark_conf.LINK)
         if place is None:
             return {}

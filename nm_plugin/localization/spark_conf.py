@@ -49,7 +49,7 @@ def read_properties(root: Path, archive: Path) -> dict[bytes, bytes]:
 
 
 def properties(content: bytes) -> dict[bytes, bytes]:
-    """By name; the last of a name counts, as for java.util.Properties."""
+    """Return the properties by name; the last of a name counts, as for java.util.Properties."""
     return dict(_properties(content))
 
 

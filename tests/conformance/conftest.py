@@ -1,4 +1,4 @@
-"""What the conformance tests share: one cluster, one HDFS, Spark's two release lines, a folder that pods can reach.
+"""The conformance tests share one cluster, one HDFS, Spark's two release lines and a folder that pods can reach.
 
 A session fixture that two modules import is two: here it is one.
 """

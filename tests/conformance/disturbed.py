@@ -66,7 +66,7 @@ class HeldJob:
         return self.submission.result()
 
     def report(self) -> dict[str, Any]:
-        """What the driver wrote: ``sum``, ``tasks``, ``executors``."""
+        """Return what the driver wrote: ``sum``, ``tasks``, ``executors``."""
         content: dict[str, Any] = json.loads(self._report.read_text())
         return content
 

@@ -248,7 +248,7 @@ def acceptor(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KeytabAccepto
 
 
 def first_token(service: str = f"rm/localhost@{REALM}") -> bytes:
-    """What a client with a ticket sends first."""
+    """Return what a client with a ticket sends first."""
     gssapi = library()
     name = gssapi.Name(service, gssapi.NameType.kerberos_principal)
     flags = [gssapi.RequirementFlag.mutual_authentication]

@@ -47,13 +47,13 @@ def containers_of(cluster: Cluster, application_id: str) -> list[dict[str, Any]]
 
 
 def said(cluster: Cluster, *words: str) -> str:
-    """What a command of ``yodel`` prints."""
+    """Return what a command of ``yodel`` prints."""
     command = [str(pathlib.Path(sys.prefix) / "bin" / "yodel"), *words, "--server", cluster.ready.rest_url]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=CALL_TIMEOUT_S).stdout
 
 
 def kinds_of(cluster: Cluster, application_id: str, node_manager: NodeManager) -> Counter[bool]:
-    """How many containers it has had, by whether the NodeManager ran them, which is whether they have no pod."""
+    """Count the containers it has had by whether the NodeManager ran them, which is whether they have no pod."""
     found = [one for one in containers_of(cluster, application_id) if one["node_id"]]
     assert [one for one in found if (one["pod"] is None) is not (one["node_id"] == node_manager.node_id)] == []
     return Counter(one["pod"] is None for one in found)

@@ -53,7 +53,7 @@ NOT_FOLLOWED = ("/proxy/",)
 
 
 class Jobs:
-    """What runs, by the name under which it is shown."""
+    """Keep what runs, by the name under which it is shown."""
 
     def __init__(self, cluster: Cluster, shared_dir: pathlib.Path) -> None:
         self.cluster, self._dir, self.ids = cluster, shared_dir, dict[str, str]()
@@ -205,7 +205,7 @@ def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
 
 
 def tour(browser: Browser, base: str, pictures: pathlib.Path) -> Iterator[str]:
-    """What is wrong with any page that can be reached from the overview."""
+    """Yield what is wrong with any page that can be reached from the overview."""
     axe = AXE.kept().read_text()
     paths, opened = ["/cluster", "/cluster/nowhere"], Counter[str]()
     others = set[str]()

@@ -307,7 +307,7 @@ async def asked_again(world: RestWorld, call: Recorded) -> Any:
 
 
 def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
-    """Where a body is not as recorded."""
+    """Yield where a body is not as recorded."""
     if type(ours) is not type(theirs):
         yield f"{path}: {type(ours).__name__}, recorded {type(theirs).__name__}"
     elif isinstance(theirs, dict):

@@ -1,4 +1,4 @@
-"""Where a kubelet decides, batch goes before services of default priority; where it would not, nothing is lent."""
+"""Batch goes before services of default priority where a kubelet decides; where it would not, nothing is lent."""
 
 from __future__ import annotations
 

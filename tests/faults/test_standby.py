@@ -51,7 +51,7 @@ async def test_killed_leader_is_replaced_and_nothing_is_lost(pair: Pair) -> None
 
 
 async def test_stopped_leader_writes_nothing_when_it_goes_on_and_ends(pair: Pair) -> None:
-    """What was sent to it meanwhile is in its sockets when it wakes up: it must not be done."""
+    """The requests that were sent to it meanwhile are in its sockets when it wakes up: they must not be carried out."""
     leader, standby = await pair.leader_and_standby(leader_lease_s=LEASE_S)
     await leader.submit()
     old = pair.holder()

@@ -66,7 +66,7 @@ ADDED = ((cst.If, never), (cst.While, never), (cst.Expr, left_out), (cst.Boolean
 
 
 class TimeIsOver(Exception):
-    """For mutants."""
+    """Raised when the time for mutants is over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +215,7 @@ def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
 
 
 def own_tests(mutant: str) -> str:
-    """Of its module, by their file's name."""
+    """Return the part of a test's id by which its module's own tests are known: their file's name."""
     return f"/test_{mutant.rpartition('.')[0].rpartition('.')[2]}.py::"
 
 
@@ -261,7 +261,7 @@ def _change(path: str, name: str) -> tuple[int, str]:
 
 
 def _line(path: str, name: str) -> int:
-    """Where the function of a mutant is defined."""
+    """Return the line where the function of a mutant is defined."""
     function, class_name = orig_function_and_class_names_from_key(name)
     body: list[ast.stmt] = ast.parse(Path(path).read_text()).body
     for wanted in filter(None, (class_name, function)):

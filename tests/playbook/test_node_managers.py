@@ -52,7 +52,7 @@ def let_in(world: World, *hosts: str) -> None:
 
 
 async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
-    """Why it was refused; empty: it was not."""
+    """Register a node and return why it was refused; empty: it was not."""
     refusal = await world.register_node(node_id, **{"is_node_manager": True, **changes})
     await world.settle()
     return refusal

@@ -112,7 +112,7 @@ async def mixed(seed: int) -> int:
 
 
 async def colocation(seed: int) -> int:
-    """What one of two queues draws on is measured by agents and published by the ResourceManager."""
+    """Run a storm in which agents measure what one of two queues draws on, and the ResourceManager publishes it."""
     jobs = [Job(1 + n % 4, SMALL, queue="batch" if n % 4 else "default") for n in range(JOBS)]
     async with ColocationCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = ColocationStorm(cluster, seed)

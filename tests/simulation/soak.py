@@ -60,7 +60,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What there is at one moment.  ``done`` counts containers or submissions."""
+    """Hold what there is at one moment.  ``done`` counts containers or submissions."""
 
     done: int
     in_memory: int
@@ -108,7 +108,7 @@ class Soak:
         return int(value)
 
     def forget_doubles(self) -> None:
-        """What the doubles remember of the past is no part of what is measured."""
+        """Forget what the doubles remember of the past, which is no part of what is measured."""
         world = self.world
         world.steps.clear()
         world.agents.started.clear()
@@ -170,7 +170,7 @@ async def submissions(soak: Soak, count: int, report: Callable[[Look], object] =
 
 
 def greatest_context() -> bytes:
-    """As large as a submission may be, of as many variables."""
+    """Return a context as large as a submission may be, of as many variables."""
     message = pb.ApplicationSubmissionContextProto()
     message.am_container_spec.command.append("run the AM")
     for n in range(9_999):

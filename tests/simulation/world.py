@@ -92,11 +92,11 @@ class WindowCluster(Cluster):
         return self.clock.now_ms() / 1000 % 120
 
     def at_night(self) -> Resource:
-        """What the queue's containers hold."""
+        """Return what the queue's containers hold."""
         return total_of(c.reserved for c in self.rm.state.live_containers() if c.queue == self.night)
 
     def left_at_night(self) -> Resource:
-        """What they may while the window is open."""
+        """Return what the queue's containers may hold while the window is open."""
         part, whole = WINDOW.maximum_percent / 100, self.rm.state.usable_resource
         return Resource(int(whole.memory_mib * part), int(whole.vcores * part))
 
@@ -174,7 +174,7 @@ ROLLED_EVERY = 25
 
 
 def over_the_wire(loan: LoanReport, number: int, *, is_apart: bool) -> tuple[LoanReport | None, WrittenReport | None]:
-    """As a release before sends and reads it, or as this one does: in one message, or in two."""
+    """Pass a report as a release before sends and reads it, or as this one does: in one message, or in two."""
     written = WrittenReport(policy_version=loan.policy_version, groups=number % 3, best_effort="kubepods/besteffort")
     if not is_apart:
         return colocation_pb.capacity_report(colocation_pb.capacity_report_pb(loan, written))

@@ -213,7 +213,7 @@ class Hadoop:
         self.resource_manager.stop()
 
     def start_history(self) -> None:
-        """With the folder that a user's first job makes, so that no job counts more operations than the next one."""
+        """Start it with the folder that a user's first job makes, so that all jobs count the same operations."""
         self.history_server.start()
         user = getpass.getuser()
         self.hdfs.make_dir(f"{HISTORY}/intermediate/{user}", user=user, mode="770")

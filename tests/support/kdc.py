@@ -112,7 +112,7 @@ class Kdc:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where Kerberos is configured, and no ticket."""
+        """Return variables that say where Kerberos is configured, and name no ticket."""
         return {"KRB5_CONFIG": str(self.krb5_conf), "KRB5CCNAME": f"FILE:{self.directory}/none"}
 
     def _run(self, program: str, *arguments: str) -> None:

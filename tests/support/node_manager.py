@@ -40,7 +40,7 @@ class NodeManager(Daemon):
         super().launch()
 
     def _is_registered(self) -> bool:
-        """In this life: of one that was killed the ResourceManager may not have heard."""
+        """Return whether it is registered in this life: the ResourceManager may not know that an earlier one ended."""
         return self._registrations() > self._registered_before and self.state == "RUNNING"
 
     def _registrations(self) -> int:
@@ -48,7 +48,7 @@ class NodeManager(Daemon):
 
     @property
     def state(self) -> str:
-        """What the ResourceManager says of it; empty: it does not know it."""
+        """Return the state that the ResourceManager tells of it; empty: it does not know it."""
         nodes = self._cluster.rest("/nodes")["nodes"]["node"]
         return next((str(node["state"]) for node in nodes if node["id"] == self.node_id), "")
 
@@ -108,7 +108,7 @@ def running_node_manager(
 
 
 def _of_yodel(cluster: Cluster) -> dict[str, str]:
-    """What ``yodel local`` tells its clients: where the ResourceManager is, and where logs are aggregated."""
+    """Return what ``yodel local`` tells its clients: where the ResourceManager is, and where logs are aggregated."""
     root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
     found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
     kept = ("yarn.resourcemanager.", "yarn.nodemanager.remote-app-log-dir", "yarn.log-aggregation")

@@ -24,7 +24,7 @@ UNREADABLE = """axe.run(document, {resultTypes: ["violations"]}).then(found => f
 
 
 def wrong_looks(browser: Browser, pictures: pathlib.Path | None = None, name: str = "") -> Iterator[str]:
-    """What is wrong with the page that is open, however it is looked at; a picture of each look goes to the folder."""
+    """Yield what is wrong with the open page, however it is looked at; a picture of each look goes to the folder."""
     grounds = set[tuple[bool, str]]()
     for width_px, is_dark in product(WIDTHS_PX, (False, True)):
         browser.seen_as(width_px, is_dark=is_dark)

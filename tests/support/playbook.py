@@ -49,7 +49,7 @@ ResultT = TypeVar("ResultT")
 
 
 def address_of(host: str) -> str:
-    """What the name of a host resolves to."""
+    """Return what the name of a host resolves to."""
     return f"address-of-{host}"
 
 

@@ -1,4 +1,4 @@
-"""Which Python ``make setup`` takes: of those on the PATH the first that is at most a tenth slower than the fastest."""
+"""Python for ``make setup`` is the first on the PATH that is at most a tenth slower than the fastest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Machine:
         return program
 
     def find(self, *folders: str, function: str = "find_python", **variables: str) -> tuple[str, str]:
-        """What lib.sh's function prints on standard output and on standard error."""
+        """Return what lib.sh's function prints on standard output and on standard error."""
         return self.run(*folders, script=f"set -euo pipefail; . scripts/lib.sh; {function}", **variables)
 
     def run(self, *folders: str, script: str, checkout: Path = ROOT, **variables: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""When a measurement of a service beside batch work proves nothing, and what is said of those that do."""
+"""A measurement of a service beside batch work may prove nothing, and the verdict says why."""
 
 from __future__ import annotations
 

@@ -131,14 +131,14 @@ class EndedContainers(Protocol):
     async def ended_page(
         self, application_id: ApplicationId, after: ContainerId | None, limit: int
     ) -> Sequence[Container]:
-        """At most ``limit`` of an application's, in the order of their ids, behind ``after``; none if it is unknown."""
+        """Return at most ``limit`` of an application's, by their ids, behind ``after``; none if it is unknown."""
 
 
 class QueueHistory(Protocol):
     """Reads what is kept of changes of the queue tree.  Raises Unavailable."""
 
     async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
-        """At most ``limit``, the newest first, of versions below ``before``."""
+        """Return at most ``limit``, the newest first, of versions below ``before``."""
 
 
 class Store(EndedContainers, QueueHistory, Protocol):

@@ -26,7 +26,7 @@ Value = Callable[[Settings], Any]
 
 
 def properties(settings: Settings) -> dict[str, str]:
-    """By name; what is not set is left out."""
+    """Return the properties by name; what is not set is left out."""
     shown = {name: _text(value(settings)) for name, value in _VALUES.items()}
     return {name: text for name, text in sorted((shown | dict(settings.proxy_users)).items()) if text}
 

@@ -64,7 +64,7 @@ class Calls:
         self.answers: dict[str, str] = {}
 
     def __call__(self, method: str, *arguments: object, **named: object) -> Any:
-        """What the method returns, a response as its data; None when it fails."""
+        """Return what the method returns, a response as its data; None when it fails."""
         try:
             answer = getattr(self._api, method)(*arguments, **named)
         except APIError as error:

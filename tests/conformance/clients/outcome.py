@@ -1,4 +1,4 @@
-"""What a user sees of one run, ready to be compared with the run on the other cluster."""
+"""An outcome is what a user sees of one run, ready to be compared with the run on the other cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """For the table."""
+        """Return a line for the table."""
         return f"{self.final_status}, exit {self.exit_code}" if self.final_status else f"exit {self.exit_code}"
 
 
@@ -79,7 +79,7 @@ def _line_differences(real: str, yodel: str) -> str:
 
 
 def without_counters(outcome: Outcome, *endings: str) -> Outcome:
-    """For a script that knows which counters are chance in it; it says why."""
+    """Drop counters for a script that knows which of them are chance; it says why."""
     return replace(outcome, counters={k: v for k, v in outcome.counters.items() if not k.endswith(endings)})
 
 

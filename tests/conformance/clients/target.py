@@ -48,7 +48,7 @@ _folders = itertools.count(10001)  # all of one length, because Hadoop counts th
 
 
 class Surroundings(Protocol):
-    """What a ResourceManager has beside it: a file system, a JobHistoryServer, folders of configuration."""
+    """Offer what a ResourceManager has beside it: a file system, a JobHistoryServer, folders of configuration."""
 
     @property
     def hdfs(self) -> Hdfs: ...
@@ -169,5 +169,5 @@ class Target:
 
 
 def settings(values: Mapping[str, object]) -> list[str]:
-    """As ``-D`` options of Hadoop's tools."""
+    """Return the values as ``-D`` options of Hadoop's tools."""
     return [f"-D{name}={value}" for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""Where the parts of the cluster are: folders, addresses, names.  One cluster a machine."""
+"""The parts of the cluster have folders, addresses and names, which are defined here.  One cluster a machine."""
 
 from __future__ import annotations
 

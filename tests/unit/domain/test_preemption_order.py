@@ -1,4 +1,4 @@
-"""In which order applications give containers back: one rule for preemption and for loans."""
+"""Applications give containers back in one order: one rule for preemption and for loans."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ async def test_long_report_means_what_a_short_one_does(world: World, protocol: R
 
 
 def node_context(name: bytes) -> CallContext:
-    """As the connection of an agent with a node's token."""
+    """Return the context of a connection of an agent with a node's token."""
     return replace(context(), token_kind=NODE_TOKEN_KIND, token_identifier=name)
 
 

@@ -1,4 +1,4 @@
-"""What of a submission becomes its pods."""
+"""A submission's image and environment become its pods'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a connection ends."""
+"""A connection whose peer has left ends without an error."""
 
 from __future__ import annotations
 

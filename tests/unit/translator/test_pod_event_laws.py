@@ -43,7 +43,7 @@ def a_pod(phase: PodPhase, **changes: Any) -> PodObservation:
 
 
 def all_pods() -> list[PodObservation]:
-    """Of every phase, with every reason, end, wait, disruption and deletion, on a node or on none."""
+    """Return pods of every phase, with every reason, end, wait, disruption and deletion, on a node or on none."""
     return [
         a_pod(
             phase,

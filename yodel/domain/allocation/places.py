@@ -54,7 +54,7 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """Why no node could take something even if all were empty."""
+    """Tell why no node could take something even if all were empty."""
 
     hurdle: Hurdle
     text: str
@@ -228,7 +228,7 @@ class Places:
         return self._satisfying[key]
 
     def why_never(self, placement: Placement, capability: Resource) -> str:
-        """Why no node could take it even if all were empty; empty when one could."""
+        """Return why no node could take it even if all were empty; empty when one could."""
         never = self.never(placement, capability)
         return never.text if never is not None else ""
 

@@ -119,7 +119,7 @@ def ignored(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
-    """By name; what is said twice, where Hadoop takes the last, is refused, and so is what is too long to look at."""
+    """Return entries by name; refuse one that occurs twice, where Hadoop takes the last, or is too long to look at."""
     once: dict[str, Entry] = {}
     for entry in entries:
         try:

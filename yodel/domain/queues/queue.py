@@ -173,7 +173,7 @@ def find(queues: Iterable[Queue], name: str) -> Queue | None:
 
 
 def refusal(queues: Iterable[Queue], name: str, user: str, application_id: object) -> str | None:
-    """Why an application may not be submitted there, in the CapacityScheduler's words; None when it may.
+    """Return why an application may not be submitted there, in the CapacityScheduler's words; None when it may.
 
     Hadoop 3.5 says who submitted to an unknown queue twice, without a space between.
     """

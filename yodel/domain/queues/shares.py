@@ -197,7 +197,7 @@ def _nominal(queue: Queue, below: Sequence[Queue]) -> float:
 
 
 def _derived(queue: Queue, parts: tuple[float, float], above: Share, *, is_mixed: bool) -> Queue:
-    """With the percents that its amounts come to at the moment, as the CapacityScheduler shows them."""
+    """Return the queue with the percents that its amounts come to now, as the CapacityScheduler shows them."""
     capacity, maximum = parts
     if is_mixed:
         queue = replace(queue, capacity_percent=100.0 * capacity / above.capacity if above.capacity else 0.0)

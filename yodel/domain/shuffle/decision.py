@@ -139,7 +139,7 @@ class ShuffleDecision:
 
     @property
     def refusal(self) -> str:
-        """Why the attempt fails; empty: it does not."""
+        """Return why the attempt fails; empty: it does not."""
         return f"{self.service}, required by {self.queue}, is not available: {self.reason}." if self.is_refused else ""
 
 

@@ -150,7 +150,7 @@ class RenderedApplications:
         )
 
     def _keep(self, number: int, page: RenderedPage) -> None:
-        """While there is room; pages of forgotten applications make some."""
+        """Keep the page while there is room; pages of forgotten applications make some."""
         known = self._queries.rows.pages
         if len(self._pages) >= len(known):
             self._pages = {kept: found for kept, found in self._pages.items() if kept in known}

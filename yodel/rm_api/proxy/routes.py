@@ -106,7 +106,7 @@ def _is_to_be_warned(request: Request, services: ProxyServices, view: Applicatio
 
 
 def _is_approved(request: Request, application_id: ApplicationId) -> bool:
-    """By the warning's cookie; a link made elsewhere approves nothing for somebody who was not warned."""
+    """Return True by the warning's cookie; a link made elsewhere approves nothing for somebody who was not warned."""
     try:
         found = SimpleCookie(request.headers.get("cookie", "")).get(f"checked_{application_id}")
     except CookieError:

@@ -139,7 +139,7 @@ def gap(reason: str) -> bytes:
 
 
 def farewell(error: YodelError) -> bytes:
-    """Why the stream ends here."""
+    """Return the message that says why the stream ends here."""
     return message("cut", json.dumps({"reason": str(error)}))
 
 

@@ -40,7 +40,7 @@ class ResourceUser(Model):
 
 
 class Reason(Model):
-    """Why something is pending."""
+    """Explains why something is pending."""
 
     cause: Cause
     text: str = Field(description="With figures, in the terms of the CapacityScheduler or of Kubernetes.")
@@ -78,7 +78,7 @@ class WaitingAsk(Model):
 
 
 class Why(Model):
-    """Why an application is waiting, if it is."""
+    """Explains why an application is waiting, if it is."""
 
     id: str
     queue: str
@@ -102,7 +102,7 @@ class QueueCause(Reason):
 
 
 class QueueWhy(Model):
-    """Why applications of a queue are waiting, by cause."""
+    """Explains why applications of a queue are waiting, by cause."""
 
     path: str
     is_waiting: bool = Field(description="There is a cause: an application that you may view is waiting.")

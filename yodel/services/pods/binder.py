@@ -64,7 +64,7 @@ log = structlog.get_logger("yodel.binder")
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """Why a pod cannot be created now, and when to look again though nothing changes (None: not)."""
+    """Says why a pod cannot be created now, and when to look again though nothing changes (None: not)."""
 
     reason: str
     again_s: float | None = None

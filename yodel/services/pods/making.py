@@ -56,7 +56,7 @@ class PodMaker:
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
     def why_pod(self, container: Container) -> str:
-        """Why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
+        """Return why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
         profile = self.profiles.of(container.queue)
         if profile.needs_pod:
             return f"its queue sets {profile.needs_pod}"

@@ -64,7 +64,7 @@ class NodeManagerChooser:
         return WithoutPod(None) if pool == YARN else None
 
     def why_not(self, container: Container) -> str:
-        """Why no NodeManager of its pool may run a container; empty: one may, or there is none."""
+        """Return why no NodeManager of its pool may run a container; empty: one may, or there is none."""
         is_shared = self._state.pools.has_node_managers(container.queue) and self._state.node_index.has_node_managers
         why = self._why_pod(container) if is_shared else ""
         return f"; NodeManagers cannot run it: {why}" if why else ""

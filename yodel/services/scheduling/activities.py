@@ -125,7 +125,7 @@ class Activities:
         return self.last()
 
     def _wake_soon(self) -> None:
-        """At once, or when the last time is long enough ago: readers do not set the scheduler's pace."""
+        """Wake at once, or when the last time is long enough ago: readers do not set the scheduler's pace."""
         loop = asyncio.get_running_loop()
         if self._waking is not None:
             return

@@ -259,7 +259,7 @@ class SchedulerConfService:
         return self._rights.is_admin(user)
 
     def properties(self) -> Mapping[str, str]:
-        """By full names, what is in force."""
+        """Return what is in force, by full names."""
         return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:

@@ -99,8 +99,8 @@ class Preemption:
         return self._engine.state.notices.of_teller(Teller.QUEUES)
 
     async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
-        """By queue that would be asked for so much back, which applications there or below it would lose how many
-        containers; nothing where queues do not give back."""
+        """Return, by queue that would be asked for so much back, which applications there or below it would lose how
+        many containers; nothing where queues do not give back."""
         state = self._engine.state
         if not excess_of or not self._quotas.is_enforced or not self.rules.is_enabled or self.rules.observe_only:
             return {}
@@ -261,7 +261,7 @@ class Preemption:
         )
 
     def _without_node(self, ledger: UsageLedger) -> dict[str, Resource]:
-        """By queue, parents too, what counts as used and runs nothing."""
+        """Return by queue, parents too, what counts as used and runs nothing."""
         state, found = self._engine.state, dict[str, Resource]()
         waiting = (state.containers[i] for i in state.container_index.planned)
         amounts = [(self._queue_of(one), one.reserved) for one in waiting if self._is_unplaced(one)]

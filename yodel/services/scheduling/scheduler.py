@@ -244,7 +244,7 @@ class Scheduler:
 
     @property
     def kept_demands(self) -> Mapping[ApplicationAttemptId, Demand]:
-        """By attempt, what was wanted when the last round began."""
+        """Return by attempt what was wanted when the last round began."""
         return self._rounds.demands
 
     @property

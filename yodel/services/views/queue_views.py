@@ -180,7 +180,7 @@ async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dic
 
 
 async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> QueueView:
-    """With its children, as the tree was when it was asked for."""
+    """Return a queue with its children, as the tree was when it was asked for."""
     tree = quotas.tree
     loads = await queue_loads(state, tree, queue.path)
     nodes, views = nodes_by_state(state), dict[str, QueueView]()

@@ -79,7 +79,7 @@ class ApplicationIndex:
             self.pages[self._page_of[new.id]].version += 1
 
     def order_finished(self, rows: Iterable[Application]) -> None:
-        """By when they ended: rows that were read come in the order of their ids.  Give all that have ended."""
+        """Put all that have ended in the order of their ends: rows that were read come in the order of their ids."""
         self.finished = {row.id: None for row in sorted(rows, key=lambda row: row.finished_ms)}
 
     def touch(self, application_id: ApplicationId) -> None:

@@ -64,7 +64,7 @@ class PoolBook:
         return self.of(self.pools.of(path))
 
     def used(self, name: PoolName) -> Usage:
-        """By live containers of its queues, those without a node too."""
+        """Return what live containers of its queues use, those without a node too."""
         found = self._used.get(name)
         return found if found is not None else self._used.setdefault(name, Usage())
 

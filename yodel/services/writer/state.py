@@ -317,7 +317,7 @@ class ClusterState:
         self.change_counters.decision_input_changed(application_id)
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
-        """With its containers."""
+        """Remove an attempt with its containers."""
         for container in self.containers_of(attempt_id):
             self.remove_container(container.id)
         self._containers_of.pop(attempt_id, None)

@@ -84,7 +84,7 @@ class UsageBook:
             usage.add(held, sign)
 
     def count_end(self, container: Container, *, is_counted: bool = False) -> None:
-        """With ``is_counted`` only that it was preempted, as was told after its end."""
+        """Count an end, or with ``is_counted`` only that it was preempted, as was told after its end."""
         memory_mib_s, vcore_s = (0, 0) if is_counted else used_by(container)
         self._add_seconds(container.id.application_id, memory_mib_s, vcore_s, preempted_of(container))
 

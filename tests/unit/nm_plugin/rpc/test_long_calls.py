@@ -71,7 +71,7 @@ def calls(rig: Rig) -> Iterator[tuple[str, Message, type[Message]]]:
 
 
 async def longest_s(rig: Rig, method: str, request: Message, response: type[Message]) -> float:
-    """Of the loop's turns meanwhile, in processor time.  Who calls has a thread and a loop of his own."""
+    """Return the loop's longest turn meanwhile, in processor time. Who calls has a thread and a loop of his own."""
 
     async def call() -> None:
         client = rig.client()

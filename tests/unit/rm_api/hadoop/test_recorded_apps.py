@@ -55,7 +55,7 @@ AS_SUBMITTED = (
 
 
 def tree(element: ElementTree.Element) -> Any:
-    """As the object that JSON would show, with every value a text."""
+    """Return the object that JSON would show, with every value a text."""
     children = list(element)
     if not children:
         return element.text or ""
