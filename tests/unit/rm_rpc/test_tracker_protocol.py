@@ -124,6 +124,28 @@ async def test_who_says_none_is_a_node_manager_and_told_which_setting_refuses_it
     assert NODE not in world.rm.state.nodes
 
 
+async def test_labels_of_a_node_manager_are_accepted_or_refused_with_the_reason(
+    protocol: RpcProtocol, world: World
+) -> None:
+    """ResourceTrackerService.registerNodeManager and nodeHeartbeat; a NodeManager logs the message."""
+    labels = msg.NodeLabelsProto(nodeLabels=[pb.NodeLabelProto(name="gpu", isExclusive=True)])
+    answer = await call(protocol, "registerNodeManager", context(), registration(nodeLabels=labels))
+    assert answer.nodeAction == common.NODE_ACTION_NORMAL
+    assert (answer.areNodeLabelsAcceptedByRM, answer.diagnostics_message) == (
+        False,
+        "node labels gpu are not used (the setting node_labels_enabled = false)",
+    )
+    beat = heartbeat()
+    beat.nodeLabels.CopyFrom(labels)
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert (answer.areNodeLabelsAcceptedByRM, "node labels gpu" in answer.diagnostics_message) == (False, True)
+    beat.nodeLabels.CopyFrom(msg.NodeLabelsProto())
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert (answer.areNodeLabelsAcceptedByRM, answer.diagnostics_message) == (True, "")
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(1))
+    assert not answer.HasField("areNodeLabelsAcceptedByRM")
+
+
 async def test_node_with_less_than_nothing_is_refused(protocol: RpcProtocol) -> None:
     request = registration()
     request.resource.memory = -1
