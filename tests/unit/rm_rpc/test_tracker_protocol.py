@@ -100,7 +100,7 @@ async def test_node_that_registers_gets_the_keys(world: World, protocol: RpcProt
 async def test_who_says_a_word_of_ours_is_an_agent(
     world: World, protocol: RpcProtocol, fields: dict[str, object]
 ) -> None:
-    """The name and age of its host do not matter."""
+    """Neither the name of its host nor its age matters."""
     request = registration(**fields)
     if "can" in fields:
         request.ClearField("kubernetes_node_name")
