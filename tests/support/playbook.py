@@ -311,7 +311,7 @@ class World:
     def registration(
         self, node_id: NodeId, capability: Resource = NODE_SIZE, *, is_node_manager: bool = False
     ) -> NodeRegistration:
-        """Return the id of a node's agent, or of a NodeManager at the address that its name resolves to (``World.ports``)."""
+        """Return what an agent says, or a NodeManager at the address that its name resolves to (``World.ports``)."""
         return NodeRegistration(
             node_id=node_id,
             http_port=8042,
