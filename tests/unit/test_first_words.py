@@ -57,6 +57,7 @@ def test_a_fragment_is_found_in_modules_classes_and_functions() -> None:
     text = '"{0}"\nclass A:\n    "{0}"\n    async def b(self):\n        "{0}"\ndef c():\n    "{0}"\n'
     assert fragments(text.format("What it is.")) == ["What it is."] * 4
     assert fragments(text.format("Without a name.")) == ["Without a name."] * 4
+    assert fragments('"""\n    By name.\n"""\n') == ["By name."]
     assert fragments(text.format("Return what it is.")) == fragments(text.format("Whatever comes, wait.")) == []
 
 
