@@ -211,15 +211,11 @@ class Submission:
     def stderr(self) -> str:
         return self._kept[1] if self._kept else self._err.read_text(errors="replace")
 
-    @property
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
-
     def application_id(self) -> str:
         """The id as soon as the client names it; AssertionError with its log when it ends or stays silent first."""
 
         def probe() -> str | None:
-            ended = self.has_ended
+            ended = self._process.poll() is not None
             named = APPLICATION_ID.search(self.stderr + self.stdout)
             assert named or not ended, f"ended without an application:\n{self.stderr[-4000:]}"
             return named.group() if named else None
@@ -240,7 +236,7 @@ class Submission:
 
     def stop(self) -> None:
         """Ends the client if it still runs."""
-        if not self.has_ended:
+        if self._process.poll() is None:
             self._process.kill()
             self._process.wait(10)
         self._keep_output()
