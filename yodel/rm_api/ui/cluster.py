@@ -29,6 +29,9 @@ TOP_QUEUES_MAX = 20
 """Queues below root on the overview, by name."""
 NODES_LISTED_MAX = 500
 NODES = ("/cluster/nodes", "Nodes")
+POOL_FIELDS = {"capacity": "size"}
+NODE_FIELDS = {"used": "allocation.used"}
+"""Names in ``/api/v1`` of what bars show."""
 
 
 async def overview(request: Request) -> Response:
@@ -42,7 +45,7 @@ async def overview(request: Request) -> Response:
         title="Overview",
         attention=await get_attention(request),
         metrics=await queries.metrics(),
-        pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
+        pools=[(view, usage_bars(view.used, view.size, POOL_FIELDS)) for view in queries.pools()],
         queues=[queue_line(view, 0) for view in root.children[:TOP_QUEUES_MAX]] if root is not None else [],
         more_queues=max(0, len(root.children) - TOP_QUEUES_MAX) if root is not None else 0,
         nodes=sorted(queries.nodes_by_state().items()),
@@ -101,7 +104,7 @@ async def node(request: Request) -> Response:
         crumbs=[NODES],
         node=found,
         view=view,
-        bars=usage_bars(view.used, view.node.capability),
+        bars=usage_bars(view.used, view.node.capability, NODE_FIELDS),
         capacity=capacity if capacity is not None and capacity.resources else None,
         units=UNITS,
     )
@@ -114,7 +117,7 @@ def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[Node
             view = services.queries.node(node_id)
             is_node_manager = view.node.is_node_manager
             lent = "a NodeManager" if is_node_manager else services.capacities.line(view.node.kubernetes_node_name)
-            yield view, usage_bars(view.used, view.node.capability), lent
+            yield view, usage_bars(view.used, view.node.capability, NODE_FIELDS), lent
 
 
 async def _root(_: Request) -> Response:
