@@ -39,6 +39,8 @@ QUEUES = {"etl": (60, 100), "adhoc": (30, 50), "tiny": (10, 10)}
 SMALL_MIB = 1024
 PICTURES_EACH = 3
 """Pages of one kind of which pictures are kept."""
+QUIET_S = 0.1
+"""A page of ours asks for all that it needs at once, and for itself 5 s later."""
 TRIES = 8
 """Times that a page is read anew to meet an answer of the same moment: nodes are measured each second."""
 NOWHERE = "/cluster/nowhere"
@@ -203,7 +205,7 @@ def tour(browser: Browser, base: str, pictures: pathlib.Path) -> Iterator[str]:
     for path in paths:  # grows meanwhile
         kind = kind_of(path)
         opened[kind] += 1
-        loaded = browser.visit(base + path)
+        loaded = browser.visit(base + path, quiet_s=QUIET_S)
         kept = pictures if opened[kind] <= PICTURES_EACH else None
         name = f"{sum(opened.values()):03d}-{re.sub(r'[^A-Za-z0-9]+', '-', kind).strip('-')[:60]}"
         found = [*wrong_looks(browser, axe, kept, name)]
@@ -211,7 +213,9 @@ def tour(browser: Browser, base: str, pictures: pathlib.Path) -> Iterator[str]:
         found += [fault for fault in loaded.faults if not (path == NOWHERE and path in fault)]
         count, wrong = wrong_figures(base, path, browser.evaluate("document.documentElement.outerHTML"))
         figures += count
-        yield from (f"{path}: {one}" for one in (*found, *wrong))
+        for one in (*found, *wrong):
+            print(f"\n{path}: {one}")
+            yield f"{path}: {one}"
         for link in browser.evaluate(LINKS):
             parts = urlsplit(link)
             target = parts.path + (f"?{parts.query}" if parts.query else "")

@@ -66,6 +66,8 @@ class _Page(HTMLParser):
         if "data-api" in found:
             figure = Figure(of=of, fields=tuple(found["data-api"].split()))
             self.figures.append(figure)
+        if tag == "br":
+            self._text(" ", figure, above)
         if tag == "time":
             self._text(f" {found['datetime']} ", figure, above)
         is_exempt = (
@@ -159,6 +161,8 @@ def _shows(text: str, values: Sequence[tuple[str, Any]]) -> bool:
         shown = re.search(r"\d+(\.\d+)?", text)
         factor = 1000 if field.endswith("_ms") else 1
         return shown is not None and abs(float(shown[0]) * factor - value) <= MOMENTARY[field]
+    if len(values) == 1 and isinstance(values[0][1], str) and text.endswith("..."):
+        return " ".join(values[0][1].split()).startswith(text.removesuffix("..."))
     pattern = r"\D*".join(f"({'|'.join(map(_exactly, _forms(field, value)))})" for field, value in values)
     return re.fullmatch(rf"\D*?{pattern}\D*", text, re.DOTALL) is not None
 

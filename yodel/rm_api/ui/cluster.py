@@ -21,6 +21,7 @@ from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.v1.attention import get_attention
 from yodel.rm_api.v1.capacity import UNITS, get_capacity
 from yodel.rm_api.v1.cluster import get_node
+from yodel.services.nodes.capacity import CapacityView
 from yodel.services.views.queries import ApplicationFilter, NodeView
 
 NEWEST_MAX = 10
@@ -110,13 +111,12 @@ async def node(request: Request) -> Response:
     )
 
 
-def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], str]]:
+def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], CapacityView | None]]:
     """Yield each as it is when its turn comes; one that has gone by then is left out."""
     for node_id in ids:
         if node_id in services.queries.rows.nodes:
             view = services.queries.node(node_id)
-            is_node_manager = view.node.is_node_manager
-            lent = "a NodeManager" if is_node_manager else services.capacities.line(view.node.kubernetes_node_name)
+            lent = services.capacities.of(view.node.kubernetes_node_name) if not view.node.is_node_manager else None
             yield view, usage_bars(view.used, view.node.capability, NODE_FIELDS), lent
 
 

@@ -36,7 +36,7 @@ router = APIRouter(prefix="/applications", tags=["applications"], dependencies=[
 
 
 class Failure(models.Model):
-    """What is known of why an application failed."""
+    """Explains why an application failed, as far as that is known."""
 
     container: models.Container | None = Field(
         description="Of the containers that are kept, the first that ended badly; one that was stopped counts last."
