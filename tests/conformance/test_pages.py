@@ -191,7 +191,15 @@ def test_every_page_of_real_jobs(jobs: Jobs) -> None:
 def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
     """Take the pictures of README and docs/pages.md."""
     applications = {name: f"/cluster/app/{jobs.ids[name]}" for name in ("ad-hoc-join", "broken", "load-orders")}
-    for name, path in {"overview": "/cluster", "applications": "/cluster/apps", **applications}.items():
+    node = jobs.api("/nodes")["items"][0]["id"]
+    pages = {
+        "overview": "/cluster",
+        "applications": "/cluster/apps",
+        "queue": "/cluster/queue/root.adhoc",
+        "node": f"/cluster/node/{node}",
+        "lending": "/cluster/lending",
+    }
+    for name, path in (pages | applications).items():
         browser.visit(jobs.cluster.ready.rest_url + path)
         browser.seen_as(1280, is_dark=False)
         browser.picture(pictures / f"{name}.png")
