@@ -72,7 +72,7 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
 
-pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (five minutes); pictures in .runs/pages
+pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (six minutes); pictures in .runs/pages
 	scripts/spark-venv 4.x
 	$(PYTEST) -s tests/conformance/test_pages.py
 

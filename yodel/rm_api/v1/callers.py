@@ -43,6 +43,12 @@ ApplicationPath = Annotated[
         examples=["application_1700000000000_0001"],
     ),
 ]
+ContainerPath = Annotated[
+    str,
+    Path(
+        max_length=TEXT_LENGTH_MAX, description="A container id.", examples=["container_1700000000000_0001_01_000001"]
+    ),
+]
 
 
 async def _known_parameters(request: Request) -> None:

@@ -335,6 +335,7 @@ class Queue(Model):
     name: str
     parent: str | None
     is_leaf: bool
+    children: int = Field(description="Number of queues directly below it.")
     state: QueueStatus
     to_be_removed: Removal | None = Field(
         description="It is removed when its last application has finished; null: it stays."
