@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench.colocated import charts
-from bench.colocated.runs import ALONE, CONDITIONS, LENT, NATIVE, SHARE_85, Kept, Results, Run
+from bench.colocated.runs import ALONE, CONDITIONS, LENT, NATIVE, SHARE_85, Kept, Results, Run, percent
 from bench.colocated.verdicts import job_seconds, median, p99_ratios, verdicts, void
 from tests.e2e.colocated import RATE
 
@@ -66,9 +66,9 @@ def report(results: Results) -> list[str]:
 def summary(results: Results) -> list[str]:
     """Return the paragraph for README, and its chart."""
     alone = median(results, ALONE, lambda one: one.node_cores)
-    parts = [f"next to {_kinds(results)}, a node whose service uses {alone:.0%} of its processors"]
-    parts.append(f"works at {median(results, LENT, lambda one: one.node_cores):.0%} with batch on lent capacity")
-    parts.append(f"({median(results, SHARE_85, lambda one: one.node_cores):.0%} with share 85 % and a quota).")
+    parts = [f"next to {_kinds(results)}, a node whose service uses {percent(alone)} of its processors"]
+    parts.append(f"works at {percent(median(results, LENT, lambda one: one.node_cores))} with batch on lent capacity")
+    parts.append(f"({percent(median(results, SHARE_85, lambda one: one.node_cores))} with share 85 % and a quota).")
     native, lent, share = (_span(p99_ratios(results, name)) for name in (NATIVE, LENT, SHARE_85))
     text = f"Measured ({results.date}): {' '.join(parts)} The service's P99 is {lent} times that of the service alone "
     text += f"({share} with the quota), and {native} times with the same batch as ordinary pods"
@@ -104,7 +104,7 @@ def _conditions(results: Results) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for name in CONDITIONS:
         runs = [one[name] for one in results.rounds]
-        waits = ", ".join(f"{one.window.pressure:.1%}" for one in runs)
+        waits = ", ".join(percent(one.window.pressure, 1) for one in runs)
         spikes = _list([one.spike.p99_ms for one in runs], 1)
         each = _list([one.window.cpu_ms_a_request for one in runs], 2)
         bare = _list([one.bare.p99_ms for one in runs if one.bare is not None], 1)

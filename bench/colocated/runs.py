@@ -75,6 +75,11 @@ def plan_for(minutes: float, kinds: tuple[str, ...]) -> Plan:
     return Plan(kinds=kinds, seconds=min(SECONDS_MAX, seconds))
 
 
+def percent(part: float, digits: int = 0) -> str:
+    """Return a part of one as people write percents."""
+    return f"{100 * part:.{digits}f} %"
+
+
 def order(number: int) -> tuple[str, ...]:
     """Return the conditions of a round, which begin with another one each time."""
     names, turn = tuple(CONDITIONS), number % len(CONDITIONS)

@@ -19,6 +19,7 @@ from bench.colocated.runs import (
     Results,
     Run,
     Window,
+    percent,
 )
 
 RATE_OFF = 0.01
@@ -60,7 +61,7 @@ def void_run(run: Run, alone: Run) -> list[str]:
     """Return why a run proves nothing; empty: it counts."""
     found = []
     if run.busy > BUSY:
-        found.append(f"the machine did not become quiet before it: processes waited in {run.busy:.0%} of the time")
+        found.append(f"the machine did not become quiet before it: processes waited in {percent(run.busy)} of the time")
     found += rate_missed(run.window)
     if off(run.core_ms, alone.core_ms):
         found.append(disturbed(run, alone))
@@ -147,7 +148,7 @@ def _processors(results: Results, name: str) -> Verdict:
         used.append(one[name].window.node_cores)
         reference = one[NATIVE if name == LENT else LENT].window.node_cores
         least.append(CPU_LEAST * min(SHARES[name], reference))
-    claim = f"{name}: the node's processors work at least {CPU_LEAST:.0%} of what it permits"
+    claim = f"{name}: the node's processors work at least {percent(CPU_LEAST)} of what it permits"
     holds = all(one >= other for one, other in zip(used, least, strict=True))
     return Verdict(claim=claim, holds=holds, figures=f"{_numbers(used)} of the node, at least {_numbers(least)}")
 
@@ -155,7 +156,7 @@ def _processors(results: Results, name: str) -> Verdict:
 def _goal(results: Results) -> Verdict:
     used = [one[SHARE_85].window.node_cores for one in results.rounds]
     alone = [one[ALONE].window.node_cores for one in results.rounds]
-    claim = f"{SHARE_85}: the node's processors work at least {GOAL:.0%} of the time"
+    claim = f"{SHARE_85}: the node's processors work at least {percent(GOAL)} of the time"
     return Verdict(claim=claim, holds=min(used) >= GOAL, figures=f"{_numbers(used)}, alone {_numbers(alone)}")
 
 
@@ -163,7 +164,7 @@ def _early(results: Results) -> Verdict:
     day = results.day
     assert day is not None
     share = day.ended_early / max(1, day.containers)
-    claim = f"fewer than {EARLY_MOST:.0%} of at least {CONTAINERS_LEAST} batch containers ended early"
+    claim = f"fewer than {percent(EARLY_MOST)} of at least {CONTAINERS_LEAST} batch containers ended early"
     holds = share < EARLY_MOST if day.containers >= CONTAINERS_LEAST else None
     return Verdict(claim=claim, holds=holds, figures=f"{day.ended_early} of {day.containers}")
 

@@ -146,7 +146,7 @@ def test_too_few_minutes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("run", "reason"),
     [
-        (replace(a_run(), busy=0.21), "the machine did not become quiet before it: processes waited in 21%"),
+        (replace(a_run(), busy=0.21), "the machine did not become quiet before it: processes waited in 21 %"),
         (replace(a_run(), window=replace(a_window(), requests=5000)), "the rate was missed: 5000 requests of 6000"),
         (replace(a_run(), core_ms=12.0), "the core worked at 0.83 times its speed"),
     ],
@@ -217,14 +217,14 @@ def test_claims_of_a_measurement_that_counts() -> None:
     assert found == {
         "C: P99 below B's in every round": "holds",
         "C: P99 at most 1.25 times that of A'": "holds",
-        "C: the node's processors work at least 90% of what it permits": "holds",
+        "C: the node's processors work at least 90 % of what it permits": "holds",
         "D60: P99 below B's in every round": "holds",
         "D60: P99 at most 1.25 times that of A'": "holds",
-        "D60: the node's processors work at least 90% of what it permits": "holds",
+        "D60: the node's processors work at least 90 % of what it permits": "holds",
         "D85: P99 below B's in every round": "holds",
         "D85: P99 at most 1.25 times that of A'": "does not hold",
-        "D85: the node's processors work at least 90% of what it permits": "holds",
-        "D85: the node's processors work at least 60% of the time": "holds",
+        "D85: the node's processors work at least 90 % of what it permits": "holds",
+        "D85: the node's processors work at least 60 % of the time": "holds",
         "no application failed": "holds",
     }
 
@@ -246,7 +246,7 @@ def test_alone_that_differs_from_itself_cannot_tell() -> None:
 
 def test_processors_are_compared_with_what_the_batch_can_use() -> None:
     idle = a_round() | {SHARE_85: a_run(SHARE_85, 1.3, 0.70)}
-    claim = "D85: the node's processors work at least 90% of what it permits"
+    claim = "D85: the node's processors work at least 90 % of what it permits"
     assert judged(results(idle))[claim] == "does not hold"
     small = idle | {LENT: a_run(LENT, 1.1, 0.75)}
     assert judged(results(small))[claim] == "holds", "without limits the same batch used little more"
@@ -257,7 +257,7 @@ def test_processors_are_compared_with_what_the_batch_can_use() -> None:
 )
 def test_containers_that_end_early(containers: int, early: int, word: str) -> None:
     day = Day(samples=(), containers=containers, ended_early=early)
-    claim = "fewer than 1% of at least 500 batch containers ended early"
+    claim = "fewer than 1 % of at least 500 batch containers ended early"
     assert judged(results(a_round(), day=day))[claim] == word
 
 
@@ -269,7 +269,7 @@ def test_a_failed_application_refutes_the_claim() -> None:
 def test_a_measurement_without_a_quiet_machine_is_void() -> None:
     busy = a_round() | {LENT: replace(a_run(), busy=0.5)}
     assert void(results(a_round(), busy)) == [
-        "round 2, C: the machine did not become quiet before it: processes waited in 50% of the time"
+        "round 2, C: the machine did not become quiet before it: processes waited in 50 % of the time"
     ]
     assert void(results()) == ["no round was measured"]
 
@@ -312,7 +312,7 @@ def test_pages_get_tables_charts_and_a_paragraph(measured: Results, checkout: Pa
     assert "| C: batch on lent capacity, no limits | 0.98, 0.98 | 1.1, 1.1 | 4.4, 4.4 | 1.10, 1.10 | 4.4, 4.4 |" in text
     assert "| 20 % of the node | 9.00 | 4.5 | 0.90 | 4.0 ms |" in text
     assert "| Spark | 2.50 | 2.50 | 2.50 | 2.50 |" in text
-    assert "works at 98% with batch on lent capacity (80% with share 85 % and a quota)" in readme.replace("\n", " ")
+    assert "works at 98 % with batch on lent capacity (80 % with share 85 % and a quota)" in readme.replace("\n", " ")
     for name in (charts.P99, charts.DAY):
         drawing = (checkout / "docs" / "pictures" / name).read_text()
         assert drawing.startswith("<?xml")
