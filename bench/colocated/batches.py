@@ -92,11 +92,11 @@ def _spark(node: ServiceNode, queue: str) -> Iterator[Running]:
 
             def is_warm() -> bool:
                 is_over = cluster.application(application_id)["state"] in ENDED
-                return len(_numbers(log)) >= WARM_ROUNDS or is_over
+                return len(numbers(log)) >= WARM_ROUNDS or is_over
 
             wait_for("rounds of Spark", is_warm)
             submission.result()
-            yield Running(rounds=lambda: _numbers(log), applications=[application_id])
+            yield Running(rounds=lambda: numbers(log), applications=[application_id])
         finally:
             submission.stop()
             node.end(application_id)
@@ -171,7 +171,7 @@ def terasort_rows(cluster: KubeCluster) -> str:
     return folder
 
 
-def _numbers(log: Path) -> list[float]:
+def numbers(log: Path) -> list[float]:
     """Return the seconds of rounds; a driver prints other lines, too."""
     found = []
     for line in log.read_text().splitlines() if log.exists() else ():

@@ -17,8 +17,10 @@ from tests.conformance.clients.target import ENDED
 from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import ServiceNode
+from tests.e2e.kube_cluster import KubeCluster
 from tests.e2e.lending import CPU, MEMORY, published
 from tests.rigs.kubernetes.install import COLOCATION
+from yodel.domain.states import ContainerExitStatus
 
 HOURS = 24
 RATE_LEAST, RATE_MOST = 40, 420
@@ -27,6 +29,7 @@ LATE_FACTOR = 1.0
 CONTAINER_MIB, CONTAINER_S = 256, 3
 COMMAND = f"timeout {CONTAINER_S} sh -c 'while :; do :; done'; true"
 COUNTERS = ("yodel_colocation_preemption_notices_total",)
+WITH_APPLICATION = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION)
 
 
 def rate_at(hour: float) -> int:
@@ -98,13 +101,13 @@ def _with_containers(node: ServiceNode, plan: Plan, say: Say) -> Day:
             wait_for("a container of the day", lambda: cluster.live_pods(application_id, "task"))
             with samples.kept():
                 _ask_all_day(node, plan, samples, say)
-                late_s = time.monotonic() + plan.day_s * LATE_FACTOR
-                while time.monotonic() < late_s and cluster.application(application_id)["state"] not in ENDED:
-                    node.asked("night", 3, samples.rate)
+            late_s = time.monotonic() + plan.day_s * LATE_FACTOR
+            while time.monotonic() < late_s and cluster.application(application_id)["state"] not in ENDED:
+                node.asked("night", 3, samples.rate)
         finally:
             job.stop()
             node.end(application_id)
-        return _told(node, application_id, tuple(samples.found))
+        return day_of(cluster, application_id, tuple(samples.found))
 
 
 def _ask_all_day(node: ServiceNode, plan: Plan, samples: _Samples, say: Say) -> None:
@@ -119,19 +122,19 @@ def _ask_all_day(node: ServiceNode, plan: Plan, samples: _Samples, say: Say) -> 
             )
 
 
-def _told(node: ServiceNode, application_id: str, samples: tuple[Sample, ...]) -> Day:
-    """Count the containers that have ended; those that were killed with the application at the end have not."""
+def day_of(cluster: KubeCluster, application_id: str, samples: tuple[Sample, ...]) -> Day:
+    """Count the containers that have ended by themselves or early: not those that ended with their application."""
     ended, path = [], f"/applications/{application_id}/containers?limit=500"
     cursor: str | None = ""
     while cursor is not None:
-        page = node.cluster.api(f"{path}&cursor={cursor}" if cursor else path)
-        ended += [one for one in page["items"] if one["exit_status"] is not None]
+        page = cluster.api(f"{path}&cursor={cursor}" if cursor else path)
+        statuses = (one["exit_status"] for one in page["items"])
+        ended += [status for status in statuses if status is not None and status not in WITH_APPLICATION]
         cursor = page["next_cursor"]
-    app = node.cluster.application(application_id)
+    app = cluster.application(application_id)
     failures = (f"{application_id}: {app['diagnostics']}",) if app["finalStatus"] == "FAILED" else ()
-    is_over = app["finalStatus"] == "SUCCEEDED"
-    early = [one for one in ended if one["exit_status"] != 0 and (is_over or one["exit_status"] != -105)]
-    return Day(samples=samples, containers=len(ended), ended_early=len(early), failures=failures)
+    early = sum(status != ContainerExitStatus.SUCCESS for status in ended)
+    return Day(samples=samples, containers=len(ended), ended_early=early, failures=failures)
 
 
 def _counted(node: ServiceNode) -> int:

@@ -140,7 +140,7 @@ def _notes(results: Results) -> list[str]:
 def _pictures(results: Results, folder: str) -> Iterator[str]:
     if results.rounds:
         yield f"![P99 of the service by condition and round]({folder}{charts.P99})"
-    if results.day is not None and folder == "pictures/":
+    if results.day is not None:
         yield f"![A day in minutes: services, batch, what is lent, and preemption notices]({folder}{charts.DAY})"
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.colocated import charts, page
+from bench.colocated.batches import Running, numbers
+from bench.colocated.day import RATE_LEAST, RATE_MOST, day_of, rate_at
 from bench.colocated.measuring import Measuring
 from bench.colocated.quiet import READING_S, wait_until_quiet, waiting_s
 from bench.colocated.runs import (
@@ -356,3 +358,55 @@ def test_seconds_of_batch_that_ended_no_round(measured: Results) -> None:
     none = replace(a_run(), window=replace(a_window(), jobs_s=()))
     rows: Sequence[str] = page.report(results(a_round() | {LENT: none}))
     assert "| Spark | 2.50 | none ended | 2.50 | 2.50 |" in rows
+
+
+def test_a_day_has_its_least_at_night_and_its_most_at_noon_and_in_the_evening() -> None:
+    rates = [rate_at(hour + 0.5) for hour in range(24)]
+    assert min(rates) == rates[3] == RATE_LEAST
+    assert max(rates) <= RATE_MOST
+    assert rates[12] > rates[8] > rates[3]
+    assert rates[20] > rates[16]
+
+
+class Applications:
+    """Answers for a cluster: what became of applications and their containers, a page at a time."""
+
+    def __init__(self, final: str, exits: Sequence[int | None]) -> None:
+        self.final, self.pages = final, [exits[:2], exits[2:]]
+
+    def application(self, application_id: str) -> dict[str, str]:
+        return {"id": application_id, "finalStatus": self.final, "diagnostics": "wrong counts"}
+
+    def api(self, path: str) -> dict[str, object]:
+        number = 1 if "cursor=1" in path else 0
+        items = [{"exit_status": status} for status in self.pages[number]]
+        return {"items": items, "next_cursor": None if number else "1"}
+
+
+@pytest.mark.parametrize(
+    ("final", "exits", "expected"),
+    [
+        ("SUCCEEDED", (0, 0, 0, -102), (4, 1)),
+        ("KILLED", (0, 0, -107, None), (2, 0)),
+        ("FAILED", (0, -100, 1, -106), (3, 2)),
+    ],
+)
+def test_containers_of_the_day(final: str, exits: Sequence[int | None], expected: tuple[int, int]) -> None:
+    """What was killed with its application at the end of the day has not ended early; all else has."""
+    day = day_of(Applications(final, exits), "application_1", ())  # type: ignore[arg-type]
+    assert (day.containers, day.ended_early) == expected
+    assert day.failures == (("application_1: wrong counts",) if final == "FAILED" else ())
+
+
+def test_an_application_with_a_wrong_answer_is_a_failure() -> None:
+    running = Running(rounds=list, applications=["application_1"])
+    failed, killed = (Applications(final, ()) for final in ("FAILED", "KILLED"))
+    assert running.failures(failed) == ["application_1: wrong counts"]  # type: ignore[arg-type]
+    assert running.failures(killed) == []  # type: ignore[arg-type]
+
+
+def test_lines_of_a_driver_that_are_no_seconds_are_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "stdout"
+    assert numbers(log) == []
+    log.write_text("starting\n1.25\nWARN 7\n2.5\n")
+    assert numbers(log) == [1.25, 2.5]
