@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -64,6 +64,10 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 	@tests/rigs/kubernetes/binaries etcd helm kubernetes >/dev/null
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
+
+colocation: setup ## what lent capacity gains and what a service feels of it, alone on the machine (as root; MINUTES=55): tables and charts in docs/colocation.md and README.md; goes on after an interruption, FRESH=1 begins a new one
+	scripts/spark-venv 4.x >/dev/null
+	$(VENV)/python -m bench.colocated --minutes $(or $(MINUTES),55) $(if $(FRESH),--fresh)
 
 colocation-short: setup ## a service next to batch work on one node of a running cluster: what is written, how its latency changes (four minutes)
 	$(PYTEST) -s tests/e2e/test_colocated_service.py
