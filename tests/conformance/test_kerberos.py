@@ -1,4 +1,4 @@
-"""A secured ``yodel local`` beside a real KDC, and the real ``yarn`` commands: with a ticket, and without one."""
+"""A secured ``yodel local`` beside a real KDC serves the real ``yarn`` commands with a ticket, and not without."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_flood_of_tickets_leaves_others_alone(
 
 @pytest.fixture
 def acceptor(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KeytabAcceptor:
-    """The ResourceManager's own, in this process."""
+    """Return the ResourceManager's own acceptor, in this process."""
     for name, value in secured.login().items():
         monkeypatch.setenv(name, value)
     keytab = secured.kdc.directory / "rm_localhost.keytab"
@@ -237,7 +237,7 @@ async def test_damaged_ticket_is_refused(acceptor: KeytabAcceptor, change: str) 
 
 
 async def test_ticket_of_another_time_is_refused(acceptor: KeytabAcceptor) -> None:
-    """A clock that differs by more than krb5.conf's ``clockskew``, here a second."""
+    """The clock differs by more than krb5.conf's ``clockskew``, here a second."""
     token = first_token()
     await asyncio.sleep(2.1)
     with pytest.raises(AccessDenied, match="Clock skew too great"):

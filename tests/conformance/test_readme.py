@@ -73,7 +73,7 @@ class Reader:
     def __init__(self, cluster: Cluster, folder: pathlib.Path) -> None:
         self.cluster, self.folder = cluster, folder
         self.application = ""
-        """What the pages call application_1700000000000_0007."""
+        """The id of the application that the pages call application_1700000000000_0007."""
 
     def mine(self, text: str) -> str:
         own = {

@@ -174,7 +174,7 @@ ADDED = {
         for name in ("masters", "others", "memory_mib", "vcores", "memory_mib_s", "vcore_s")
     ),
 }
-"""What takes a migration back: a database becomes what an older release would have left."""
+"""Statements that take a migration back: a database becomes what an older release would have left."""
 
 
 async def take_back_to(revision: str, url: str) -> None:

@@ -54,7 +54,7 @@ SIZES_SETTLE_ROUNDS = 6
 PAIR_JOBS = 3
 SHRINKS = 10
 SKEWS_MS = (0, 0, -900, 900, -90_000, 90_000)
-"""Of a process's wall clock."""
+"""The skews of a process's wall clock."""
 ERRORS_ONLY = 50
 SPOKEN_EVERY_S = 10.0
 

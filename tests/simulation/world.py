@@ -109,7 +109,7 @@ class LendingCluster(Cluster):
         self.has_shrunk = True  # a node has what agents registered and what it lends: two pools of its own size
         self.lent = {agent.node_id.host: NODE_SIZE for agent in self.nodes}
         self.used: dict[str, Resource] = {}
-        """Of each pool at the last look (``tests.simulation.laws``)."""
+        """The use of each pool at the last look (``tests.simulation.laws``)."""
 
     def publish(self, host: str, lent: Resource) -> None:
         self.lent[host] = lent
@@ -192,7 +192,7 @@ class ColocationCluster(Cluster):
         super().__init__(jobs, nodes, options)
         self.has_shrunk = True
         self.cores = {agent.node_id.host: NODE_SIZE.vcores for agent in self.nodes}
-        """What each agent reports, with a GiB each."""
+        """The cores that each agent reports, with a GiB each."""
         self.age_ms = dict.fromkeys(self.cores, 0)
         self.silent: set[str] = set()
         """Whose beats bring no report."""

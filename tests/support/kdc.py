@@ -1,4 +1,4 @@
-"""A Kerberos of the tests' own: MIT's KDC out of Debian's packages, on a free port, with tickets of two minutes.
+"""The tests have a Kerberos of their own: MIT's KDC out of Debian's packages, with tickets of two minutes.
 
 It has a configuration of its own (``KRB5_CONFIG``), needs no root and leaves nothing in the system.
 """
@@ -76,7 +76,7 @@ def packages() -> Path:
 
 
 class Kdc:
-    """A running KDC with the realms EXAMPLE.COM and OTHER.COM."""
+    """Holds a running KDC with the realms EXAMPLE.COM and OTHER.COM."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.port = directory, free_port()

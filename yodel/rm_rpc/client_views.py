@@ -19,7 +19,7 @@ _WITH_MASTER = frozenset({AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptSt
 
 
 class ReportMaker:
-    """One instance for the process.  ``web_address`` is host:port of the RM's web pages."""
+    """Makes reports; there is one instance for the process.  ``web_address`` is host:port of the RM's web pages."""
 
     def __init__(
         self,

@@ -266,7 +266,7 @@ class Clerk:
 
 
 async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcResponseHeaderProto, bytes]]:
-    """The next frames that the server says."""
+    """Return the next frames that the server says."""
     found = []
     for _ in range(count):
         frame = await reader.readexactly(4)
