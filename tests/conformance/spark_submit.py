@@ -107,9 +107,16 @@ class Spark:
     """One PySpark release with the Hadoop client inside it, aimed at one cluster."""
 
     def __init__(
-        self, line: str, cluster: HasClientConf, *, home: pathlib.Path | None = None, python: str | None = None
+        self,
+        line: str,
+        cluster: HasClientConf,
+        *,
+        home: pathlib.Path | None = None,
+        python: str | None = None,
+        more_environment: Mapping[str, str] | None = None,
     ) -> None:
         """``home`` overrides the ``pyspark`` package's folder, ``python`` the interpreter of driver and workers."""
+        self._more_environment = more_environment or {}
         venv = spark_venv(line)
         self.line = line
         self.cluster = cluster
@@ -131,6 +138,7 @@ class Spark:
             "SPARK_HOME": str(self.home),
             "PYSPARK_PYTHON": self.python,
             "HADOOP_CONF_DIR": str(self.cluster.ready.hadoop_conf_dir),
+            **self._more_environment,
         }
 
     def command(
@@ -171,6 +179,10 @@ class Spark:
         """spark-submit in the background, as another OS user when one is given (root only)."""
         environment = self.environment | ({"HOME": user.home, "USER": user.name, "LOGNAME": user.name} if user else {})
         return Submission(self.command(deploy_mode, job, *arguments, conf=conf, more=more), environment, user)
+
+    def run(self, *command: str) -> Submission:
+        """Start another program that finds this Spark and its cluster in its environment."""
+        return Submission([*command], self.environment)
 
     def yarn(self, *arguments: str, timeout_s: float = 60) -> Result:
         """Hadoop's own command line (``application``, ``node``, ``queue``, ``rmadmin``) out of the jars in PySpark."""
