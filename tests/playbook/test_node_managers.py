@@ -527,17 +527,21 @@ async def test_containers_go_on_when_the_resource_manager_starts_again(world: Wo
     assert world.pods.pods == {}
 
 
-async def test_resize_is_true_at_once_and_told_to_the_node(world: World) -> None:
+async def test_resize_is_true_at_once_and_a_smaller_size_is_told_to_the_node(world: World) -> None:
+    """Its ApplicationMaster brings a larger one there, as on YARN (yarn.resourcemanager.auto-update.containers)."""
     am = await master_on(world)
     (task,) = await tasks_of(am, 1)
-    await world.beat(running(am.container.id), running(task.id), node_id=NM)
-    kind = ContainerUpdateType.INCREASE_RESOURCE
-    await am.beat(updates=[UpdateRequest(container_id=task.id, version=0, type=kind, capability=Resource(2048, 1))])
-    await world.settle()
-    ((told, granted),) = (await am.beat()).updated
-    assert (told, granted.container.capability) == (kind, Resource(2048, 1))
-    assert world.container(task.id).capability == Resource(2048, 1)
-    assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + Resource(2048, 1)
+    reports, told = (running(am.container.id), running(task.id)), []
+    larger, smaller = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+    for version, (kind, size) in enumerate(((larger, Resource(2048, 1)), (smaller, SMALL))):
+        request = UpdateRequest(container_id=task.id, version=version, type=kind, capability=size)
+        answer = await am.beat(updates=[request])
+        await world.settle()
+        told.append([one.id for one, _ in (await world.beat(*reports, node_id=NM)).updates])
+        ((heard, granted),) = [*answer.updated, *(await am.beat()).updated]
+        assert (heard, granted.container.capability) == (kind, size)
+        assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + size
+    assert told == [[], [task.id]]
 
 
 async def test_pod_that_comes_true_late_goes(world: World) -> None:
