@@ -9,6 +9,7 @@ import contextlib
 import json
 import pathlib
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,19 +17,20 @@ from typing import Any
 import pytest
 
 from tests.conformance.clients import shell
-from tests.conformance.cluster import CALL_TIMEOUT_S, Cluster, running, wait_for
+from tests.conformance.cluster import CALL_TIMEOUT_S, ROOT, Cluster, running, wait_for
 from tests.conformance.disturbed import WITHOUT_TRACKING, ShuffleReadTwice
 from tests.conformance.leaving import Nodes
 from tests.conformance.rest_words import new_id, post
 from tests.conformance.rest_words import shell as shell_of
 from tests.conformance.spark_submit import Result, Spark, Submission
-from tests.conformance.test_node_managers import containers_of, kinds_of
+from tests.conformance.test_node_managers import containers_of, kinds_of, said
 from tests.conformance.test_queues_give_back import PREEMPTION
+from tests.conformance.test_readme import Reader, blocks, first_section
 from tests.support.hadoop_conf import NodeSize, write_files
 from tests.support.hadoop_jars import jars
 from tests.support.hadoop_yodel import client_properties
 from tests.support.java import java_home
-from tests.support.node_manager import NodeManager, running_node_manager, settings_of
+from tests.support.node_manager import NodeManager, hosts_file, running_node_manager, settings_of
 from tests.support.ports import free_port
 from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
@@ -194,7 +196,7 @@ def test_pi_of_mapreduce(both: Both, shared_dir: pathlib.Path) -> None:
 
 
 def test_logs_of_both_halves_are_read(both: Both) -> None:
-    """``yarn logs`` shows what every container of a distributed shell wrote, wherever it ran."""
+    """``yarn logs`` and ``yodel app logs`` show what every container of a distributed shell wrote, wherever it ran."""
     result = both.start_shell("echo this is $CONTAINER_ID; sleep 3", 6).result()
     assert result.returncode == 0, result.text[-6000:]
     application_id = result.application_id
@@ -205,7 +207,8 @@ def test_logs_of_both_halves_are_read(both: Both) -> None:
     ran = {one["id"]: one["node_id"] for one in containers_of(both.cluster, application_id)}
     shown = dict(re.findall(r"Container: (\S+) on (\S+)", logs.stdout))
     assert {one: node.replace("_", ":") for one, node in shown.items()} == ran
-    assert sorted(re.findall(r"this is (\S+)", logs.stdout)) == sorted(ran)[1:]
+    for text in (logs.stdout, said(both.cluster, "app", "logs", application_id)):
+        assert sorted(re.findall(r"this is (\S+)", text)) == sorted(ran)[1:]
 
 
 def test_spark_reads_from_both_shuffle_services(both: Both, shared_dir: pathlib.Path) -> None:
@@ -319,3 +322,23 @@ def test_node_that_is_excluded_is_drained(both: Both, how: tuple[str, ...]) -> N
     nodes.exclude()
     nodes.refresh()
     manager.start()
+
+
+def test_page_about_the_move_is_right(tmp_path: pathlib.Path) -> None:
+    """Its settings let a NodeManager in, which has a pool and queues of its own; its commands show it."""
+    page = first_section((ROOT / "docs" / "coming-from-yarn.md").read_text())
+    (toml,), lines = blocks(page, "toml"), "".join(blocks(page, "sh"))
+    settings = tomllib.loads(toml) | {"nodes_include_path": str(hosts_file(tmp_path))}
+    words = {
+        f"YODEL_{name.upper()}": one if isinstance(one, str) else json.dumps(one) for name, one in settings.items()
+    }
+    with (
+        running(nodes=1, minimum_mib=256, settings=words) as cluster,
+        running_node_manager(cluster, size=SIZE) as manager,
+    ):
+        both = Both(cluster=cluster, node_manager=manager, files=tmp_path)
+        shown = Reader(cluster, tmp_path).types(lines)
+        assert f"{manager.node_id}\tRUNNING" in shown
+        assert re.search(r"^yarn\b", shown, re.MULTILINE), shown
+        inside, outside = both.submit(queue="hadoop"), both.submit(queue="default")
+        assert (both.is_on_node_manager(inside), both.is_on_node_manager(outside)) == (True, False)

@@ -73,14 +73,19 @@ class NodeManager(Daemon):
 
 def settings_of(directory: Path) -> dict[str, str]:
     """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
-    hosts = directory / "hosts"
-    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
     return {
         "YODEL_NODE_MANAGERS": "network",
         "YODEL_NODE_MANAGERS_POOL": "native",
         "YODEL_NODE_MANAGERS_FIRST": "true",
-        "YODEL_NODES_INCLUDE_PATH": str(hosts),
+        "YODEL_NODES_INCLUDE_PATH": str(hosts_file(directory)),
     }
+
+
+def hosts_file(directory: Path) -> Path:
+    """Of the NodeManager and of the nodes of ``yodel local``."""
+    hosts = directory / "hosts"
+    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
+    return hosts
 
 
 @contextlib.contextmanager

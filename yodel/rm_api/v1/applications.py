@@ -200,10 +200,14 @@ def cursor_of(key: Key | None) -> str | None:
 
 def _reader(services: ApiServices) -> Node | None:
     """A node whose agent can read what was aggregated: any that is up."""
-    nodes = services.queries.rows.nodes.values()
-    return next((node for node in nodes if node.is_usable and node.http_port > 0), None)
+    return next(filter(_can_read, services.queries.rows.nodes.values()), None)
+
+
+def _can_read(node: Node | None) -> bool:
+    """Return whether aggregated logs are served there; a NodeManager serves none."""
+    return node is not None and node.is_usable and node.http_port > 0 and not node.is_node_manager
 
 
 def _logs_of(services: ApiServices, row: Container, reader: Node | None) -> models.Logs | None:
     node = services.queries.rows.node_of(row)
-    return shapes.logs(row, node, node if node is not None and node.is_usable else reader)
+    return shapes.logs(row, node, node if _can_read(node) else reader)
