@@ -1,4 +1,4 @@
-"""A port whose protocol names its clients takes their tickets alone (``KerberosInfo.clientPrincipal``)."""
+"""Decides whose tickets a port takes, if its protocol names its clients (``KerberosInfo.clientPrincipal``)."""
 
 from __future__ import annotations
 

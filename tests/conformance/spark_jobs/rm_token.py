@@ -27,7 +27,7 @@ def main() -> None:
         answer = {"expires_ms": 0}
     else:
         credentials = jvm.org.apache.hadoop.security.Credentials.readTokenStorageFile(path, configuration)
-        (token,) = credentials.getAllTokens()
+        token = credentials.getAllTokens().iterator().next()
         answer = {"expires_ms": 0}
         if command == "renew":
             answer["expires_ms"] = token.renew(configuration)
