@@ -78,7 +78,7 @@ class HeldJob:
         return self.submission.result()
 
     def report(self) -> dict[str, Any]:
-        """What the driver wrote: ``sum``, ``tasks``, ``executors``."""
+        """Return what the driver wrote: ``sum``, ``tasks``, ``executors``."""
         content: dict[str, Any] = json.loads(self._report.read_text())
         return content
 
@@ -107,9 +107,8 @@ class ShuffleReadTwice:
         self._submission.stop()
 
     def read_once(self) -> None:
-        """Wait for the first reading; AssertionError when the job ends before it."""
-        wait_for("the first reading", lambda: self._written.exists() or self._submission.has_ended)
-        assert self._written.exists(), self._submission.stderr[-6000:]
+        """Wait for the first reading."""
+        wait_for("the first reading", self._written.exists)
         assert len(list(self._computed.iterdir())) == PARTS
 
     def read_again(self) -> list[str]:

@@ -47,7 +47,7 @@ def event_log(folder: pathlib.Path) -> dict[str, str]:
 
 
 def read_events(folder: pathlib.Path) -> list[dict[str, Any]]:
-    """Of the one driver that wrote to ``folder/events``."""
+    """Return the events of the one driver that wrote to ``folder/events``."""
     (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
     return [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -71,7 +71,7 @@ def maps_run(events: Iterable[Mapping[str, Any]], since_ms: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a submission said.  ``application_id`` is the first one named, empty when there is none."""
+    """Keep what a submission said.  ``application_id`` is the first one named, empty when there is none."""
 
     returncode: int
     stdout: str
@@ -107,9 +107,16 @@ class Spark:
     """One PySpark release with the Hadoop client inside it, aimed at one cluster."""
 
     def __init__(
-        self, line: str, cluster: HasClientConf, *, home: pathlib.Path | None = None, python: str | None = None
+        self,
+        line: str,
+        cluster: HasClientConf,
+        *,
+        home: pathlib.Path | None = None,
+        python: str | None = None,
+        more_environment: Mapping[str, str] | None = None,
     ) -> None:
         """``home`` overrides the ``pyspark`` package's folder, ``python`` the interpreter of driver and workers."""
+        self._more_environment = more_environment or {}
         venv = spark_venv(line)
         self.line = line
         self.cluster = cluster
@@ -131,6 +138,7 @@ class Spark:
             "SPARK_HOME": str(self.home),
             "PYSPARK_PYTHON": self.python,
             "HADOOP_CONF_DIR": str(self.cluster.ready.hadoop_conf_dir),
+            **self._more_environment,
         }
 
     def command(
@@ -172,6 +180,10 @@ class Spark:
         environment = self.environment | ({"HOME": user.home, "USER": user.name, "LOGNAME": user.name} if user else {})
         return Submission(self.command(deploy_mode, job, *arguments, conf=conf, more=more), environment, user)
 
+    def run(self, *command: str) -> Submission:
+        """Start another program that finds this Spark and its cluster in its environment."""
+        return Submission([*command], self.environment)
+
     def yarn(self, *arguments: str, timeout_s: float = 60) -> Result:
         """Hadoop's own command line (``application``, ``node``, ``queue``, ``rmadmin``) out of the jars in PySpark."""
         words = arguments if arguments[0] in SUBCOMMAND_IS_ARGUMENT else arguments[1:]
@@ -211,15 +223,11 @@ class Submission:
     def stderr(self) -> str:
         return self._kept[1] if self._kept else self._err.read_text(errors="replace")
 
-    @property
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
-
     def application_id(self) -> str:
         """The id as soon as the client names it; AssertionError with its log when it ends or stays silent first."""
 
         def probe() -> str | None:
-            ended = self.has_ended
+            ended = self._process.poll() is not None
             named = APPLICATION_ID.search(self.stderr + self.stdout)
             assert named or not ended, f"ended without an application:\n{self.stderr[-4000:]}"
             return named.group() if named else None
@@ -240,7 +248,7 @@ class Submission:
 
     def stop(self) -> None:
         """Ends the client if it still runs."""
-        if not self.has_ended:
+        if self._process.poll() is None:
             self._process.kill()
             self._process.wait(10)
         self._keep_output()

@@ -1,4 +1,4 @@
-"""NodeManagers of Hadoop: who may register, what counts where, who chooses their containers, and how they end."""
+"""NodeManagers of Hadoop may register, hold what counts, are chosen for containers, and end them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def let_in(world: World, *hosts: str) -> None:
 
 
 async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
-    """Why it was refused; empty: it was not."""
+    """Register a node and return why it was refused; empty: it was not."""
     refusal = await world.register_node(node_id, **{"is_node_manager": True, **changes})
     await world.settle()
     return refusal
@@ -67,7 +67,7 @@ async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    """A node of pods and a NodeManager, each with a pool of its own."""
+    """Build a node of pods and a NodeManager, each with a pool of its own."""
     async with World(options()) as made:
         let_in(made)
         await made.register_node()
@@ -76,7 +76,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def master_on(world: World, queue: str = "yarn") -> Am:
-    """A registered ApplicationMaster whose container the NodeManager runs."""
+    """Return a registered ApplicationMaster whose container the NodeManager runs."""
     application_id = await world.submit(queue=queue)
     await world.settle()
     am = Am(world, world.application(application_id).current_attempt_id)
@@ -87,7 +87,7 @@ async def master_on(world: World, queue: str = "yarn") -> Am:
 
 
 async def tasks_of(am: Am, count: int, label: str = "", **changes: Any) -> list[Container]:
-    """Containers that its ApplicationMaster has been given."""
+    """Return the containers that its ApplicationMaster has been given."""
     await am.beat(replace(ask(count, **changes), node_label=label))
     await am.world.settle()
     return await granted_to(am)
@@ -428,7 +428,7 @@ CELEBORN = (ShuffleProperty(name="service", text="celeborn", path="root.default"
 
 
 def image_context(image: str) -> bytes:
-    """A launch context that asks for an image."""
+    """Return a launch context that asks for an image."""
     context = pb.ApplicationSubmissionContextProto()
     for key, value in (("YARN_CONTAINER_RUNTIME_TYPE", "docker"), ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", image)):
         context.am_container_spec.environment.add(key=key, value=value)

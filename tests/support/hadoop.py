@@ -213,7 +213,7 @@ class Hadoop:
         self.resource_manager.stop()
 
     def start_history(self) -> None:
-        """With the folder that a user's first job makes, so that no job counts more operations than the next one."""
+        """Start it with the folder that a user's first job makes, so that all jobs count the same operations."""
         self.history_server.start()
         user = getpass.getuser()
         self.hdfs.make_dir(f"{HISTORY}/intermediate/{user}", user=user, mode="770")
@@ -265,15 +265,21 @@ def hadoop() -> Iterator[Hadoop]:
 
 @contextlib.contextmanager
 def running_hadoop(
-    *, node: NodeSize | None = None, spark_shuffle_jars: str = "", more: Mapping[str, Mapping[str, str]] | None = None
+    *,
+    node: NodeSize | None = None,
+    spark_shuffle_jars: str = "",
+    more: Mapping[str, Mapping[str, str]] | None = None,
+    with_hdfs: bool = True,
 ) -> Iterator[Hadoop]:
-    """The rig with HDFS up; at the end all of it is ended and removed.  ``more``: properties by file."""
+    """The rig, with HDFS up unless told otherwise; at the end all of it is ended and removed.  ``more``: properties by
+    file."""
     for attempt in range(START_ATTEMPTS_MAX):
         servers = new_servers("yodel-hadoop-", node=node, spark_shuffle_jars=spark_shuffle_jars, more=more)
         _write_servers(servers)
         hadoop = Hadoop(servers)
         try:
-            hadoop.start_hdfs()
+            if with_hdfs:
+                hadoop.start_hdfs()
             yield hadoop
             return
         except PortTaken:

@@ -1,4 +1,4 @@
-"""A stock NodeManager of Hadoop 3.5.0 beside ``yodel local``, registered at its ResourceTracker port.
+"""A stock NodeManager of Hadoop 3.5.0 runs beside ``yodel local``, registered at its ResourceTracker port.
 
 It shares the machine's files with Yodel's node (``file:///``), listens on 127.0.0.1 and keeps its data in a folder of
 its own: after a restart it goes on with its containers.  ``settings_of`` lets it in.
@@ -46,7 +46,7 @@ class NodeManager(Daemon):
         super().launch()
 
     def _is_registered(self) -> bool:
-        """In this life: of one that was killed the ResourceManager may not have heard."""
+        """Return whether it is registered in this life: the ResourceManager may not know that an earlier one ended."""
         return self._registrations() > self._registered_before and self.state == "RUNNING"
 
     def _registrations(self) -> int:
@@ -72,7 +72,7 @@ class NodeManager(Daemon):
 
 
 def settings_of(directory: Path) -> dict[str, str]:
-    """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
+    """Return variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
     return {
         "YODEL_NODE_MANAGERS": "network",
         "YODEL_NODE_MANAGERS_POOL": "native",

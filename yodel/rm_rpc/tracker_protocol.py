@@ -51,7 +51,7 @@ log = structlog.get_logger("yodel.nodes")
 MessageT = TypeVar("MessageT")
 ValueT = TypeVar("ValueT")
 LOG_REPORTS_MAX = 1_000
-"""Of one heartbeat; an agent repeats what was not taken."""
+"""The most reports of one heartbeat; an agent repeats what was not taken."""
 
 
 class TrackerProtocol:

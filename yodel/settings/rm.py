@@ -313,7 +313,7 @@ class Settings(BaseSettings):
 
     @property
     def differing(self) -> list[Differing]:
-        """Settings that are not at their defaults, without secrets."""
+        """Return the settings that are not at their defaults, without secrets."""
         return list(differing(self, self._sources))
 
     @field_validator("queue_settings")

@@ -100,7 +100,7 @@ async def test_node_that_registers_gets_the_keys(world: World, protocol: RpcProt
 async def test_who_says_a_word_of_ours_is_an_agent(
     world: World, protocol: RpcProtocol, fields: dict[str, object]
 ) -> None:
-    """Whatever its host is called, and however old it is."""
+    """Neither the name of its host nor its age matters."""
     request = registration(**fields)
     if "can" in fields:
         request.ClearField("kubernetes_node_name")
@@ -352,7 +352,7 @@ async def test_long_report_means_what_a_short_one_does(world: World, protocol: R
 
 
 def node_context(name: bytes) -> CallContext:
-    """As the connection of an agent with a node's token."""
+    """Return the context of a connection of an agent with a node's token."""
     return replace(context(), token_kind=NODE_TOKEN_KIND, token_identifier=name)
 
 

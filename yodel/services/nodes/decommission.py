@@ -59,7 +59,7 @@ class Decommission:
         self._default_timeout_s, self._cordoned = default_timeout_s, cordoned
         self._left_for_a_cordon: set[NodeId] = set()
         self._leaving_since_s: dict[NodeId, tuple[int, float]] = {}
-        """Of each node that is leaving: the time in its row, and the monotonic time that stands for it."""
+        """Each node that is leaving: the time in its row, and the monotonic time that stands for it."""
 
     async def run(self) -> None:
         while True:

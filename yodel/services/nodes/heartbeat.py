@@ -63,7 +63,7 @@ class Heartbeat:
     emergency_problem: str = ""
     """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
-    """Of the policy that the agent measures by; empty: it does not measure."""
+    """The version of the policy that the agent measures by; empty: it does not measure."""
     labels: tuple[str, ...] | None = None
     """Node labels of a NodeManager; None: those that it said before, if any."""
     shuffle: shuffle_reports.Reports = field(default_factory=dict)
@@ -94,7 +94,7 @@ class HeartbeatAnswer:
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
     allocatable: LentAmounts | None = None
-    """What the kubelet leaves to pods; None: as the agent was told before."""
+    """The amounts that the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""

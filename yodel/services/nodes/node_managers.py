@@ -26,7 +26,7 @@ _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LABEL_LENGTH_MAX - 1}}}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeManagerRules:
-    """``are_first``: where pods draw on their pool too, NodeManagers come before them."""
+    """Says who may register; with ``are_first``, NodeManagers come before the pods that draw on their pool too."""
 
     allowed: NodeManagersAllowed = "refused"
     are_first: bool = False

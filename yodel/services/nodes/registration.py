@@ -156,7 +156,7 @@ class Registration:
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
 
     async def _why_refused(self, registration: NodeRegistration) -> str:
-        """Why this one may not be this node; empty: it may."""
+        """Return why this one may not be this node; empty: it may."""
         node_id, state = registration.node_id, self._engine.state
         if registration.is_node_manager:
             reason = await self._admission.why_refused(node_id.host, registration.peer[0], self._agents.lists)
@@ -174,7 +174,7 @@ class Registration:
         return self._agents.kept_by_another(node_id, registration.kubernetes_node_name)
 
     def _is_unproved(self, registration: NodeRegistration) -> str:
-        """Why the Kubernetes name is not the agent's; empty: it is."""
+        """Return why the Kubernetes name is not the agent's; empty: it is."""
         proved, said = registration.proved_name, registration.kubernetes_node_name
         if not (proved or self._agents.is_proof_required):
             return ""
@@ -185,7 +185,7 @@ class Registration:
         return f"its node token belongs to {proved}, but {host} is an address of {owner}" if owner else ""
 
     def _is_anothers(self, registration: NodeRegistration) -> str:
-        """Why the node id is another agent's; empty: it is not."""
+        """Return why the node id is another agent's; empty: it is not."""
         proved, said = registration.proved_name, registration.kubernetes_node_name
         node = self._engine.state.nodes.get(registration.node_id)
         if node is not None and self._place_of(said) and not self._place_of(node.kubernetes_node_name):

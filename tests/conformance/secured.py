@@ -1,0 +1,140 @@
+"""A secured ``yodel local`` next to a KDC of its own, and the unmodified clients that reach it."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.spark_submit import Spark, Submission
+from tests.support.hadoop_jars import client_jars
+from tests.support.hadoop_yodel import rm_addresses
+from tests.support.hdfs import configuration_xml
+from tests.support.java import java_home
+from tests.support.kdc import REALM, Kdc, running_kdc
+from tests.support.ports import free_port
+
+USER = getpass.getuser()
+"""Has an account on the nodes; alice and the others have none."""
+PROXY = "oozie"
+"""Acts for ``USER`` and for nobody else."""
+TOKEN_LIFE_S = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SecuredReady:
+    """The configuration folder of ``Spark``'s clients."""
+
+    hadoop_conf_dir: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SecuredClients:
+    ready: _SecuredReady
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secured:
+    """A cluster whose ResourceManager is rm/localhost."""
+
+    kdc: Kdc
+    cluster: Cluster
+
+    def login(self, user: str = "alice", *, life_s: int | None = None) -> Mapping[str, str]:
+        """Return the environment of somebody with a new ticket."""
+        keytab = self.kdc.directory / f"{user}.keytab"
+        return self.kdc.login(user, keytab) if life_s is None else self.kdc.login(user, keytab, life_s=life_s)
+
+    def conf(self, name: str, *, patience_ms: int = 1000, **core: str) -> Path:
+        """Write a client's folder of configuration; ``core`` adds to core-site.xml, with _ for dots.
+
+        ``patience_ms`` is how long a client waits for a ResourceManager that does not answer.
+        """
+        folder = self.kdc.directory / f"conf-{name}"
+        folder.mkdir(exist_ok=True)
+        properties = {"hadoop.security.authentication": "kerberos"}
+        properties |= {name.replace("_", "."): value for name, value in core.items()}
+        (folder / "core-site.xml").write_text(configuration_xml(properties))
+        addresses = {
+            name: value.replace("127.0.0.1", "localhost") for name, value in rm_addresses(self.cluster).items()
+        }
+        more = {
+            "yarn.resourcemanager.principal": f"rm/_HOST@{REALM}",
+            "yarn.resourcemanager.connect.max-wait.ms": str(patience_ms),
+            "yarn.resourcemanager.connect.retry-interval.ms": "1000",
+            "ipc.client.connect.max.retries.on.sasl": "1",
+        }
+        (folder / "yarn-site.xml").write_text(configuration_xml(addresses | more))
+        krb5 = f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"
+        jobs = {
+            "mapreduce.framework.name": "yarn",
+            "mapreduce.application.classpath": f"{client_jars('3.5')}/*",
+            "yarn.app.mapreduce.am.staging-dir": f"{self.kdc.directory}/staging",
+            "yarn.app.mapreduce.am.resource.mb": "512",
+            "yarn.app.mapreduce.am.env": f"KRB5_CONFIG={self.kdc.krb5_conf}",
+            "yarn.app.mapreduce.am.command-opts": f"-Xmx256m {krb5}",
+            "mapreduce.map.java.opts": f"-Xmx128m {krb5}",
+            "mapreduce.reduce.java.opts": f"-Xmx128m {krb5}",
+            "mapreduce.task.io.sort.mb": "10",
+            "mapreduce.map.memory.mb": "256",
+            "mapreduce.reduce.memory.mb": "256",
+        }
+        (folder / "mapred-site.xml").write_text(configuration_xml(jobs))
+        return folder
+
+    def java(self, conf: Path, environment: Mapping[str, str], *arguments: str) -> Submission:
+        """Start a command of Hadoop's."""
+        options = ["-Xmx256m", f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"]
+        command = [f"{java_home()}/bin/java", *options, "-cp", f"{conf}:{client_jars('3.5')}/*", *arguments]
+        return Submission(command, {**os.environ, **environment})
+
+    def yarn(self, conf: Path, environment: Mapping[str, str], *arguments: str) -> tuple[int, str]:
+        """Run a command of Hadoop's; return its status and all that it printed."""
+        result = self.java(conf, environment, *arguments).result()
+        return result.returncode, result.text
+
+    def spark(self, line: str, environment: Mapping[str, str]) -> Spark:
+        """Return a Spark whose clients and containers know the realm; ``environment`` has the ticket."""
+        ready = _SecuredReady(hadoop_conf_dir=self.conf("spark", patience_ms=60_000))
+        more = {**environment, "JAVA_TOOL_OPTIONS": self.java_tool_options}
+        return Spark(line, _SecuredClients(ready=ready), more_environment=more)
+
+    @property
+    def java_tool_options(self) -> str:
+        return f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"
+
+    def kill_rm(self) -> None:
+        """Kill the ResourceManager; return once there is another."""
+        killed = self.cluster.kill_rm()
+        wait_for("the next ResourceManager", lambda: self.cluster.ready.pids["rm"] != killed)
+
+
+@contextlib.contextmanager
+def running_secured() -> Iterator[Secured]:
+    """Start a KDC with alice, ``USER`` and ``PROXY``, and a cluster with one node; end both."""
+    with running_kdc() as kdc:
+        security = {
+            "authentication": "kerberos",
+            "principal": f"rm/localhost@{REALM}",
+            "keytab": str(kdc.keytab("rm/localhost", "HTTP/localhost")),
+            "node_manager_principal": f"nm/_HOST@{REALM}",
+        }
+        settings = {
+            "YODEL_SECURITY": json.dumps(security),
+            "YODEL_WEB": json.dumps({"authentication": "kerberos", "proxied_port": free_port()}),
+            "YODEL_PROXY_USERS": json.dumps(
+                {f"hadoop.proxyuser.{PROXY}.hosts": "*", f"hadoop.proxyuser.{PROXY}.users": USER}
+            ),
+            "YODEL_DELEGATION_TOKEN_MAX_LIFETIME_S": str(TOKEN_LIFE_S),
+            "YODEL_DELEGATION_TOKEN_RENEW_INTERVAL_S": str(TOKEN_LIFE_S),
+            **kdc.environment,
+        }
+        for user in ("alice", USER, PROXY):
+            kdc.keytab(user)
+        with running(nodes=1, settings=settings) as cluster:
+            yield Secured(kdc=kdc, cluster=cluster)
