@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -217,4 +218,5 @@ def _logs_of(services: ApiServices, row: Container) -> models.Logs | None:
     """Return addresses at the container's node or, once that is gone, at any node that can read what was aggregated."""
     rows = services.queries.rows
     node = rows.node_of(row)
-    return shapes.logs(row, node, node if _can_read(node) else next(filter(_can_read, rows.nodes.values()), None))
+    readers = filter(_can_read, chain((node,), rows.nodes.values()))
+    return shapes.logs(row, node, next(readers, None))
