@@ -21,7 +21,7 @@ from tests.e2e.colocated import ServiceNode
 from tests.e2e.kube_cluster import KubeCluster
 
 VCORES = 20
-"""The size of one container at most, and of one kind of batch: a core of MILLI_PER_VCORE each."""
+"""The most vcores of one container, and of one kind of batch; each is MILLI_PER_VCORE of a core."""
 MILLI_PER_VCORE = 50
 NUMBERS, PARTITIONS = 200_000, 8
 WARM_ROUNDS = 2

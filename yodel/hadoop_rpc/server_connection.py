@@ -34,6 +34,7 @@ from yodel.hadoop_rpc.framing import (
     CALL_ID_PING,
     CALL_ID_SASL,
     CLIENT_ID_BYTES_MAX,
+    HEADER_BYTES_MAX,
     MAGIC,
     PREFACE_BYTES,
     RPC_VERSION,
@@ -44,7 +45,6 @@ from yodel.hadoop_rpc.framing import (
     parse,
     success_frame,
     take_delimited,
-    take_header,
     text,
 )
 from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity, ConnectionPolicy
@@ -171,7 +171,7 @@ class ServerConnection:
     def receive_data(self, data: bytes) -> None:
         """Take received bytes; those after the end are dropped."""
         if self.state is not ServerState.CLOSED:
-            self._buffer.append(data)
+            self._buffer += data
 
     def receive_eof(self) -> None:
         """The peer closed."""
@@ -255,7 +255,7 @@ class ServerConnection:
 
     def _on_preface(self) -> tuple[PeerRefused | None, bool]:
         """Returns an event, and whether the seven bytes were taken."""
-        magic = self._buffer.peek(len(MAGIC))
+        magic = bytes(self._buffer[: len(MAGIC)])
         if magic == HTTP_GET:
             return self._refuse(None, CALL_ID_INVALID, HTTP_REPLY), False
         if not MAGIC.startswith(magic) and not HTTP_GET.startswith(magic):
@@ -284,7 +284,7 @@ class ServerConnection:
     # Frames
 
     def _on_frame(self, frame: bytes) -> Event | None:
-        raw_header, position = take_header(frame, 0)
+        raw_header, position = take_delimited(frame, 0, HEADER_BYTES_MAX)
         header = parse(RpcRequestHeaderProto, raw_header)
         call_id = header.callId
         try:
@@ -310,7 +310,7 @@ class ServerConnection:
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
         if ServerStep.CALL not in self._steps:
             raise invalid_header("Connection context not established")
-        raw, position = take_header(frame, position)
+        raw, position = take_delimited(frame, position, HEADER_BYTES_MAX)
         if raw != self._last_header:
             request = parse(RequestHeaderProto, raw)
             self._last_method = (
@@ -331,7 +331,7 @@ class ServerConnection:
             if self.state is ServerState.OPEN:
                 raise invalid_header("Connection context already processed")
             raise invalid_header("Connection header sent during SASL negotiation")
-        raw, _ = take_header(frame, position)
+        raw, _ = take_delimited(frame, position, HEADER_BYTES_MAX)
         context = parse(IpcConnectionContextProto, raw)
         protocol = text(context.protocol)
         identity = self._claimed(text(context.userInfo.effectiveUser), text(context.userInfo.realUser))

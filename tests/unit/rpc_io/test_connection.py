@@ -52,7 +52,7 @@ async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyn
 
 def only_answer(said: bytes) -> RpcResponseHeaderProto:
     buffer = FrameBuffer()
-    buffer.append(said)
+    buffer += said
     frame = buffer.take_frame(MIB)
     assert frame is not None
     assert len(buffer) == 0
@@ -120,7 +120,7 @@ async def test_answer_at_the_servers_end_arrives_though_the_peer_sends_on() -> N
         writer.close()
         await stopping
         buffer = FrameBuffer()
-        buffer.append(said)
+        buffer += said
         frame = buffer.take_frame(MIB)
         assert frame is not None
         assert RpcResponseHeaderProto.FromString(take_delimited(frame, 0)[0]).callId == 0
