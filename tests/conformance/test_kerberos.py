@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -263,21 +263,26 @@ async def test_more_tickets_than_may_wait_are_told_to_come_again(acceptor: Keyta
         await acceptor.accept(b"x")
 
 
-async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+def settings_of(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch, principal: str, keytab: str = "rm.keytab", **more: Any
+) -> Settings:
+    """Return settings for Kerberos, to be used in this process."""
     monkeypatch.setenv("KRB5_CONFIG", str(secured.kdc.krb5_conf))
-    keytab = secured.kdc.directory / "rm.keytab"
+    path = secured.kdc.directory / keytab
+    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=path)
+    return Settings(node_token_file=path, security=security, web=WebSettings(authentication="kerberos"), **more)
+
+
+async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     principal = f"rm/localhost@{REALM}"
-    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=keytab)
-    settings = Settings(node_token_file=keytab, security=security, web=WebSettings(authentication="kerberos"))
-    (found,) = await kerberos_findings(settings)
+    (found,) = await kerberos_findings(settings_of(secured, monkeypatch, principal))
     assert (found.verdict, found.text) == (
         Verdict.OK,
         f"the KDC gives tickets for {principal}, and the keytab's key opens them",
     )
     # The KDC has a newer key than the keytab.
     secured.kdc.keytab("HTTP/localhost")
-    other = SecuritySettings(authentication="kerberos", principal=f"HTTP/localhost@{REALM}", keytab=keytab)
-    (found,) = await kerberos_findings(settings.model_copy(update={"security": other}))
+    (found,) = await kerberos_findings(settings_of(secured, monkeypatch, f"HTTP/localhost@{REALM}"))
     assert found.verdict is Verdict.FAILED
     assert "GSSException" in found.text
 
@@ -285,21 +290,8 @@ async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monk
 async def test_check_of_a_principal_calls_the_address_as_a_client_does(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the name, the account and the address are right, in the words that name what to change."""
-    monkeypatch.setenv("KRB5_CONFIG", str(secured.kdc.krb5_conf))
     port = int(rm_addresses(secured.cluster)["yarn.resourcemanager.address"].rpartition(":")[2])
-    security = SecuritySettings(
-        authentication="kerberos",
-        principal=f"rm/_HOST@{REALM}",
-        keytab=secured.kdc.directory / "rm.keytab",
-    )
-    settings = Settings(
-        host="localhost",
-        client_port=port,
-        node_token_file=security.keytab,
-        security=security,
-        web=WebSettings(authentication="kerberos"),
-    )
+    settings = settings_of(secured, monkeypatch, f"rm/_HOST@{REALM}", host="localhost", client_port=port)
     name, account, address = [one async for one in principal_checks(settings, f"{USER}@{REALM}")]
     assert (name.verdict, name.text) == (Verdict.OK, f"{USER}@{REALM} is the user {USER}, by the rule DEFAULT")
     assert account.name == "account"
@@ -307,8 +299,8 @@ async def test_check_of_a_principal_calls_the_address_as_a_client_does(
     assert (address.verdict, address.text) == (Verdict.OK, words)
     *_, silent = [one async for one in principal_checks(settings.model_copy(update={"client_port": 9}), USER)]
     assert (silent.verdict, "localhost:9: no connection" in silent.text) == (Verdict.WARNING, True)
-    tracker = int(rm_addresses(secured.cluster)["yarn.resourcemanager.scheduler.address"].rpartition(":")[2])
-    *_, refused = [one async for one in principal_checks(settings.model_copy(update={"client_port": tracker}), USER)]
+    scheduler = int(rm_addresses(secured.cluster)["yarn.resourcemanager.scheduler.address"].rpartition(":")[2])
+    *_, refused = [one async for one in principal_checks(settings.model_copy(update={"client_port": scheduler}), USER)]
     assert (refused.verdict, "Client cannot authenticate via:[TOKEN]" in refused.text) == (Verdict.FAILED, True)
 
 
@@ -319,9 +311,6 @@ async def test_check_of_a_principal_calls_the_address_as_a_client_does(
 def test_keytab_without_the_key_is_refused_at_start(
     secured: Secured, monkeypatch: pytest.MonkeyPatch, principal: str, words: str
 ) -> None:
-    monkeypatch.setenv("KRB5_CONFIG", str(secured.kdc.krb5_conf))
-    keytab = secured.kdc.directory / ("rm.keytab" if principal == "rm/elsewhere" else "none.keytab")
-    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=keytab)
-    settings = Settings(node_token_file=keytab, security=security, web=WebSettings(authentication="kerberos"))
+    keytab = "rm.keytab" if principal == "rm/elsewhere" else "none.keytab"
     with pytest.raises(InvalidValue, match=words):
-        kerberos_of(settings)
+        kerberos_of(settings_of(secured, monkeypatch, principal, keytab))
