@@ -22,7 +22,7 @@ from yodel.rm_api.ui.frame import iso, plain
 from yodel.translator.quantities import quantity
 
 VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "line", "rect", "wbr"})
-NO_FIGURES = frozenset({"head", "header", "footer", "form", "script", "style", "copy", "crumbs"})
+NO_FIGURES = frozenset({"head", "header", "footer", "form", "script", "style", "copy", "crumbs", "log"})
 """Elements, and classes of elements."""
 MOMENTARY = {"age_ms": 10_000, "remaining_s": 10}
 """Fields that count from now, and by how much two answers may differ."""

@@ -24,6 +24,7 @@ from yodel.rm_api.v1 import (
     docs_page,
     events,
     failure,
+    logs,
     models,
     problems,
     queue_changes,
@@ -45,6 +46,7 @@ Lists are paged: send `next_cursor` as `cursor` for the next page, until it is n
 ROUTERS = (
     applications.router,
     failure.router,
+    logs.router,
     why.router,
     cluster.router,
     capacity.router,
