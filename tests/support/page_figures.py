@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource, memory_with_unit
-from yodel.rm_api.ui.frame import iso, plain
+from yodel.rm_api.ui.frame import at, iso, plain
 from yodel.translator.quantities import quantity
 
 VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "line", "rect", "wbr"})
@@ -186,7 +186,7 @@ def _forms(field: str, value: Any) -> Iterator[str]:
     elif isinstance(value, str):
         yield " ".join(value.split())
     elif name.endswith("_ms"):
-        yield iso(value)
+        yield from (iso(value), at(value))
     elif name == "memory_mib":
         yield from (memory_with_unit(value), plain(value, "Mi"))
     elif name == "cpu_milli":

@@ -195,6 +195,8 @@ async def application(request: Request) -> Response:
         request,
         "application.html",
         title=f"Application {view.application.id}",
+        # The exception of a failed one is read from a node, and does not change.
+        is_live=details is None or details.failure is None,
         crumbs=[APPLICATIONS],
         app=view.application,
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.

@@ -29,6 +29,7 @@ from yodel.rm_api.v1 import (
     problems,
     queue_changes,
     queue_windows,
+    timeline,
     why,
 )
 from yodel.rm_api.v1.services import ApiServices
@@ -47,6 +48,7 @@ ROUTERS = (
     applications.router,
     failure.router,
     logs.router,
+    timeline.router,
     why.router,
     cluster.router,
     capacity.router,

@@ -65,6 +65,7 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /applications/{application_id}/containers/{container_id}/logs",
         "get /applications/{application_id}/containers/{container_id}/logs/{file}",
         "get /applications/{application_id}/failure",
+        "get /applications/{application_id}/timeline",
         "get /applications/{application_id}/logs",
         "get /applications/{application_id}/why",
         "post /applications/{application_id}/kill",

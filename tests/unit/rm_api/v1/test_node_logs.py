@@ -11,16 +11,17 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from tests.support.api_rows import ENDED, FAILED, MASTER, NODE, RUNNING, TASK, WAITING, fill
+from tests.support.api_rows import ENDED, FAILED, MASTER, NODE, RUNNING, TASK, WAITING, api_get, fill
 from tests.support.node_agent import eventually
-from tests.support.records import a_container, a_node
+from tests.support.records import a_container, a_node, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.container import Container
 from yodel.domain.node import Node
-from yodel.domain.states import NodeState
+from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.v1 import node_logs
+from yodel.rm_api.v1.failure import last_exception
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.serving.node_calls import HEADER, CallJudge
 
@@ -367,3 +368,86 @@ async def test_a_caller_reads_two_at_once_and_all_eight(both: tuple[RestWorld, A
     world.client.cookies.clear()
     assert await read("u9") == 200
     assert MASTER.id != TASK.id
+
+
+JAVA = """26/11/27 ERROR ApplicationMaster: Uncaught exception:
+org.apache.spark.SparkException: Job aborted: lost task
+\tat org.apache.spark.A.b(A.scala:1)
+\tat org.apache.spark.A.c(A.scala:2)
+Caused by: java.io.FileNotFoundException: /orders (No such file)
+\tat java.io.F.open(F.java:3)
+\t... 20 more
+26/11/27 INFO ShutdownHookManager: Shutdown hook called
+"""
+THREAD = 'Exception in thread "main" java.lang.OutOfMemoryError: heap'
+PYTHON = """Starting
+Traceback (most recent call last):
+  File "job.py", line 9, in <module>
+    main()
+  File "job.py", line 5, in main
+    load("orders")
+  File "job.py", line 2, in load
+    raise KeyError(name)
+KeyError: 'orders'
+bye
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            JAVA,
+            [
+                "Caused by: java.io.FileNotFoundException: /orders (No such file)",
+                "\tat java.io.F.open(F.java:3)",
+                "\t... 20 more",
+            ],
+        ),
+        (
+            PYTHON,
+            [
+                "KeyError: 'orders'",
+                '  File "job.py", line 5, in main',
+                '    load("orders")',
+                '  File "job.py", line 2, in load',
+                "    raise KeyError(name)",
+            ],
+        ),
+        (
+            'Exception in thread "main" java.lang.OutOfMemoryError: heap\n',
+            ['Exception in thread "main" java.lang.OutOfMemoryError: heap'],
+        ),
+        ("all is well\nNo Error here\nan Exception: no\n", []),
+        ("", []),
+    ],
+)
+def test_the_last_exception_of_a_log_is_found(text: str, lines: list[str]) -> None:
+    assert last_exception(text) == lines
+
+
+def test_a_line_without_end_is_searched_at_once() -> None:
+    assert last_exception(("a." * 40_000 + "\n") + "A" * 60_000 + "\n" + "A.B" * 20_000) == []
+
+
+async def test_a_failed_application_begins_with_its_exception(both: tuple[RestWorld, Agents]) -> None:
+    world, agents = both
+    master = a_container(2, container=1, state=ContainerState.COMPLETED, node_id=NODE.id, exit_status=1)
+    attempt = an_attempt(2, state=AttemptState.FAILED, am_container_id=master.id)
+    await world.put(replace(FAILED, current_attempt=1), attempt, master)
+    logs = {"stderr": b"nothing\n", "stdout": b"x\nValueError: <b>no such table</b>\n"}
+    agents.answers["node-1"] = lambda request: httpx2.Response(
+        200, content=printed("stdout", logs[request.url.path.rpartition("/")[2]])
+    )
+    failure = await api_get(world, f"/api/v1/applications/{FAILED.id}/failure")
+    expected = {"container_id": str(master.id), "file": "stdout", "lines": ["ValueError: <b>no such table</b>"]}
+    assert failure["exception"] == expected
+    page = (await world.client.get(f"/cluster/app/{FAILED.id}")).text
+    why = page.partition("<h2>Why it failed</h2>")[2]
+    assert why.index("ValueError: &lt;b&gt;no such table&lt;/b&gt;") < why.index("The first container that failed")
+    assert f'href="/cluster/container/{master.id}/logs/stdout"' in why
+    assert 'hx-get=""' not in page
+    agents.answers["node-1"] = lambda _: httpx2.Response(403)
+    assert (await api_get(world, f"/api/v1/applications/{FAILED.id}/failure"))["exception"] is None
+    assert (await api_get(world, f"/api/v1/applications/{RUNNING.id}/failure"))["exception"] is None
+    assert not world.app.state.v1.logs.slots._taken
