@@ -36,6 +36,8 @@ from yodel.telemetry.further_limits import LOG_READS, LOG_READS_OF_CALLER
 READS_MAX, CALLER_READS_MAX = 8, 2
 OTHERS_MAX = 3
 """Agents that are asked for aggregated logs, one after the other, if the container's own does not answer."""
+AGENT_S = 10.0
+"""Until one agent begins to answer: another one is asked then."""
 ANSWER_S = 30.0
 """Until an answer begins; all of a list, or of the end of a log."""
 LIST_BYTES_MAX = 1024 * 1024
@@ -150,9 +152,12 @@ class NodeLogs:
         agents += [(node, f"/ws/v1/history{below}") for node in self._others(own)]
         for node, path in agents:
             try:
-                return await self._asked(node, path, asked, user)
+                async with asyncio.timeout(AGENT_S):
+                    return await self._asked(node, path, asked, user)
             except LogsUnavailable as error:
                 trouble = trouble or str(error)
+            except TimeoutError:
+                trouble = trouble or f"The agent of node {node.id} did not answer within {AGENT_S:g} s"
         raise LogsUnavailable(trouble)
 
     def _own(self, row: Container) -> Node:

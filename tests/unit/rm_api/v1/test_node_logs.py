@@ -53,10 +53,13 @@ class Agents:
         self.answers: dict[str, Callable[[httpx2.Request], httpx2.Response]] = {}
         self.asked: list[tuple[str, str, str]] = []
         self.headers: list[httpx2.Headers] = []
+        self.hanging = set[str]()
 
     async def __call__(self, request: httpx2.Request) -> httpx2.Response:
         host, target = request.url.host, request.url.raw_path.decode()
         self.headers.append(request.headers)
+        if host in self.hanging:
+            await asyncio.sleep(3600)
         user = self.judges[host].user_of(request.method, target, request.headers[HEADER])
         self.asked.append((host, user, target))
         if host in self.answers:
@@ -183,15 +186,20 @@ async def test_the_agent_judges_again(both: tuple[RestWorld, Agents]) -> None:
     assert (await world.client.get(f"/cluster/container/{TASK.id}/logs/stderr")).status_code == 403
 
 
-@pytest.mark.parametrize("how", ["silent", "lost", "no answer", "forgotten"])
-async def test_another_agent_reads_what_was_aggregated(both: tuple[RestWorld, Agents], how: str) -> None:
+@pytest.mark.parametrize("how", ["silent", "lost", "no answer", "hangs", "forgotten"])
+async def test_another_agent_reads_what_was_aggregated(
+    both: tuple[RestWorld, Agents], how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, agents = both
+    monkeypatch.setattr(node_logs, "AGENT_S", 0.2)
     if how == "silent":
         world.rm.nodes.runtimes[NODE.id].last_seen_s -= 31
     elif how == "lost":
         await world.put(replace(NODE, state=NodeState.LOST))
     elif how == "forgotten":
         world.rm.nodes.runtimes.pop(NODE.id)
+    elif how == "hangs":
+        agents.hanging.add("node-1")
     else:
 
         def nobody(request: httpx2.Request) -> httpx2.Response:
@@ -414,10 +422,7 @@ bye
                 "    raise KeyError(name)",
             ],
         ),
-        (
-            'Exception in thread "main" java.lang.OutOfMemoryError: heap\n',
-            ['Exception in thread "main" java.lang.OutOfMemoryError: heap'],
-        ),
+        (f"{THREAD}\n", [THREAD]),
         ("all is well\nNo Error here\nan Exception: no\n", []),
         ("", []),
     ],

@@ -138,8 +138,5 @@ def test_what_was_before_this_life_is_a_gap(bar: TimelineBar, parts: tuple[Part,
 
 def test_a_notice_is_a_mark() -> None:
     bar = a_bar(planned_ms=6000, bound_ms=6000, started_ms=6000, noticed_ms=9000)
-    whole = Timeline(
-        submitted_ms=0, finished_ms=None, until_ms=10_000, remembered_from_ms=0, bars=[], more_containers=0
-    )
-    drawn = bar_of(whole, bar)
+    drawn = bar_of(a_whole(bar, 0), bar)
     assert (drawn.marks, drawn.fields) == ((Part("maximum", 90.0, 0),), "planned_ms bound_ms started_ms noticed_ms")
