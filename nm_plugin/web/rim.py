@@ -39,7 +39,7 @@ ALWAYS = (
     ("X-XSS-Protection", "1; mode=block"),
 )
 OPEN_PATH = "/ws/v1/node/info"
-"""What Kubernetes' probes ask for, and they have no name: what the node is, and nothing of who runs what on it."""
+"""The path that Kubernetes' probes, which have no name, ask for: it tells what the node is, and nothing of its work."""
 ALLOWED = "GET, HEAD, OPTIONS"
 CALLS = ("GET", "HEAD")
 """Methods of the ResourceManager's calls for its users: it reads logs."""

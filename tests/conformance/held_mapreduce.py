@@ -56,7 +56,7 @@ class Site:
         return folder
 
     def counted(self, folder: str) -> Counter[str]:
-        """What a wordcount wrote to ``folder``."""
+        """Return what a wordcount wrote to ``folder``."""
         hdfs = self.target.hadoop.hdfs
         parts = [hdfs.read(f"{folder}/{name}").decode() for name in hdfs.names(folder) if name.startswith("part-")]
         rows = (line.split("\t") for part in parts for line in part.splitlines())
@@ -79,24 +79,22 @@ class HeldMapReduce:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Of a test that gave up: nothing of it stays stopped."""
+        """Clean up after a test that gave up: nothing of it stays stopped."""
         for task in list(self._held):
             self.release(task)
         self.client.stop()
 
     def hold(self, task: str, attempt: int = 0) -> psutil.Process:
         """Stops the task's process as soon as there is one."""
-        process = wait_for(f"a process of {task}", lambda: self._process(f"_{task}_{attempt}"), every_s=0.05)
-        process.send_signal(signal.SIGSTOP)
-        self._held[task] = process
-        return process
+        self._held[task] = held_task(self.application_id, task, attempt)
+        return self._held[task]
 
     def release(self, task: str) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             self._held.pop(task).send_signal(signal.SIGCONT)
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """What the ApplicationMaster knows of each task; empty while nobody answers."""
+        """Return what the ApplicationMaster knows of each task; empty while nobody answers."""
         url = f"{self._job_url}/tasks?user.name={getpass.getuser()}"
         answer = _answer(url) or {}
         return {task["id"][-8:]: task for task in (answer.get("tasks") or {}).get("task", [])}
@@ -128,7 +126,7 @@ class HeldMapReduce:
         return {name.rpartition(": ")[2]: value for name, value in counters_in(result.text).items()}
 
     def attempts(self) -> list[int]:
-        """Of the application, as the ResourceManager lists them."""
+        """Return the attempts of the application, as the ResourceManager lists them."""
         listed = self.site.cluster.rest(f"/apps/{self.application_id}/appattempts")
         return [attempt["id"] for attempt in listed["appAttempts"]["appAttempt"]]
 
@@ -155,12 +153,20 @@ class HeldMapReduce:
         job = self.application_id.replace("application", "job")
         return f"{self.site.cluster.ready.rest_url}/proxy/{self.application_id}/ws/v1/mapreduce/jobs/{job}"
 
-    def _process(self, word: str) -> psutil.Process | None:
-        for process in processes_of(self.application_id):
+
+def held_task(application_id: str, task: str, attempt: int = 0) -> psutil.Process:
+    """Return the task's process, stopped as soon as there is one."""
+
+    def probe() -> psutil.Process | None:
+        for process in processes_of(application_id):
             with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-                if process.name() == "java" and any(word in part for part in process.cmdline()):
+                if process.name() == "java" and any(f"_{task}_{attempt}" in part for part in process.cmdline()):
                     return process
         return None
+
+    process = wait_for(f"a process of {task}", probe, every_s=0.05)
+    process.send_signal(signal.SIGSTOP)
+    return process
 
 
 def processes_of(application_id: str) -> Iterator[psutil.Process]:

@@ -1,4 +1,4 @@
-"""What queues of a running cluster are told, and what becomes of it."""
+"""Commands set what queues of a running cluster are told, and show what becomes of it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def narrow(cluster: Cluster, containers: int, container_mib: int) -> None:
 
 
 def test_reducers_that_start_first_give_way_to_maps(rig: Hadoop) -> None:
-    """Without a headroom of the queue the ApplicationMaster would wait for ever for room that it is not to get."""
+    """The ApplicationMaster would wait for ever for room that it is not to get without a headroom of the queue."""
     with running_yodel(rig, settings={"YODEL_QUEUES": '["narrow", "wide"]'}) as cluster:
         narrow(cluster, 2, 1024)
         site = Site(

@@ -1,4 +1,4 @@
-"""Every page of a ResourceManager that has real jobs: running, waiting, failed, killed and ended.
+"""Every page is opened of a ResourceManager that has real jobs: running, waiting, failed, killed and ended.
 
 ``make pages`` runs it and leaves pictures of three pages of each kind in ``.runs/pages``.  Each page is opened at two
 widths, dark and light; all that it links to answers; every figure that it shows is one of ``/api/v1``.
@@ -32,7 +32,7 @@ from tests.support.page_figures import differences, read_page
 from tests.support.page_looks import LINKS, wrong_looks
 
 FIXED = ("cpu.static-milli=2000", "window-s=2", "dead-band-percent=0")
-"""Of the machine's cores so many are lent, whatever else runs on it; memory is what is measured."""
+"""So many of the machine's cores are lent, whatever else runs on it; memory is as it is measured."""
 SETTINGS = {"YODEL_MILLI_PER_VCORE": "200"}
 QUEUES = {"etl": (60, 100), "adhoc": (30, 50), "tiny": (10, 10)}
 """Percents of what is lent, and at most."""
@@ -56,7 +56,7 @@ NOT_FOLLOWED = ("/proxy/",)
 
 
 class Jobs:
-    """What runs, by the name under which it is shown."""
+    """Keep what runs, by the name under which it is shown."""
 
     def __init__(self, cluster: Cluster, shared_dir: pathlib.Path) -> None:
         self.cluster, self._dir, self.ids = cluster, shared_dir, dict[str, str]()
@@ -69,7 +69,7 @@ class Jobs:
         self.ids[name] = client.application_id()
 
     def held_spark(self, name: str, queue: str, executors: int, **conf: str) -> None:
-        """A job whose tasks wait: it runs until the cluster is stopped."""
+        """Start a job whose tasks wait: it runs until the cluster is stopped."""
         marker = self._dir / f"{name}-marker"
         marker.mkdir()
         marker.chmod(0o1777)
@@ -206,7 +206,7 @@ def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
 
 
 def tour(browser: Browser, base: str, pictures: pathlib.Path) -> Iterator[str]:
-    """What is wrong with any page that can be reached from the overview."""
+    """Yield what is wrong with any page that can be reached from the overview."""
     axe = AXE.kept().read_text()
     paths, opened = ["/cluster", NOWHERE], Counter[str]()
     others, figures = set[str](), 0

@@ -66,7 +66,7 @@ def test_frames_survive_any_split(contents: list[list[bytes]], data: st.DataObje
     frames = [frame(*parts) for parts in contents]
     buffer, taken = FrameBuffer(), []
     for piece in pieces(b"".join(frames), data):
-        buffer.append(piece)
+        buffer += piece
         while (one := buffer.take_frame(1000)) is not None:
             taken.append(one)
     assert taken == [one[4:] for one in frames]
@@ -83,7 +83,7 @@ def simple_session(bodies: list[bytes]) -> bytes:
 
 
 def token_session(bodies: list[bytes]) -> bytes:
-    """What a token client sends; it may be said without waiting, because the nonce is known here."""
+    """Return what a token client sends; it may be said without waiting, because the nonce is known here."""
     token = WireToken(identifier=b"id", password=b"pw", kind="k", service="")
     proof, _ = sasl.client_response(
         sasl.server_challenge(NONCE), identifier=token.identifier, password=token.password, cnonce=CNONCE

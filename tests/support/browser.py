@@ -176,7 +176,7 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
     def lives_in(self, zone: str) -> None:
-        """From now on the reader's clock is that of a place, such as ``Asia/Kolkata``."""
+        """Set the reader's clock from now on to that of a place, such as ``Asia/Kolkata``."""
         self._call("Emulation.setTimezoneOverride", timezoneId=zone)
 
     def picture(self, path: pathlib.Path) -> None:

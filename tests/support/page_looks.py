@@ -1,4 +1,4 @@
-"""Looking at the ResourceManager's own pages: at two widths, dark and light, and for what keeps people from reading."""
+"""The ResourceManager's own pages are looked at: at two widths, dark and light, and for what makes reading hard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ UNREADABLE = """axe.run(document, {resultTypes: ["violations"]}).then(found => f
 
 
 def wrong_looks(browser: Browser, axe: str = "", pictures: pathlib.Path | None = None, name: str = "") -> Iterator[str]:
-    """What is wrong with the page that is open, however it is looked at, with the serious findings of axe-core if its
-    text is given; a picture of each look goes to the folder."""
+    """Yield what is wrong with the open page in each look, with the serious findings of axe-core if its text is given;
+    a picture of each look goes to the folder."""
     grounds = set[tuple[bool, str]]()
     if axe:
         browser.evaluate(f"{axe};0")

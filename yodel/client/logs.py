@@ -120,19 +120,23 @@ async def _served_at(
         Unavailable: there is none, or they are not for us.
     """
     here, node_id = str(entry["logs"]["files_url"]), str(entry["node_id"])
-    trouble = f"its node agent does not answer ({node_id})" if urlsplit(here).netloc in unreachable else ""
-    if not trouble:
+    trouble, is_reached = f"its node agent does not answer ({node_id})", urlsplit(here).netloc not in unreachable
+    if is_reached:
         try:
             answer = await client.http.get(here, timeout=SEARCH_TIMEOUT)
         except httpx2.HTTPError as error:
+            is_reached = False
             unreachable.add(urlsplit(here).netloc)
             trouble = f"its node agent does not answer ({node_id}: {error or type(error).__name__})"
         else:
             if answer.status_code == 200:
                 return _Place(list_url=here, files_url=here), answer
-            if answer.status_code != 404:
-                raise Unavailable(f"{node_id} answered HTTP {answer.status_code}: {_words(answer)}")
-    if trouble:
+            refused = f"{node_id} answered HTTP {answer.status_code}: {_words(answer)}"
+            if answer.status_code == 403:
+                raise Unavailable(refused)
+            # A NodeManager answers 500 for containers that it has forgotten (NMWebServices.getContainerLogsInfo).
+            trouble = "" if answer.status_code == 404 else refused
+    if not is_reached:
         through = f"{client.server}{PREFIX}/applications/{application}/containers/{entry['container_id']}/logs"
         answer = await client.http.get(through, timeout=SEARCH_TIMEOUT)
         if answer.status_code == 200:
@@ -147,7 +151,7 @@ async def _served_at(
 
 
 async def _aggregated(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response] | None:
-    """At the node agent that reads them; None when there is none that can or nothing to read.
+    """Ask the node agent that reads them; return None when there is none that can or nothing to read.
 
     Raises:
         Unavailable: they are not for us, or cannot be read now.

@@ -163,7 +163,7 @@ class ClientConnection:
 
     def receive_data(self, data: bytes) -> None:
         if self.state is not ClientState.CLOSED:
-            self._buffer.append(data)
+            self._buffer += data
 
     def data_to_send(self) -> bytes:
         data = b"".join(self._out)

@@ -20,7 +20,7 @@ from yodel.store import tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 from yodel.store.errors import SchemaNotAtHead
 
-HEAD_REVISION = "0013"
+HEAD_REVISION = "0014"
 """The newest migration; a test holds it to the migrations package."""
 VERSION_TABLE = "alembic_version"
 WAIT_POLL_S = 2.0
@@ -38,7 +38,7 @@ class Schema:
 
     @property
     def is_usable(self) -> bool:
-        """By this release."""
+        """Return True if this release can use the tables."""
         if self.current is None or self.current < HEAD_REVISION:
             return False
         return self.current == HEAD_REVISION or (self.oldest_head is not None and self.oldest_head <= HEAD_REVISION)

@@ -51,7 +51,7 @@ async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyn
 
 def only_answer(said: bytes) -> RpcResponseHeaderProto:
     buffer = FrameBuffer()
-    buffer.append(said)
+    buffer += said
     frame = buffer.take_frame(MIB)
     assert frame is not None
     assert len(buffer) == 0
@@ -119,7 +119,7 @@ async def test_answer_at_the_servers_end_arrives_though_the_peer_sends_on() -> N
         writer.close()
         await stopping
         buffer = FrameBuffer()
-        buffer.append(said)
+        buffer += said
         frame = buffer.take_frame(MIB)
         assert frame is not None
         assert RpcResponseHeaderProto.FromString(take_delimited(frame, 0)[0]).callId == 0
@@ -266,7 +266,7 @@ class Clerk:
 
 
 async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcResponseHeaderProto, bytes]]:
-    """The next frames that the server says."""
+    """Return the next frames that the server says."""
     found = []
     for _ in range(count):
         frame = await reader.readexactly(4)
@@ -278,10 +278,10 @@ async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcRes
 
 @contextlib.asynccontextmanager
 async def with_ticket(
-    clerk: Clerk, token: bytes, service: Service
+    clerk: Clerk, token: bytes, service: Service, limits: RpcLimits | None = None
 ) -> AsyncIterator[tuple[RpcServer, asyncio.StreamReader, asyncio.StreamWriter]]:
     security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
-    async with serving(service, security) as (server, port), connected(port) as (reader, writer):
+    async with serving(service, security, limits) as (server, port), connected(port) as (reader, writer):
         writer.write(SASL_PREFACE + NEGOTIATE)
         await answers(reader, 1)
         writer.write(initiate("KERBEROS", "GSSAPI", token))
@@ -321,9 +321,38 @@ async def test_refused_ticket_gets_the_reason_and_the_end(token: bytes, java_cla
         assert server.figures.unauthenticated == (java_class != faults.RETRIABLE)
 
 
+async def test_tickets_that_come_at_once_are_judged_in_a_turn_each() -> None:
+    """Otherwise whoever sends a hundred of them keeps the loop for a hundred."""
+    loop, rounds = asyncio.get_running_loop(), 0
+    judged_in = list[int]()
+
+    def count() -> None:
+        nonlocal rounds
+        rounds += 1
+        if len(judged_in) < 20:
+            loop.call_soon(count)
+
+    class CountingClerk(Clerk):
+        async def accept(self, token: bytes) -> Negotiated:
+            judged_in.append(rounds)
+            return await super().accept(token)
+
+    clerk = CountingClerk()
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
+    async with serving(Service(), security) as (_, port), contextlib.AsyncExitStack() as peers:
+        writers = [(await peers.enter_async_context(connected(port)))[1] for _ in range(20)]
+        for writer in writers:
+            writer.write(SASL_PREFACE + NEGOTIATE + initiate("KERBEROS", "GSSAPI", b"ticket"))
+        count()
+        await until(lambda: clerk.judged == 20)
+        clerk.may_judge.set()
+    assert len(set(judged_in)) == 20
+
+
 async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:
     clerk, service = Clerk(), Service()
-    async with with_ticket(clerk, b"ticket", service) as (server, _, writer):
+    limits = RpcLimits(handshake_timeout_s=0.5)  # while a ticket is judged nothing is read, not even that the peer left
+    async with with_ticket(clerk, b"ticket", service, limits) as (server, _, writer):
         writer.close()
         await until(lambda: server.connection_count == 0)
         clerk.may_judge.set()

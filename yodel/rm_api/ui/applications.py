@@ -36,7 +36,7 @@ LISTED_MAX = 100
 READ_MAX = 1_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
-"""Of an application's containers on a page, those that ended and are kept among them."""
+"""The most of an application's containers on a page, those that ended and are kept among them."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),

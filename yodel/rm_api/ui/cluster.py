@@ -1,4 +1,4 @@
-"""``/cluster``, which clients take as the sign of an active ResourceManager; nodes."""
+"""The cluster's page tells of nodes; clients take ``/cluster`` as the sign of an active ResourceManager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for the owner of a service: what batch jobs may use of the nodes, and what they use now.
+"""The page for the owner of a service shows what batch jobs may use of the nodes, and what they use now.
 
 It has no word of YARN's: who reads it knows Kubernetes.  Each node is one sum: its size, less what is kept free, less
 what the system and the services use, is what is lent.
@@ -35,7 +35,7 @@ STATES = {
     CapacityState.YIELDED: "another program lends it",
     CapacityState.FAILED: "the lent amount cannot be written",
 }
-"""What each state means for services."""
+"""The meaning of each state for services."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LendingNode:
-    """One node.  ``sums`` has no line for a resource that was not measured."""
+    """Describes one node.  ``sums`` has no line for a resource that was not measured."""
 
     capacity: NodeCapacity
     node_id: NodeId | None

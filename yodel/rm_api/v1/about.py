@@ -1,4 +1,4 @@
-"""``/me``, ``/cluster`` and ``/settings``: who asks and what he may do, what runs here, and how it is configured."""
+"""``/me``, ``/cluster`` and ``/settings`` tell who asks and may do what, what runs here, and how it is configured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AgentVersion(Model):
 
 
 class LeaderInfo(Model):
-    """The lease of the ResourceManager that leads, which is the one that answers."""
+    """Describes the lease of the ResourceManager that leads, which is the one that answers."""
 
     holder: str
     remaining_s: float = Field(description="Seconds until the lease ends unless it is renewed.")
@@ -96,7 +96,7 @@ class ClusterInfo(Model):
 
 
 class Setting(Model):
-    """A setting that differs from its default."""
+    """Describes a setting that differs from its default."""
 
     name: str = Field(examples=["web.csrf_enabled"])
     value: str | None = Field(description="Without passwords; null: a table, which is not shown.")
@@ -105,7 +105,7 @@ class Setting(Model):
 
 
 class Settings(Model):
-    """Settings of the ResourceManager that differ from their defaults."""
+    """Lists settings of the ResourceManager that differ from their defaults."""
 
     items: list[Setting]
 
@@ -186,7 +186,7 @@ async def _missing_rights(process: ProcessFacts) -> list[str] | None:
 
 @router.get("/settings")
 async def get_settings(request: Request) -> Settings:
-    """Settings that differ from their defaults, without secrets.  Requires an administrator of the cluster."""
+    """List settings that differ from their defaults, without secrets.  Requires an administrator of the cluster."""
     services, user = services_of(request), reader(request)
     if not services.rights.is_admin(user):
         raise AccessDenied(f"User {user} is not an administrator, and cannot read settings")

@@ -79,7 +79,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 KNOWN = Depends(_known_parameters)
-"""Of every router."""
+"""The dependency of every router."""
 
 
 def viewer(request: Request) -> Callable[[Application], bool]:

@@ -30,7 +30,7 @@ class ContainerSource:
 
     queries: Queries
     ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
-    """What is kept of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
+    """Returns a page of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
 
 
 async def container_page(

@@ -37,7 +37,7 @@ NO_FAILURES = (
 )
 """Exit statuses of containers that did not end by themselves, or ended well."""
 _LOG_HEADING = re.compile(r"Last \d+ bytes of .{1,255} :")
-"""What precedes a log's end in diagnostics (ContainerLaunch.tailFile)."""
+"""The heading of a log's end in diagnostics (ContainerLaunch.tailFile)."""
 MASTER_LOGS = ("stderr", "stdout")
 """Files of the ApplicationMaster in which its exception is looked for."""
 SEARCHED_BYTES, SEARCH_S = 64 * 1024, 3.0

@@ -78,13 +78,13 @@ class ColocationView:
     published: Mapping[str, int]
     requested: Mapping[str, int]
     units: Mapping[str, str]
-    """What an amount of each published name counts, where that is known."""
+    """The units that an amount of each published name counts, where that is known."""
     patches: int
     put_backs: int
     limits: Sequence[WrittenNodeLimits]
-    """Of nodes where batch pods are bounded, were, or may be."""
+    """The nodes where batch pods are bounded, were, or may be."""
     limits_counts: Mapping[LimitsState, int]
-    """Of all of them, shown or not."""
+    """The counts of all of them, shown or not."""
     others_pods: Mapping[str, int]
     """By node, how many best-effort pods of others share the quota of batch pods; none where there is no quota."""
 

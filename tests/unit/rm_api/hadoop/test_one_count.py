@@ -1,4 +1,4 @@
-"""How many applications run and how many are pending: the same wherever it is asked, at every moment."""
+"""The same numbers of applications run and are pending wherever one asks, at every moment."""
 
 from __future__ import annotations
 

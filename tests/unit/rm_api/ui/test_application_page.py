@@ -1,4 +1,4 @@
-"""The page of one application: why it failed on top, and which pod is what."""
+"""The page of one application tells why it failed on top, and which pod is what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of applications: filters, order and pages in its address."""
+"""The list of applications has filters, order and pages in its address."""
 
 from __future__ import annotations
 

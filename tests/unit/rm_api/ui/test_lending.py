@@ -1,4 +1,4 @@
-"""The page for the owner of a service: sums that add up, in words of Kubernetes."""
+"""The page for the owner of a service shows sums that add up, in words of Kubernetes."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ STRANGER, OWNER = "?user.name=mallory", "?user.name=alice"
 
 @pytest.fixture
 async def guarded() -> AsyncIterator[RestWorld]:
-    """What alice has run, where others may not see it."""
+    """Serve what alice has run, where others may not see it."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
         node = a_node(state=NodeState.RUNNING, http_port=8042)
         row = replace(ROW, submission=a_submission(user="alice"), submitted_ms=1, finished_ms=60_000)

@@ -1,4 +1,4 @@
-"""What was added for a queue's words on remote shuffle, and why something was not: as page, JSON and commands."""
+"""Pages, JSON and commands show what was added for a queue's words on remote shuffle, and why something was not."""
 
 from __future__ import annotations
 

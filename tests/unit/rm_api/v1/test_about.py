@@ -1,4 +1,4 @@
-"""Who asks, what runs here, and the settings that differ from their defaults."""
+"""The API tells who asks, what runs here, and the settings that differ from their defaults."""
 
 from __future__ import annotations
 

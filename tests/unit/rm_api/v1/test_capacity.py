@@ -1,4 +1,4 @@
-"""What a node lends of its measured capacity, over the API: the sum, the state of the whole, and the end of it."""
+"""The API tells what a node lends of its measured capacity: the sum, the state of the whole, and the end of it."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_noth
 
 
 def _pod(container: Container, namespace: str) -> PodHolding:
-    """As it is seen on its node."""
+    """Return a container's pod as it is seen on its node."""
     return PodHolding(
         namespace=namespace,
         name=container.pod,

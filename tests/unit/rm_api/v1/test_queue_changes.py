@@ -333,7 +333,7 @@ async def test_only_a_whole_configuration_may_be_large(world: RestWorld) -> None
 
 @pytest.fixture
 async def acls() -> AsyncIterator[RestWorld]:
-    """Where acl_enable is on, alice administers root.a, which has root.a.x and root.a.y."""
+    """Serve with acl_enable; alice administers root.a, which has root.a.x and root.a.y."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as made:
         await fill(made)
         below = [{"path": f"root.a.{name}", "properties": {"capacity": "50"}} for name in "xy"]
