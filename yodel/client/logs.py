@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx2
 
 from yodel.client.api import PREFIX, JsonObject, RmClient
+from yodel.domain.log_lists import files_in, message_in
 from yodel.errors import NotFound, Unavailable, YodelError
 
 FILES_MAX = 1_000
@@ -191,14 +191,10 @@ async def _at_log_server(client: RmClient, entry: JsonObject) -> tuple[_Place, h
 def _names(place: _Place, answer: httpx2.Response) -> list[str]:
     """Return the names of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
     try:
-        if place.is_server:
-            found = [file["name"] for file in answer.json()["items"]]
-        else:
-            infos = _listed(answer.json()["containerLogsInfo"])
-            found = [file["fileName"] for info in infos for file in _listed(info.get("containerLogInfo"))]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        found = [file["name"] for file in answer.json()["items"]] if place.is_server else [*files_in(answer.json())]
+    except (ValueError, LookupError, TypeError) as error:
         raise Unavailable(f"{place.list_url} answered no list of files") from error
-    return [name for name in dict.fromkeys(found) if isinstance(name, str)][:FILES_MAX]
+    return [name for name in found if isinstance(name, str)][:FILES_MAX]
 
 
 async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -210,16 +206,8 @@ async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncI
             yield data
 
 
-def _listed(value: Any) -> list[Any]:
-    """Hadoop's JSON: one element may stand for a list of one, nothing for an empty one."""
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
-
-
 def _words(answer: httpx2.Response) -> str:
     try:
-        told = answer.json()
-        return str(told["detail"] if "detail" in told else told["RemoteException"]["message"])[:300]
-    except (ValueError, LookupError, TypeError):
+        return message_in(answer.json()) or answer.text[:100]
+    except ValueError:
         return answer.text[:100]

@@ -61,7 +61,7 @@ async def log(request: Request) -> Response:
     except InvalidValue as error:
         return await message(request, "No such file", error, 400)
     except NotFound as error:
-        shown = _Shown(files=[], reason=str(error), status=HTTPStatus.NOT_FOUND)
+        shown = _Shown(files=[], reason=str(error), status=HTTPStatus.NOT_FOUND if name else HTTPStatus.OK)
     except Unavailable as error:
         shown = _Shown(files=[], reason=str(error), status=HTTPStatus.SERVICE_UNAVAILABLE)
     application_id = found.id.application_id

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import islice
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx2
 from starlette.requests import Request
 
 from yodel.domain.container import Container
+from yodel.domain.log_lists import files_in, message_in
 from yodel.domain.node import Node
 from yodel.errors import AccessDenied, InvalidValue, NotFound, Unavailable
 from yodel.ports.clock import Clock
@@ -100,7 +100,7 @@ class NodeLogs:
         try:
             async with asyncio.timeout(ANSWER_S):
                 answer = await self._first(reader(request), row, "", {})
-                return list(_files(await _bytes(answer, LIST_BYTES_MAX)))
+                return _files(await _bytes(answer, LIST_BYTES_MAX))
         except TimeoutError as error:
             raise LogsUnavailable(f"The list of files was not answered within {ANSWER_S:g} s") from error
         finally:
@@ -253,30 +253,19 @@ async def _bytes(answer: httpx2.Response, size_max: int, *, is_closed: bool = Tr
     return found[:size_max]
 
 
-def _files(body: bytes) -> Iterator[LogFile]:
-    """Read Hadoop's list: one element may stand for a list of one.  Raises LogsUnavailable."""
-    sizes = dict[str, int]()
+def _files(body: bytes) -> list[LogFile]:
+    """Raises LogsUnavailable: this is no list of files."""
     try:
-        for info in _listed(json.loads(body)["containerLogsInfo"]):
-            for file in _listed(info.get("containerLogInfo")):
-                name = checked_name(str(file["fileName"]))
-                sizes[name] = sizes.get(name, 0) + max(0, min(int(file["fileSize"]), 2**63 - 1))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        found = files_in(json.loads(body))
+        return [LogFile(name=checked_name(name), size_bytes=found[name]) for name in sorted(found)[:FILES_MAX]]
+    except (ValueError, RecursionError) as error:
         raise LogsUnavailable("The node agent answered no list of files") from error
-    for name in sorted(sizes)[:FILES_MAX]:
-        yield LogFile(name=name, size_bytes=sizes[name])
-
-
-def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
 
 
 def _words(body: bytes) -> str:
     try:
-        return str(json.loads(body)["RemoteException"]["message"])[:300]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        return message_in(json.loads(body))
+    except (ValueError, RecursionError):
         return ""
 
 
