@@ -154,6 +154,10 @@ class NodeLogs:
             try:
                 async with asyncio.timeout(AGENT_S):
                     return await self._asked(node, path, asked, user)
+            except NotFound as error:
+                if trouble:  # its own node may still have it
+                    raise LogsUnavailable(trouble) from error
+                raise
             except LogsUnavailable as error:
                 trouble = trouble or str(error)
             except TimeoutError:
@@ -217,9 +221,14 @@ class NodeLogs:
 
 def checked_name(name: str) -> str:
     """Raises InvalidValue: no name of a file."""
-    if not name or len(name) > NAME_LENGTH_MAX or name in (".", "..") or not name.isprintable() or "/" in name:
+    if not _is_name(name):
         raise InvalidValue("file", name[:80], f"the name of a file, at most {NAME_LENGTH_MAX} characters without slash")
     return name
+
+
+def _is_name(name: str) -> bool:
+    is_plain = name.isprintable() and "/" not in name and name not in ("", ".", "..")
+    return is_plain and len(name) <= NAME_LENGTH_MAX
 
 
 async def _refused(answer: httpx2.Response, node: Node) -> None:
@@ -257,9 +266,9 @@ def _files(body: bytes) -> list[LogFile]:
     """Raises LogsUnavailable: this is no list of files."""
     try:
         found = files_in(json.loads(body))
-        return [LogFile(name=checked_name(name), size_bytes=found[name]) for name in sorted(found)[:FILES_MAX]]
     except (ValueError, RecursionError) as error:
         raise LogsUnavailable("The node agent answered no list of files") from error
+    return [LogFile(name=name, size_bytes=found[name]) for name in sorted(filter(_is_name, found))[:FILES_MAX]]
 
 
 def _words(body: bytes) -> str:

@@ -263,7 +263,7 @@ async def test_a_container_without_a_node_has_no_logs(both: tuple[RestWorld, Age
         (httpx2.Response(401), "its clock differs, or its node token"),
         (httpx2.Response(500, json={"RemoteException": {"message": "disk"}}), "HTTP 500: disk"),
         (httpx2.Response(200, content=b"[" * 100_000), "no list of files"),
-        (httpx2.Response(200, json={"containerLogsInfo": {"containerLogInfo": [{"fileName": "../x"}]}}), "no list"),
+        (httpx2.Response(200, json={"containerLogsInfo": {"containerLogInfo": [{"fileName": "x"}]}}), "no list"),
         (httpx2.Response(200, json={"containerLogsInfo": {"containerLogInfo": 5}}), "no list of files"),
     ],
 )
@@ -456,3 +456,26 @@ async def test_a_failed_application_begins_with_its_exception(both: tuple[RestWo
     assert (await api_get(world, f"/api/v1/applications/{FAILED.id}/failure"))["exception"] is None
     assert (await api_get(world, f"/api/v1/applications/{RUNNING.id}/failure"))["exception"] is None
     assert not world.app.state.v1.logs.slots._taken
+
+
+async def test_a_container_without_a_log_has_a_page_that_says_so(both: tuple[RestWorld, Agents]) -> None:
+    world, agents = both
+    agents.answers["node-1"] = lambda _: httpx2.Response(404)
+    page = await world.client.get(f"/cluster/container/{TASK.id}/logs")
+    assert (page.status_code, "finds no aggregated one" in page.text) == (200, True)
+    assert (await world.client.get(f"/cluster/container/{TASK.id}/logs/stderr")).status_code == 404
+    assert (await world.client.get(path_of(TASK, "stderr"))).status_code == 404
+    assert {host for host, _, _ in agents.asked} == {"node-1"}
+    await world.put(replace(NODE, state=NodeState.LOST))
+    agents.answers["node-3"] = lambda _: httpx2.Response(404)
+    answer = await world.client.get(path_of(TASK, "stderr"))
+    assert (answer.status_code, "gone or silent" in answer.json()["detail"]) == (503, True)
+
+
+async def test_what_is_no_name_of_a_file_is_left_out_of_the_list(both: tuple[RestWorld, Agents]) -> None:
+    world, agents = both
+    files = [{"fileName": name, "fileSize": "1"} for name in ("../x", "..", "a\nb", "", "x" * 256, "stdout")]
+    listed = {"containerLogsInfo": {"containerLogInfo": [*files, {"fileName": 5, "fileSize": "1"}]}}
+    agents.answers["node-1"] = lambda _: httpx2.Response(200, json=listed)
+    found = (await world.client.get(path_of(TASK))).json()
+    assert found["items"] == [{"name": "stdout", "size_bytes": 1}]
