@@ -48,7 +48,7 @@ class Negotiated:
 
 
 class Ticket(Protocol):
-    """What a client proves its name with, on one connection.  ``token`` is what it says first."""
+    """A client proves its name with this, on one connection.  ``token`` is what it says first."""
 
     @property
     def token(self) -> bytes: ...
