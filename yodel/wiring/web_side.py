@@ -50,7 +50,7 @@ class OfTheProcess:
     proxy_users: ProxyUserRules
     acceptor: Acceptor | None = None
     node_secret: bytes = b""
-    """What node agents share with the ResourceManager; empty: nothing."""
+    """Is shared with node agents; empty: nothing is."""
     figures: ProcessFigures
     facts: ProcessFacts = field(default_factory=ProcessFacts)
 
