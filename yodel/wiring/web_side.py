@@ -50,7 +50,7 @@ class OfTheProcess:
     proxy_users: ProxyUserRules
     acceptor: Acceptor | None = None
     node_secret: bytes = b""
-    """Is shared with node agents; empty: nothing is."""
+    """The secret that node agents share with the ResourceManager; empty: nothing."""
     figures: ProcessFigures
     facts: ProcessFacts = field(default_factory=ProcessFacts)
 

@@ -69,7 +69,7 @@ class _Steps:
 
 @router.get("/{application_id}/timeline")
 async def get_timeline(request: Request, application_id: ApplicationPath) -> Timeline:
-    """Show when the newest containers of an application were planned, got a node, started and ended."""
+    """Return when the newest containers of an application were planned, got a node, started and ended."""
     services, view = visible_application(request, application_id)
     row = view.application
     rows, more = await _newest(services, row)
