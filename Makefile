@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # Which tests are in which run: tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e colocation colocation-short remote-shuffle pages bench mutants soak attacks kerberos simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -65,6 +65,10 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
 
+colocation: setup ## what lent capacity gains and what a service feels of it, alone on the machine (as root; MINUTES=55): tables and charts in docs/colocation.md and README.md; goes on after an interruption, FRESH=1 begins a new one
+	scripts/spark-venv 4.x >/dev/null
+	$(VENV)/python -m bench.colocated --minutes $(or $(MINUTES),55) $(if $(FRESH),--fresh)
+
 colocation-short: setup ## a service next to batch work on one node of a running cluster: what is written, how its latency changes (four minutes)
 	$(PYTEST) -s tests/e2e/test_colocated_service.py
 
@@ -72,11 +76,11 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
 
-pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (five minutes); pictures in .runs/pages
+pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (six minutes); pictures in .runs/pages
 	scripts/spark-venv 4.x
 	$(PYTEST) -s tests/conformance/test_pages.py
 
-bench: setup ## measure beside the real ResourceManager: one table, never judged (seven minutes; bench/README.md has more programs)
+bench: setup ## compare with the real ResourceManager: one table, never judged (seven minutes; bench/README.md has more programs)
 	@$(VENV)/python -m bench.side_by_side
 
 mutants: setup ## small faults put into the code, one at a time, that tests have to find: what is kept, then changes since the last release (SINCE=commit: changes since then alone, 20 minutes at most)
@@ -86,9 +90,9 @@ soak: setup ## a job of a million containers, and twice a thousand of the greate
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
 	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
 
-kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn and MapReduce with tickets, and the refusals (three minutes)
+kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn, MapReduce and Spark with tickets, keytabs and tokens, and the refusals (six minutes)
 	tests/rigs/kerberos/packages >/dev/null
-	$(PYTEST) tests/conformance/test_kerberos.py
+	$(PYTEST) tests/conformance/test_kerberos.py tests/conformance/test_kerberos_jobs.py
 
 attacks: setup ## attacks next to legitimate users: repelled or not, and how long these users waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)

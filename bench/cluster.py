@@ -57,7 +57,7 @@ class Cluster:
         return 0.0
 
     def processor_s(self, role: str = "rm") -> float:
-        """Processor time that a process has used, seconds."""
+        """Return the processor time that a process has used, seconds."""
         used = psutil.Process(self.ready["pids"][role]).cpu_times()
         return float(used.user + used.system)
 

@@ -69,7 +69,7 @@ class _BoundPod:
     kills: Kills
     values: dict[str, Value] = field(default_factory=dict)
     rests_at: tuple[tuple[int, int], list[int | None]] | None = None
-    """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
+    """The size granted (MiB, vcores) and the values to stay in its files for good; None: its limit still comes down."""
 
 
 class Bounds:

@@ -14,7 +14,7 @@ from nm_plugin.host.users import FileThreads
 from yodel.domain.ids import ApplicationId
 
 EndOf: TypeAlias = Callable[[Application], Awaitable[None]]
-"""What one part of the agent has to do when an application is over."""
+"""The work of one part of the agent when an application is over."""
 
 
 class Applications:

@@ -39,7 +39,7 @@ class ContainerBook:
         self._records, self._threads, self._containers_max = records, threads, containers_max
         self._containers: dict[ContainerId, Container] = {}
         self._decided: dict[ContainerId, Container] = {}
-        """What containers have become, as long as that is being saved and nobody is to read of it."""
+        """Containers as they have become, as long as that is being saved and nobody is to read of it."""
         self._late: set[asyncio.Task[None]] = set()
         self._locks: dict[ContainerId, asyncio.Lock] = {}
         self._recent: dict[ContainerId, float] = {}

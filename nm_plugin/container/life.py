@@ -61,7 +61,7 @@ class Container:
     user_uid: int | None = None
     """As the node knew the user when the container was accepted; None: it did not."""
     pod_uid: str = ""
-    """Of its pod, as the ResourceManager named it; empty: it has not yet."""
+    """The uid of its pod, as the ResourceManager named it; empty: it has not yet."""
     resource: Resource
     priority: int = 0
     version: int = 0

@@ -36,7 +36,7 @@ class Resources:
     async def bring(
         self, container_id: ContainerId, resources: tuple[LocalResource, ...], user: OsUser, credentials: bytes
     ) -> tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]:
-        """Links to all of them.  Raises YodelError, OSError: one is not available."""
+        """Bring links to all of them.  Raises YodelError, OSError: one is not available."""
         localized = await self.download(container_id, resources, user, credentials)
         links = await self._accounts.run_as(user, links_of, resources, localized)
         return links, counters_of(localized)

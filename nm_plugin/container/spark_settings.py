@@ -15,7 +15,7 @@ from yodel.domain.shuffle.spark_release import LIBRARIES, SparkRelease, by_names
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 JARS_MAX = 20_000
-"""Of an archive of Spark's; it has a few hundred."""
+"""The most jars of an archive of Spark's; it has a few hundred."""
 
 
 class SparkSettings:

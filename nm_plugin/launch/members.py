@@ -31,9 +31,9 @@ from yodel.domain.ids import ContainerId
 LOOKED_AT_MAX = 2_048
 """Processes of one user in a look for marks."""
 LOOK_S = 0.1
-"""Of a processor, for the processes of one user."""
+"""The seconds of a processor for the processes of one user."""
 SANDBOX_PROGRAM = "pause"
-"""What container runtimes keep a pod's namespaces with."""
+"""The program with which container runtimes keep a pod's namespaces."""
 _IDS = (b"\0CONTAINER_ID=", b"\0YODEL_CONTAINER_ID=")
 
 Seen = frozenset[tuple[int, int]]

@@ -117,7 +117,7 @@ class _Entry:
     name: str
     ready: asyncio.Future[int]
     turn: LocalizationTurn | None = None
-    """Of its download; None: an earlier agent has it done."""
+    """The turn of its download; None: an earlier agent has it done."""
     users: set[ContainerId] = field(default_factory=set)
     askers: dict[ContainerId, ResourceClaim] = field(default_factory=dict)
     """Those who wait for the download, in their order."""

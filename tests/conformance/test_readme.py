@@ -52,6 +52,7 @@ JOBS_TIMEOUT_S = 1_800
 YARN = """case "$1" in
   schedulerconf) main=SchedConfCLI ;;
   application) main=ApplicationCLI ;;
+  rmadmin) main=RMAdminCLI ;;
 esac
 shift
 exec {java}/bin/java -Xmx256m -cp {classes} org.apache.hadoop.yarn.client.cli.$main "$@"
@@ -73,7 +74,7 @@ class Reader:
     def __init__(self, cluster: Cluster, folder: pathlib.Path) -> None:
         self.cluster, self.folder = cluster, folder
         self.application = ""
-        """What the pages call application_1700000000000_0007."""
+        """The id of the application that the pages call application_1700000000000_0007."""
 
     def mine(self, text: str) -> str:
         own = {

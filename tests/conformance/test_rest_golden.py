@@ -70,7 +70,7 @@ BY_REST: dict[str, Any] = {
     "priority": -1,
     "context": submission_context({"application-id": "application_1_0001"})[1].SerializeToString(),
 }
-"""What a body of REST leaves out, and a client of the RPC too, is told apart: a label and a priority are given."""
+"""The values of a submission by REST, which, unlike a client of the RPC, always names a label and a priority."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import read
 
 SEEDS = seeds.tried("rpc fuzz")
-"""Of the commit, and those that found something; ``make fuzz`` draws others."""
+"""The seeds of the commit, and those that found something; ``make fuzz`` draws others."""
 FRAMES = 1_000_000
 SOCKET_CONNECTIONS = 5_000
 SOCKETS_AT_ONCE = 50

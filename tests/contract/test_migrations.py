@@ -156,6 +156,7 @@ async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
 
 
 ADDED = {
+    "0014": ("ALTER TABLE attempts DROP COLUMN client_key",),
     "0013": ("ALTER TABLE nodes DROP COLUMN is_node_manager",),
     "0012": ("ALTER TABLE nodes DROP COLUMN shuffle_clients",),
     "0011": (
@@ -173,7 +174,7 @@ ADDED = {
         for name in ("masters", "others", "memory_mib", "vcores", "memory_mib_s", "vcore_s")
     ),
 }
-"""What takes a migration back: a database becomes what an older release would have left."""
+"""Statements that take a migration back: a database becomes what an older release would have left."""
 
 
 async def take_back_to(revision: str, url: str) -> None:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,13 +25,14 @@ from typing import Any
 
 from tests.conformance.clients.target import ENDED
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import PREFIX, USER, KubeCluster
+from tests.e2e.kube_cluster import PREFIX, USER, KubeCluster, Pod
 from tests.rigs.kubernetes.layout import CGROUP
 from tests.rigs.kubernetes.node import CGROUPS
+from yodel.client.service_load import percentile
 
 OWN_CORE, OTHER_CORE = 1, 0
 SERVICE_MILLI = 900
-"""With a batch pod of a core beside it, and the node's own pods, all of the node's two."""
+"""With batch pods of a core next to it, and the node's own pods, all of the node's two."""
 RATE, CLIENTS = 150, 8
 BATCH_MIB = 512
 PERIOD_US = 100_000
@@ -39,6 +40,8 @@ PORT = 5432
 QUERY = "SELECT sum(hashtext(i::text)) FROM generate_series(1, 8000) AS i;\n"
 CALL_TIMEOUT_S = 10
 PGBENCH_LATE_S = 30
+GENERATOR = ("chrt", "--fifo", "10", "taskset", "--cpu-list", str(OTHER_CORE))
+"""Before the command of the clients: whatever else runs on their core, a request is sent when it is due."""
 SERVICE = """
 apiVersion: v1
 kind: Pod
@@ -81,6 +84,14 @@ while True:
     held.append(bytes([1]) * (1 << 20))
 """
 SLEEP = "import time; time.sleep(3600)"
+SPINNER = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(10**6):
+        pass
+"""
+"""Ends by itself when whoever started it was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +113,7 @@ class Figures:
         return self.service_cores * self.seconds * 1000 / len(self.latencies)
 
     def percentile(self, percent: float) -> float:
-        ordered = sorted(self.latencies)
-        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+        return percentile(self.latencies, percent)
 
     def line(self, name: str) -> str:
         jobs = f"{sum(self.rounds) / len(self.rounds):5.2f} s a round ({len(self.rounds)})" if self.rounds else "no job"
@@ -202,11 +212,13 @@ class ServiceNode:
     def quota_us(self) -> int:
         return int(self.read("cpu", self.best_effort, "cpu.cfs_quota_us"))
 
-    def measure(self, name: str, seconds: int, batch: Batch | None = None, rate: int = RATE) -> Figures:
-        """Ask the service for so long."""
+    def measure(
+        self, name: str, seconds: int, rounds_so_far: Callable[[], list[float]] = list, rate: int = RATE
+    ) -> Figures:
+        """Ask the service for so long; ``rounds_so_far`` of the batch next to it."""
         groups = {"service": self.service_group, "node": self.root}
         before = {one: self.cpu_s(path) for one, path in groups.items()}
-        stalled, rounds = self.stalled_s(), len_of(batch)
+        stalled, rounds = self.stalled_s(), len(rounds_so_far())
         began = time.monotonic()
         latencies = self.asked(name, seconds, rate)
         lasted = time.monotonic() - began
@@ -217,7 +229,7 @@ class ServiceNode:
             service_cores=used["service"],
             node_cores=used["node"],
             pressure=(self.stalled_s() - stalled) / lasted,
-            rounds=batch.rounds()[rounds:] if batch is not None else (),
+            rounds=rounds_so_far()[rounds:],
         )
 
     def answer(self) -> str:
@@ -230,7 +242,7 @@ class ServiceNode:
     def asked(self, name: str, seconds: int, rate: int, clients: int = CLIENTS) -> list[float]:
         """Latencies from when each request was due, in milliseconds; the log stays."""
         (self.folder / "query.sql").write_text(QUERY)
-        words = ["taskset", "--cpu-list", str(OTHER_CORE), pgbench(), "--no-vacuum", f"--file={self.folder}/query.sql"]
+        words = [*GENERATOR, pgbench(), "--no-vacuum", f"--file={self.folder}/query.sql"]
         words += [f"--rate={rate}", f"--client={clients}", "--jobs=1", f"--time={seconds}", "--protocol=prepared"]
         words += ["--log", f"--log-prefix={self.folder}/{name}", *self.login, "bench"]
         done = subprocess.run(
@@ -246,13 +258,30 @@ class ServiceNode:
         return [int(line.split()[2]) / 1000 for log in logs for line in log.read_text().splitlines()]
 
     @contextlib.contextmanager
-    def running(self, queue: str, program: str) -> Iterator[Batch]:
-        """An application whose only container runs a Python program here."""
+    def chosen(self) -> Iterator[None]:
+        """Keep new pods away from all other nodes; a cordon would end the agents there."""
         others = [one for one in self.cluster.node_names() if one != self.name]
-        self.cluster.kubectl(
-            "taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule"
-        )  # a cordon ends their agents
+        self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule")
         try:
+            yield
+        finally:
+            self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e-")
+
+    def printed(self, container: Pod) -> Path:
+        """Return the standard output of a container here."""
+        logs = Path(self.cluster.state.conf_dir).parent / "logs" / self.name
+        return logs / container.application / container.container / "stdout"
+
+    def end(self, application_id: str) -> None:
+        """Kill it unless it has ended, and wait until none of its pods is left."""
+        if self.cluster.application(application_id)["state"] not in ENDED:
+            self.cluster.kill(USER, application_id)
+        wait_for("no live pod", lambda: not self.cluster.live_pods(application_id))
+
+    @contextlib.contextmanager
+    def running(self, queue: str, program: str, vcores: int = 1) -> Iterator[Batch]:
+        """Run an application whose only container runs a Python program here."""
+        with self.chosen():
             script = f"exec python3 -c '{program}' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
             status, text, application_id = self.cluster.submit(
                 USER,
@@ -262,21 +291,16 @@ class ServiceNode:
                     "queue": queue,
                     "max-app-attempts": 1,
                     "am-container-spec": {"commands": {"command": script}},
-                    "resource": {"memory": BATCH_MIB, "vCores": 1},
+                    "resource": {"memory": BATCH_MIB, "vCores": vcores},
                 },
             )
             assert status == 202, text
             (pod,) = self.cluster.running_pods(application_id, "am", 1)
-        finally:
-            self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e-")
         assert pod.node == self.name
-        log = Path(self.cluster.state.conf_dir).parent / "logs" / self.name / application_id / pod.container / "stdout"
         try:
-            yield Batch(application_id=application_id, log=log)
+            yield Batch(application_id=application_id, log=self.printed(pod))
         finally:
-            if self.cluster.application(application_id)["state"] not in ENDED:
-                self.cluster.kill(USER, application_id)
-            wait_for("no live pod", lambda: not self.cluster.live_pods(application_id))
+            self.end(application_id)
 
     @contextlib.contextmanager
     def batch(self, queue: str) -> Iterator[Batch]:
@@ -286,18 +310,14 @@ class ServiceNode:
             yield batch
 
 
-def len_of(batch: Batch | None) -> int:
-    return len(batch.rounds()) if batch is not None else 0
-
-
 def pgbench() -> str:
     return str(max(Path("/usr/lib/postgresql").glob("*/bin/pgbench")))
 
 
 @contextlib.contextmanager
 def idle_spinner() -> Iterator[None]:
-    """Keeps the core awake and takes nothing from anybody: an idle virtual processor sleeps, and wakes late."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    """Keep the core awake and take nothing from anybody: an idle virtual processor sleeps, and wakes late."""
+    process = subprocess.Popen([sys.executable, "-c", SPINNER])
     try:
         os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
         os.sched_setaffinity(process.pid, {OWN_CORE})

@@ -37,7 +37,7 @@ KUBECTL_TIMEOUT_S = 120
 HEAL_TIMEOUT_S = 180
 LOGS_TIMEOUT_S = 60
 UPLOADS_AT_ONCE = 4
-"""Of hundreds of jars: each waits for its answers most of the time."""
+"""The uploads at once, of hundreds of jars: each waits for its answers most of the time."""
 IS_SHORT = os.environ.get("YODEL_E2E") == "short"
 """Whether what takes minutes is left out."""
 END_FILE = "/tmp/yodel-e2e-end"

@@ -54,14 +54,14 @@ def test_a_service_beside_batch_work(node: ServiceNode, capsys: pytest.CaptureFi
     with colocated.idle_spinner():
         found[ALONE] = node.measure("alone", MEASURED_S)
     with node.batch("root.native") as batch:
-        found[NATIVE] = node.measure("native", MEASURED_S, batch)
+        found[NATIVE] = node.measure("native", MEASURED_S, batch.rounds)
     with node.batch("root.default") as batch:
-        found[LENT] = node.measure("lent", MEASURED_S, batch)
+        found[LENT] = node.measure("lent", MEASURED_S, batch.rounds)
         before = node.files()
         node.cluster.yodel(*ON, "limits=true", "quota=true")
         bounds = wait_for("bounds as decided", lambda: _standing(node))
         with Trace(node).kept() as trace:
-            found[BOUNDED] = node.measure("bounded", MEASURED_S, batch)
+            found[BOUNDED] = node.measure("bounded", MEASURED_S, batch.rounds)
             since = time.time()
             node.asked("spike", SPIKE_S, 3 * colocated.RATE)
         spike = trace.spike(since)

@@ -48,11 +48,11 @@ spec:
 """
 
 SLOWLY = "notice-s=3600"
-"""What does not fit a loan any more stays for as long as a scenario takes."""
+"""A notice so long that what does not fit a loan any more stays for as long as a scenario takes."""
 MIB = 1 << 20
 NODE_MIB = 2048
 LEFT_MILLI = 1500
-"""What a kubelet leaves to pods that keeps the rest."""
+"""The millicores that a kubelet leaves to pods that keeps the rest."""
 TASK_MIB = 420
 STEP_MIB = 10
 BUSY = "yodel.io/e2e=busy:NoSchedule"

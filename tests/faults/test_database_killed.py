@@ -45,7 +45,7 @@ TRACKER_PROTOCOL = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 MASTER_PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 PODS = "/api/v1/namespaces/default/pods"
 RETRIED = (faults.RETRIABLE, faults.STANDBY)
-"""What the retry policy of Hadoop's own clients makes them come again for."""
+"""The errors for which the retry policy of Hadoop's own clients makes them come again."""
 
 
 class Later(Exception):

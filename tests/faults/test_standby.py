@@ -20,7 +20,6 @@ from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.stores import migrated_postgres, postgres_url
 
 __all__ = ["migrated_postgres", "postgres_server", "postgres_url"]
-"""What the default settings promise after a crash."""
 LEASE_S = 5
 LONG_LEASE_S = 20
 """Many times what anything but waiting for its end takes."""

@@ -24,7 +24,7 @@ from tests.mutants.checkout import SOURCES, copies, run
 SEED = 20
 TIME_S = 1200
 LINES_MAX = 1000
-"""Of which mutants are made: two or three a line, more than there is time for."""
+"""The most lines of which mutants are made: two or three a line, more than there is time for."""
 RESERVE_S = 60
 """For a mutant that hangs, and the report."""
 WORDS = ("killed", "survived", "not reached", "left out")
@@ -74,7 +74,7 @@ def _is_mutated(path: str) -> bool:
 
 
 def _statements(path: Path, lines: Set[int]) -> set[int]:
-    """The lines of those statements of functions that begin, continue or end in these; of a compound one its head."""
+    """Return the lines of statements of functions that begin, continue or end in these; of a compound one its head."""
     whole: set[int] = set()
     tree = ast.parse(path.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]

@@ -69,7 +69,7 @@ def _chosen(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _failing(copy: Path, mutants: Sequence[Mutant], workers: int) -> list[str] | None:
-    """Tests, or files, that fail without any fault; None: it is not known."""
+    """Return tests, or files, that fail without any fault; None: it is not known."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     how = ["-n", str(workers), "--dist", "loadfile", "--continue-on-collection-errors"]
     if _pytest(copy, [*tests, *how], SOUND_TIMEOUT_S) not in (PASSED, FAILED):

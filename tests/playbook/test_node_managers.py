@@ -1,4 +1,4 @@
-"""NodeManagers of Hadoop: who may register, what counts where, who chooses their containers, and how they end."""
+"""NodeManagers of Hadoop may register, hold what counts, are chosen for containers, and end them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 
+from tests.playbook.test_placement_constraints import NOT_ZK, requests
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, address_of, ask, complete, running
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import NATIVE, YARN
+from yodel.domain.queues.pools import NATIVE, YARN, PoolName
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.word import ShuffleProperty
-from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, NodeState
+from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, ExecutionType, NodeState
 from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.kube import inspection as kube_inspection
@@ -29,12 +31,17 @@ from yodel.services.pods import inspection
 HOST = "hadoop-1"
 NM, OTHER = NodeId(HOST, 8041), NodeId("hadoop-2", 8041)
 LET_IN = NodeManagerRules(allowed="network")
+LENT = PoolName("koordinator")
 QUEUES = leaves_under_root(
     ("default", "yarn"),
     maximum_lifetime_s=-1,
     default_lifetime_s=-1,
     pool_of=lambda path: YARN if path == "root.yarn" else NATIVE,
 )
+
+
+def lent_pool_of(path: str) -> PoolName:
+    return LENT if path == "root.batch" else NATIVE
 
 
 def options(rules: NodeManagerRules = LET_IN, **changes: Any) -> Options:
@@ -60,7 +67,7 @@ async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    """A node of pods and a NodeManager, each with a pool of its own."""
+    """Build a node of pods and a NodeManager, each with a pool of its own."""
     async with World(options()) as made:
         let_in(made)
         await made.register_node()
@@ -69,7 +76,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def master_on(world: World, queue: str = "yarn") -> Am:
-    """A registered ApplicationMaster whose container the NodeManager runs."""
+    """Return a registered ApplicationMaster whose container the NodeManager runs."""
     application_id = await world.submit(queue=queue)
     await world.settle()
     am = Am(world, world.application(application_id).current_attempt_id)
@@ -79,9 +86,9 @@ async def master_on(world: World, queue: str = "yarn") -> Am:
     return am
 
 
-async def tasks_of(am: Am, count: int, **changes: Any) -> list[Container]:
-    """Containers that its ApplicationMaster has been given."""
-    await am.beat(ask(count, **changes))
+async def tasks_of(am: Am, count: int, label: str = "", **changes: Any) -> list[Container]:
+    """Return the containers that its ApplicationMaster has been given."""
+    await am.beat(replace(ask(count, **changes), node_label=label))
     await am.world.settle()
     return await granted_to(am)
 
@@ -115,6 +122,19 @@ async def test_node_manager_that_is_away_adds_to_no_maximum(world: World) -> Non
     with pytest.raises(InvalidResourceRequest):
         maximum.require_a_node(Resource(20_000, 1), "root.default")
     maximum.require_a_node(Resource(20_000, 1), "root.yarn")
+
+
+async def test_node_manager_counts_in_the_lent_pool_that_the_setting_names_and_in_no_other() -> None:
+    queues = leaves_under_root(("default", "batch"), maximum_lifetime_s=-1, default_lifetime_s=-1, pool_of=lent_pool_of)
+    lent = Options(node_managers=LET_IN, node_managers_pool=LENT, queues=queues, dialects={"root.batch": "koordinator"})
+    async with World(lent) as world:
+        let_in(world)
+        await world.register_node()
+        await register(world, capability=Resource(4096, 4))
+        pools = world.rm.state.pools
+        assert (NM in pools.of(LENT).lenders, NM in pools.of(NATIVE).lenders) == (True, False)
+        assert pools.of(LENT).size == Resource(4096, 4)
+        await master_on(world, "batch")
 
 
 async def test_agent_of_a_node_that_kubernetes_does_not_have_counts_nowhere() -> None:
@@ -319,6 +339,88 @@ async def test_rooms_given_in_one_turn_are_given_once(world: World) -> None:
     assert sum(task.node_id == OTHER for task in tasks) == 1
 
 
+async def test_containers_that_stand_apart_are_on_different_nodes(world: World) -> None:
+    am = await master_on(world)
+    await register(world, OTHER)
+    await am.beat(scheduling_asks=requests("zk", 3, NOT_ZK))
+    await world.settle()
+    assert sorted(one.node_id for one in await granted_to(am)) == [NM, OTHER]
+    assert world.live_tasks()[0].pod == "", "the third waits for a node"
+
+
+async def test_further_resource_types_are_its_own(world: World) -> None:
+    gpu = Resource(1024, 1, (("yarn.io/gpu", 1),))
+    am = await master_on(world)
+    await register(world, OTHER, capability=Resource(16_384, 16, (("yarn.io/gpu", 2),)))
+    assert world.rm.state.pools.of(YARN).size.extras == (("yarn.io/gpu", 2),)
+    on = await tasks_of(am, 3, capability=gpu)
+    assert [one.node_id for one in on] == [OTHER, OTHER], "although the node is reserved for the third by then"
+    await world.beat(complete(on[0].id), node_id=OTHER)
+    await world.settle()
+    assert [one.node_id for one in await granted_to(am)] == [OTHER]
+
+
+async def test_opportunistic_containers_are_guaranteed_ones_there_too(world: World) -> None:
+    am = await master_on(world)
+    plain = ask(1)
+    await am.beat(replace(plain, key=replace(plain.key, execution_type=ExecutionType.OPPORTUNISTIC)))
+    await world.settle()
+    (granted,) = (await am.beat()).granted
+    task = world.container(granted.container.id)
+    assert (task.node_id, granted.container.execution_type) == (NM, ExecutionType.GUARANTEED)
+
+
+LABELS = AskRules(are_node_labels_enabled=True)
+
+
+async def test_racks_of_the_list_count_and_follow_it(world: World) -> None:
+    """The ResourceManager knows the racks of NodeManagers, as on YARN; a node's containers stay."""
+    am = await master_on(world)
+    lists = replace(world.rm.nodes.lists, racks={OTHER.host: "/rack-2"})
+    await world.run(world.rm.decommission.refresh(lists))
+    await register(world, OTHER)
+    assert [world.rm.state.nodes[one].rack for one in (NM, OTHER)] == ["/default-rack", "/rack-2"]
+    await am.beat(ask(15, "/default-rack"), ask(15))
+    await world.settle()
+    assert {one.node_id for one in await granted_to(am)} == {NM}, "although the other has more memory free"
+    await world.run(world.rm.decommission.refresh(replace(lists, racks={HOST: "/rack-2"})))
+    assert [world.rm.state.nodes[one].rack for one in (NM, OTHER)] == ["/rack-2", "/default-rack"]
+    assert am.container.is_live
+
+
+async def test_labels_that_it_registers_with_count_in_placement() -> None:
+    async with World(options(ask_rules=LABELS)) as world:
+        let_in(world)
+        await register(world)
+        am = await master_on(world)
+        await register(world, OTHER, labels=("gpu",))
+        assert world.rm.state.nodes[OTHER].labels == ("gpu",)
+        assert {one.node_id for one in await tasks_of(am, 3)} == {NM}, "a partition is for who asks for it"
+        assert {one.node_id for one in await tasks_of(am, 2, label="gpu")} == {OTHER}
+        await world.beat(node_id=OTHER, labels=())
+        await world.settle()
+        assert world.rm.state.nodes[OTHER].labels == ()
+        await world.beat(node_id=OTHER, labels=None)
+        await world.beat(node_id=OTHER, labels=("a", "b"))
+        await world.settle()
+        assert world.rm.state.nodes[OTHER].labels == ()
+
+
+async def test_labels_that_do_not_count_are_refused_with_the_reason(world: World) -> None:
+    """The node registers all the same, as on YARN."""
+    registration = world.registration(OTHER, is_node_manager=True)
+    found = await world.run(world.rm.registration.register(replace(registration, labels=("gpu",))))
+    assert (found.refusal, "node_labels_enabled" in found.labels_refusal) == ("", True)
+    assert world.rm.state.nodes[OTHER].labels == ()
+    async with World(options(ask_rules=LABELS)) as second:
+        let_in(second)
+        for labels in (("gpu", "ssd"), ("-",), ("a" * 256,), ("é",)):
+            registration = replace(second.registration(OTHER, is_node_manager=True), labels=labels)
+            found = await second.run(second.rm.registration.register(registration))
+            assert "expected at most one label" in found.labels_refusal, labels
+        assert second.rm.state.nodes[OTHER].labels == ()
+
+
 # --- one pool of both ------------------------------------------------------------------------------------------------
 
 
@@ -326,7 +428,7 @@ CELEBORN = (ShuffleProperty(name="service", text="celeborn", path="root.default"
 
 
 def image_context(image: str) -> bytes:
-    """A launch context that asks for an image."""
+    """Return a launch context that asks for an image."""
     context = pb.ApplicationSubmissionContextProto()
     for key, value in (("YARN_CONTAINER_RUNTIME_TYPE", "docker"), ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", image)):
         context.am_container_spec.environment.add(key=key, value=value)
@@ -475,17 +577,21 @@ async def test_containers_go_on_when_the_resource_manager_starts_again(world: Wo
     assert world.pods.pods == {}
 
 
-async def test_resize_is_true_at_once_and_told_to_the_node(world: World) -> None:
+async def test_resize_is_true_at_once_and_a_smaller_size_is_told_to_the_node(world: World) -> None:
+    """Its ApplicationMaster brings a larger one there, as on YARN (yarn.resourcemanager.auto-update.containers)."""
     am = await master_on(world)
     (task,) = await tasks_of(am, 1)
-    await world.beat(running(am.container.id), running(task.id), node_id=NM)
-    kind = ContainerUpdateType.INCREASE_RESOURCE
-    await am.beat(updates=[UpdateRequest(container_id=task.id, version=0, type=kind, capability=Resource(2048, 1))])
-    await world.settle()
-    ((told, granted),) = (await am.beat()).updated
-    assert (told, granted.container.capability) == (kind, Resource(2048, 1))
-    assert world.container(task.id).capability == Resource(2048, 1)
-    assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + Resource(2048, 1)
+    reports, told = (running(am.container.id), running(task.id)), []
+    larger, smaller = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+    for version, (kind, size) in enumerate(((larger, Resource(2048, 1)), (smaller, SMALL))):
+        request = UpdateRequest(container_id=task.id, version=version, type=kind, capability=size)
+        answer = await am.beat(updates=[request])
+        await world.settle()
+        told.append([one.id for one, _ in (await world.beat(*reports, node_id=NM)).updates])
+        ((heard, granted),) = [*answer.updated, *(await am.beat()).updated]
+        assert (heard, granted.container.capability) == (kind, size)
+        assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + size
+    assert told == [[], [task.id]]
 
 
 async def test_pod_that_comes_true_late_goes(world: World) -> None:

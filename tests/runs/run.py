@@ -165,7 +165,7 @@ def main(
 
 
 Rows = Sequence[Sequence[Sequence[Part]]]
-"""What goes side by side: rows of what goes one after the other, of parts that go side by side."""
+"""Parts that go side by side: rows of what goes one after the other, of parts that go side by side."""
 
 
 def _run(words: Sequence[Rows], folder: Path, root: Path) -> int:

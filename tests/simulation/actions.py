@@ -42,7 +42,7 @@ from yodel.services.nodes.published import PUT_BACKS_MAX
 
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 JUMPS_S = (-3600, -60, -1, 1, 60, 900)
-"""Of the wall clock, which durations must not be measured by."""
+"""Jumps of the wall clock, which durations must not be measured by."""
 PAST_EVENTS_MAX = 50
 FILLING_ROUNDS = 8
 FITS_WITHIN_S = 30 + 15

@@ -121,7 +121,7 @@ class Process:
     """The next commit is under way for a while."""
     held: asyncio.Future[None] | None = None
     sent: tuple[LedStore, Commit] | None = None
-    """What is held: it may arrive when its process is gone."""
+    """The commit that is held: it may arrive when its process is gone."""
     is_held: asyncio.Event = field(default_factory=asyncio.Event)
     holds_answer: bool = False
     """The answer of the next renewal is under way for a while."""

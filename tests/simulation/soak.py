@@ -36,7 +36,7 @@ from yodel.translator import names
 
 AT_ONCE = 10
 LIFE_S = 60
-"""Of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
+"""The life of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
 CONTEXT_BYTES = 4 * 1024 * 1024
 HELD_AT_ONCE = 16
 """Submissions of that size that a user's room has: they are submitted and killed in turns."""
@@ -80,7 +80,7 @@ class Soak:
 
     world: World
     path: Path | None
-    """Of the SQLite file; None where the store is the one in memory."""
+    """The path of the SQLite file; None where the store is the one in memory."""
     looks: list[Look] = field(default_factory=list)
 
     def look(self, done: int) -> Look:

@@ -14,7 +14,6 @@ from tests.support.fakes import NODE
 from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
-from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.host_lists import HostLists
@@ -109,7 +108,7 @@ class LendingCluster(Cluster):
         self.has_shrunk = True  # a node has what agents registered and what it lends: two pools of its own size
         self.lent = {agent.node_id.host: NODE_SIZE for agent in self.nodes}
         self.used: dict[str, Resource] = {}
-        """Of each pool at the last look (``tests.simulation.laws``)."""
+        """The use of each pool at the last look (``tests.simulation.laws``)."""
 
     def publish(self, host: str, lent: Resource) -> None:
         self.lent[host] = lent
@@ -130,9 +129,7 @@ class LendingCluster(Cluster):
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
 
 
-MIXED_OPTIONS = replace(
-    OPTIONS, node_managers=NodeManagerRules(allowed="network"), node_managers_pool=NATIVE, holds=HoldRules(part=0.0)
-)
+MIXED_OPTIONS = replace(OPTIONS, node_managers=NodeManagerRules(allowed="network"), node_managers_pool=NATIVE)
 
 
 class MixedCluster(Cluster):
@@ -192,7 +189,7 @@ class ColocationCluster(Cluster):
         super().__init__(jobs, nodes, options)
         self.has_shrunk = True
         self.cores = {agent.node_id.host: NODE_SIZE.vcores for agent in self.nodes}
-        """What each agent reports, with a GiB each."""
+        """The cores that each agent reports, with a GiB each."""
         self.age_ms = dict.fromkeys(self.cores, 0)
         self.silent: set[str] = set()
         """Whose beats bring no report."""

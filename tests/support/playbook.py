@@ -9,6 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -63,6 +64,7 @@ class World:
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.clock = FakeClock()
+        self._drawn = itertools.count(1)
         self.disk = MemoryDisk()
         self.steps: list[str] = []
         self.crash_at_step: int | None = None
@@ -130,7 +132,7 @@ class World:
             clock=self.clock,
             timers=self.clock,
             random=lambda: 1.0,
-            random_bytes=bytes,
+            random_bytes=lambda size: next(self._drawn).to_bytes(size),
             pods=self.pods,
             statuses=self.statuses,
             see_holdings=lambda: None,
@@ -302,9 +304,17 @@ class World:
         is_node_manager: bool = False,
         **changes: Any,
     ) -> str:
-        """Register as a node's agent, or as a NodeManager at the address that its name resolves to (``World.ports``);
-        returns why it was refused, empty if it was not."""
-        registration = NodeRegistration(
+        """Register as a node's agent, or as a NodeManager; returns why it was refused, empty if it was not."""
+        registration = self.registration(node_id, capability, is_node_manager=is_node_manager)
+        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
+        self.response_ids[node_id] = 0
+        return found.refusal
+
+    def registration(
+        self, node_id: NodeId, capability: Resource = NODE_SIZE, *, is_node_manager: bool = False
+    ) -> NodeRegistration:
+        """Return what an agent says, or a NodeManager at the address that its name resolves to (``World.ports``)."""
+        return NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
@@ -314,9 +324,6 @@ class World:
             is_node_manager=is_node_manager,
             peer=(address_of(node_id.host), 40_000) if is_node_manager else ("", 0),
         )
-        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
-        self.response_ids[node_id] = 0
-        return found.refusal
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any

@@ -56,7 +56,7 @@ class Options:
     ask_rules: AskRules = DEFAULT_RULES
     constraints_handler: ConstraintsHandler = "scheduler"
     dialects: Mapping[str, str] = field(default_factory=dict)
-    """Of root and its children by path."""
+    """The dialects of root and its children by path."""
     priority_class_task: str | None = None
     are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)
@@ -64,6 +64,7 @@ class Options:
     holds: HoldRules = field(default_factory=HoldRules)
     node_managers: NodeManagerRules = field(default_factory=NodeManagerRules)
     node_managers_pool: str = YARN
+    is_secured: bool = False
 
     def limits(self) -> ServiceSettings:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
@@ -99,6 +100,7 @@ class Options:
             lacking_for_colocation=(),
             node_managers=self.node_managers,
             is_node_proof_required=False,
+            is_secured=self.is_secured,
         )
 
     def admin_settings(self) -> AdminSettings:

@@ -69,13 +69,12 @@ def client_protocol(world: World) -> ClientProtocol:
         nodes=rm.nodes,
         delegation_tokens=rm.delegation_tokens,
         log_aggregation=rm.log_aggregation,
-        tokens=rm.tokens,
     )
     return ClientProtocol(services, WEB_ADDRESS)
 
 
 def tracker_protocol(world: World) -> RpcProtocol:
-    """The node agents' port of the world's ResourceManager; they are to report each quarter of a second."""
+    """Serve the node agents' port of the world's ResourceManager; they are to report each quarter of a second."""
     rm = world.rm
     return TrackerProtocol(
         rm.registration,

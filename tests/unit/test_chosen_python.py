@@ -39,7 +39,7 @@ esac
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A PATH of folders with stand-ins for interpreters, and a cache of its own."""
+    """Has a PATH of folders with stand-ins for interpreters, and a cache of its own."""
 
     root: Path
 
@@ -188,7 +188,7 @@ def test_the_loop_takes_processor_time(machine: Machine) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """One with a stand-in for uv, and an outdated ``.venv`` of an interpreter that is not the fastest."""
+    """Return a checkout with a stand-in for uv, and an outdated ``.venv`` of an interpreter that is not the fastest."""
     made = tmp_path / "checkout"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / "scripts").mkdir()

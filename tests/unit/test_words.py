@@ -105,7 +105,7 @@ def test_help_and_descriptions_are_looked_at() -> None:
         ("client/commands.py", "Kill applications."),
         ("rm_api/v1/applications.py", "Kill an application."),
         ("client/invoking.py", "Default: $YODEL_SERVER"),
-        ("rm_api/v1/models.py", "A node agent or a NodeManager, and its machine."),
+        ("rm_api/v1/models.py", "Describes a node agent or a NodeManager, and its machine."),
         ("settings/rm.py", "Least severe messages written to stderr."),
     ):
         assert any(shown in text for _, text in texts_of(ROOT / "yodel" / name)), shown

@@ -160,6 +160,53 @@ def switch_off(
     run(server, work)
 
 
+@colocation.command("measure")
+def measure(
+    service: Annotated[str, typer.Option("--service", metavar="URL", help="The service: a URL that answers GET.")],
+    rate: Annotated[float, typer.Option("--rate", metavar="N", min=1, max=500, help="Requests a second.")],
+    queue: Annotated[str, typer.Option("--queue", metavar="QUEUE", help="The queue whose batch runs meanwhile.")],
+    minutes: Annotated[
+        float, typer.Option("--minutes", metavar="N", min=1, max=240, help="How long it may take.")
+    ] = 15,
+    stop_containers: Annotated[
+        bool,
+        typer.Option(
+            "--stop-containers",
+            help="Also measure without batch: stops all containers on lent capacity (PREEMPTED), once a round.",
+        ),
+    ] = False,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a service's latency with colocation off, on, and on with limits and quota, in turn.
+
+    The service only gets requests. Properties of colocation are changed, and restored in the end; jobs of the queue
+    have to be running, or waiting for capacity. Exit status 1 if no round counts.
+
+    Example: yodel colocation measure --service http://shop.example/ --rate 50 --queue root.batch --stop-containers
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from dataclasses import asdict
+
+        from yodel.client import measuring, show
+        from yodel.client.service_load import ServiceLoad
+
+        wanted = measuring.Wanted(queue=queue, rate=rate, minutes=minutes, stops_containers=stop_containers)
+        async with ServiceLoad(service) as load:
+            found = await measuring.measure(client, load, wanted, show.hint)
+        if as_json:
+            screen.json([asdict(one) for one in found])
+        else:
+            screen.table(measuring.HEADS, measuring.rows(found))
+            for line in measuring.verdicts(found):
+                screen.line(line)
+        if all(one.problems for one in found):
+            raise NotDone
+
+    run(server, work)
+
+
 @colocation.command("evict")
 def evict(
     node: Annotated[

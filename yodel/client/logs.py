@@ -114,8 +114,11 @@ async def _served_at(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx
     else:
         if answer.status_code == 200:
             return _Place(list_url=here, files_url=here), answer
-        if answer.status_code != 404:
-            raise Unavailable(f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}")
+        refused = f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}"
+        if answer.status_code == 403:
+            raise Unavailable(refused)
+        # A NodeManager answers 500 for containers that it has forgotten (NMWebServices.getContainerLogsInfo).
+        trouble = "" if answer.status_code == 404 else refused
     found = await _aggregated(client, entry)
     if found is not None:
         return found

@@ -6,7 +6,7 @@ AM has no container and starts LAUNCHED.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yodel.domain.effects import Effect, ForgetAttempt, LaunchAm, StopContainers, Tell
 from yodel.domain.events import (
@@ -65,10 +65,13 @@ class Attempt:
     keeps_containers: bool = False
     """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
     shuffle: ShuffleDecision | None = None
-    """What its queue's words on remote shuffle came to when its ApplicationMaster was about to be launched; None: the
-    queue said nothing."""
+    """The decision from its queue's words on remote shuffle when its ApplicationMaster was about to be launched; None:
+    the queue said nothing."""
     awaits_agent: bool = False
     """FAILED as the AM's pod told, while its node agent, who knows more, has not told."""
+    client_key: bytes = field(default=b"", repr=False)
+    """Signs the tokens that clients show to its ApplicationMaster (ClientToAMTokenSecretManagerInRM); empty for one
+    that was started without security."""
 
     @property
     def is_unmanaged(self) -> bool:

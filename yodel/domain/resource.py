@@ -18,7 +18,7 @@ VCORES = "vcores"
 Extras = tuple[tuple[str, int], ...]
 """Further countable types as sorted (name, amount) pairs."""
 EXTRA_AMOUNT_MAX = 2**31 - 1
-"""Of one such type in one container, so that the sum over all that may be asked for fits in an int64."""
+"""The most of one such type in one container, so that the sum over all that may be asked for fits in an int64."""
 
 
 @dataclass(frozen=True, slots=True)

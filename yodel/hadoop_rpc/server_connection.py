@@ -17,7 +17,7 @@ us buffer more than ``frame_bytes_before_open_max`` and one read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
@@ -53,7 +53,7 @@ from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
 KEPT_HEADER_BYTES_MAX = 256
-"""Of a call's header that is kept with its connection; Hadoop's have some 80."""
+"""The most bytes of a call's header that is kept with its connection; Hadoop's have some 80."""
 HTTP_REPLY = (
     b"HTTP/1.1 404 Not Found\r\n"
     b"Content-type: text/plain\r\n\r\n"
@@ -106,7 +106,7 @@ PINGED = Pinged()
 
 @dataclass(frozen=True, slots=True)
 class TicketReceived:
-    """The peer's Kerberos ticket, to be judged; no event follows before the verdict."""
+    """Passes on the peer's Kerberos ticket, to be judged; no event follows before the verdict."""
 
     token: bytes = field(repr=False)
 
@@ -129,7 +129,6 @@ class ServerConnection:
         "_nonce",
         "_out",
         "_policy",
-        "_principal",
         "_sasl",
         "_session",
         "_steps",
@@ -147,10 +146,9 @@ class ServerConnection:
         self._identity: CallerIdentity | None = None
         self._sasl = False
         self._last_header: bytes | None = None
-        """Of the last call, if it is short: the next one mostly has the same protocol and method."""
+        """The header of the last call, if it is short: the next one mostly has the same protocol and method."""
         self._last_method = ("", 0, "")
         self._session: gssapi.Session | None = None
-        self._principal = ""
         self._out: list[bytes] = []
         self.frames = 0
         """Taken whole since the connection was made."""
@@ -229,8 +227,8 @@ class ServerConnection:
         """Go on with the owner of the ticket that ``TicketReceived`` gave; nothing if the peer has left since."""
         if self.state is not ServerState.JUDGED:
             return
-        self._session, self._principal = found.session, found.principal
-        self._identity = CallerIdentity(user=found.user, auth_method=AuthMethod.KERBEROS)
+        self._session = found.session
+        self._identity = CallerIdentity(user=found.user, auth_method=AuthMethod.KERBEROS, principal=found.principal)
         self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=found.answer))
         self._move(ServerStep.TICKET_ANSWERED)
 
@@ -365,14 +363,14 @@ class ServerConnection:
     def _named_by_owner(self, proved: CallerIdentity, user: str) -> CallerIdentity:
         offered = self._policy.kerberos
         assert offered is not None
-        if not user or user == self._principal:
+        if not user or user == proved.principal:
             return proved
         _check_name(user)
         try:
             short = offered.short_name(user)
         except InvalidValue as error:
             raise illegal_principal(error) from error
-        return CallerIdentity(user=short, real_user=proved.user, auth_method=AuthMethod.KERBEROS)
+        return replace(proved, user=short, real_user=proved.user)
 
     # SASL
 
@@ -458,6 +456,7 @@ class ServerConnection:
     def _on_response_of_owner(self, token: bytes) -> None:
         """Take what the owner of a good ticket says: nothing, then the choice of a security layer."""
         assert self._session is not None
+        assert self._identity is not None
         try:
             if ServerStep.LAYERS_OFFERED in self._steps:
                 if token:
@@ -465,7 +464,7 @@ class ServerConnection:
                 self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=self._session.wrap(gssapi.LAYERS)))
                 self._move(ServerStep.LAYERS_OFFERED)
             elif ServerStep.LAYER_CHOSEN in self._steps:
-                gssapi.check_choice(self._session.unwrap(token), self._principal)
+                gssapi.check_choice(self._session.unwrap(token), self._identity.principal)
                 self._session = None
                 self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
                 self._move(ServerStep.LAYER_CHOSEN)

@@ -59,6 +59,8 @@ class CallerIdentity:
     auth_method: AuthMethod = AuthMethod.SIMPLE
     token_kind: str | None = None
     token_identifier: bytes | None = None
+    principal: str = ""
+    """The ticket's owner: of ``real_user``, if there is one."""
 
 
 Authorize = Callable[[CallerIdentity], None]

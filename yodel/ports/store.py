@@ -46,7 +46,7 @@ class ClusterIdentity:
     epoch: int
     application_sequence: int
     delegation_sequence: int = 0
-    """Of the delegation token given out last."""
+    """The number of the delegation token given out last."""
     last_commit: int = 0
     """The number of the last commit that had one."""
 
@@ -65,7 +65,7 @@ class Snapshot:
     """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``, ``delegation``; newest key last."""
     delegation_tokens: tuple[DelegationToken, ...] = ()
     past_usage: tuple[PastUsage, ...] = ()
-    """Of containers that were forgotten.  These themselves are never read whole."""
+    """The use of containers that were forgotten.  These themselves are never read whole."""
     scheduler_conf: SchedulerConf = field(default_factory=SchedulerConf)
 
 
@@ -93,7 +93,7 @@ class Commit:
     removed_queues: Sequence[str] = ()
     """By path."""
     tree_changes: Sequence[TreeChange] = ()
-    """Of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
+    """Changes of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
     tree_changes_kept: ChangesKept = field(default_factory=ChangesKept)
     number: int | None = None
     """Greater than all before it; kept in the identity row by the very statement that proves the epoch."""

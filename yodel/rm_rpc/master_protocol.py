@@ -46,11 +46,8 @@ class MasterProtocol:
         tokens: TokenIssuer,
         *,
         are_constraints_taken: bool = False,
-        is_secured: bool = False,
     ) -> None:
-        """``are_constraints_taken``: a handler of placement constraints is configured; ``is_secured``: clients need
-        tickets or tokens, those of an ApplicationMaster too."""
-        self._is_secured = is_secured
+        """``are_constraints_taken``: a handler of placement constraints is configured."""
         self._master, self._queries, self._tokens = master, queries, tokens
         self._are_constraints_taken = are_constraints_taken
         self._identities: dict[bytes, tuple[ApplicationAttemptId, int]] = {}
@@ -105,8 +102,8 @@ class MasterProtocol:
                 asks.container_pb(g.container, g.node, g.token) for g in registration.previous_containers
             ],
         )
-        if self._is_secured:
-            response.client_to_am_token_master_key = self._tokens.client_key(attempt_id).secret
+        if registration.client_key:
+            response.client_to_am_token_master_key = registration.client_key
         # As submitted: what was not said is not there.
         response.application_ACLs.extend(parse_context(submission.context).am_container_spec.application_ACLs)
         for node_id, token in registration.nm_tokens:

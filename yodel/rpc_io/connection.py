@@ -14,6 +14,7 @@ from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.framing import MIB, fault_frame
+from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.hadoop_rpc.server_connection import (
     CallReceived,
     Opened,
@@ -306,17 +307,22 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     async def _judge(self, token: bytes) -> None:
-        """Have a ticket judged, and tell the machine the verdict."""
-        acceptor, fault = self._server.security.acceptor, None
+        """Have a ticket judged, and tell the machine the verdict: each in its turn, as a flood brings many at once."""
+        acceptor, turns, fault = self._server.security.acceptor, self._server.turns, None
         assert acceptor is not None
+        await turns.turn(self.address)
+        if self._transport.is_closing():
+            return
+        found = Negotiated()
         try:
-            self._machine.ticket_accepted(await acceptor.accept(token))
+            found = await acceptor.accept(token)
         except AccessDenied as error:
             fault = unauthorized(faults.SASL, f"GSS initiate failed [Caused by {error}]")
         except InvalidValue as error:
             fault = illegal_principal(error)
         except Unavailable as error:
             fault = _come_again(str(error))
+        await turns.turn(self.address)
         self._is_judged = False
         if self._lingering is not None or self._transport.is_closing():
             return
@@ -324,6 +330,7 @@ class Connection(asyncio.Protocol):
             self._refused(PeerRefused(fault))
             self.refuse(fault)
             return
+        self._machine.ticket_accepted(found)
         self._last_s = self._loop.time()
         self._work()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 IPV6_SITE_BITS = 64
-"""What one customer gets at least: he has all addresses of it."""
+"""The network that one customer gets at least: he has all addresses of it."""
 
 
 def site_of(address: str) -> str:

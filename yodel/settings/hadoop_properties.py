@@ -21,7 +21,7 @@ _FILTERS = (
     "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer",
     "org.apache.hadoop.http.lib.StaticUserWebFilter",
 )
-"""What RMWebAppUtil.setupSecurityAndFilters makes of the default, and of AuthenticationFilterInitializer."""
+"""The filters that RMWebAppUtil.setupSecurityAndFilters makes of the default and of AuthenticationFilterInitializer."""
 Value = Callable[[Settings], Any]
 
 
@@ -101,6 +101,7 @@ _VALUES: dict[str, Value] = {
     f"{_RM}hostname": _is("host"),
     f"{_RM}principal": _security("principal"),
     f"{_RM}keytab": _security("keytab"),
+    "yarn.nodemanager.principal": _security("node_manager_principal"),
     f"{_RM}bind-host": _is("bind_host"),
     f"{_RM}address": _address("client_port"),
     f"{_RM}scheduler.address": _address("scheduler_port"),
@@ -112,6 +113,7 @@ _VALUES: dict[str, Value] = {
     f"{_RM}max-completed-applications": _is("completed_max"),
     f"{_RM}nodes.include-path": _is("nodes_include_path"),
     f"{_RM}nodes.exclude-path": _is("nodes_exclude_path"),
+    "net.topology.table.file.name": _is("node_racks_path"),
     f"{_RM}nodemanager-graceful-decommission-timeout-secs": _is("decommission_timeout_s"),
     f"{_RM}nodemanagers.heartbeat-interval-ms": _is("node_heartbeat_interval_ms"),
     f"{_RM}delegation.key.update-interval": _ms("delegation_key_update_interval_s"),

@@ -1,4 +1,4 @@
-"""The table ``[security]``: how callers over RPC prove who they are.  Hadoop's property is named next to each."""
+"""The table ``[security]`` says how callers over RPC prove who they are.  Hadoop's property is named next to each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ class SecuritySettings(BaseModel):
     keytab: Path | None = None
     """File with that principal's keys (yarn.resourcemanager.keytab). It may hold others' too, and is read at each
     ticket. Standbys need the same one."""
+    node_manager_principal: str = Field(default="", max_length=1024)
+    """The one principal that may connect to port 8031 with a ticket, such as `nm/_HOST@EXAMPLE.COM`
+    (yarn.nodemanager.principal). `_HOST` stands for any host. Empty: none may. Node agents have their token, and
+    NodeManagers with tickets are still refused when they register (`node_managers`)."""
     rpc_protection: Literal["authentication"] = "authentication"
-    """What is offered to clients with tickets (hadoop.rpc.protection): `integrity` and `privacy` are not supported
-    yet."""
+    """The protection offered to clients with tickets (hadoop.rpc.protection): `integrity` and `privacy` are not
+    supported yet."""
     auth_to_local: str = "DEFAULT"
     """Rules that map principals to users (hadoop.security.auth_to_local)."""
     auth_to_local_mechanism: Literal["hadoop", "mit"] = "hadoop"

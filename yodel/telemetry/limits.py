@@ -456,4 +456,4 @@ class Refusals:
 
 
 REFUSALS = Refusals()
-"""Of this process."""
+"""The refusals of this process."""

@@ -88,6 +88,7 @@ def core_limits(settings: Settings) -> ServiceSettings:
         lacking_for_colocation=lacking_for_colocation(settings),
         node_managers=NodeManagerRules(allowed=settings.node_managers, are_first=settings.node_managers_first),
         is_node_proof_required=settings.node_token_file is not None,
+        is_secured=settings.security.authentication == "kerberos",
     )
 
 

@@ -45,7 +45,7 @@ class Scenario:
     short: bool = False
     """A smaller twin of a scenario that the full form has."""
     version: str = ""
-    """Of the client, where it is not Hadoop's own."""
+    """The version of the client, where it is not Hadoop's own."""
     takes_queue_changes: bool = False
     """It changes the scheduler's configuration, which a real ResourceManager lets nobody do unless told to."""
 

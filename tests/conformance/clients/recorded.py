@@ -23,7 +23,7 @@ from tests.conformance.clients.outcome import Outcome
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "tests" / "conformance" / "recorded"
 BYTES_MAX = 64 << 10
-"""Of one file: it is to be read by people."""
+"""The most of one file: it is to be read by people."""
 RENEW = "make conformance FORM=recorded"
 JAVAS_OWN = re.compile(r"at java\.\w+/")
 """A line of a stack inside Java: its number is that of a release of Java, which is another one elsewhere."""

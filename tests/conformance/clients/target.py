@@ -77,7 +77,7 @@ class Target:
     user: str = ""
     """Whom HDFS and the ResourceManager believe the client to be; empty: who runs the tests."""
     spark_shuffle_port: int = 0
-    """Of the node's external shuffle service; 0 without one."""
+    """The port of the node's external shuffle service; 0 without one."""
     jars: Path = field(init=False)
     conf_dir: Path = field(init=False)
 

@@ -43,7 +43,7 @@ TIMES = re.compile(r"(?i).*(time|timestamp|startedOn|lastHealthUpdate)$")
 KEYS = (
     *("queuePath", "containerId", "id", "key", "name", "accessType", "operation", "partitionName", "username", "state"),
 )
-"""What an object in a list is known by."""
+"""The names by which an object in a list is known."""
 FLOAT_TOLERANCE = 1e-6  # Hadoop counts with 32 bits and prints what it has
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d [A-Z]{3,5} \d{4}", "DATE"),

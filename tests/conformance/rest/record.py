@@ -38,7 +38,7 @@ AS = "as"
 LONG = 20
 """Characters that naming another call has to save."""
 SOURCES = ("calls_apps.py", "calls_cluster.py", "calls_queues.py", "compare.py", "master.py", "sides.py", "steps.py")
-"""What the answers depend on, beside the rig's configuration; which of them Yodel may not give is none of it."""
+"""The files that the answers depend on, beside the rig's configuration; which of them Yodel may not give is apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

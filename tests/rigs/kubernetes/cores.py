@@ -17,7 +17,7 @@ from tests.rigs.kubernetes.node import CGROUPS
 
 CPUSET = CGROUPS / "cpuset"
 REST = CPUSET / f"{CGROUP}-rest"
-"""Of what runs on the host."""
+"""The group of what runs on the host."""
 
 
 def put(home: Home, nodes: Mapping[int, str], rest: str) -> None:

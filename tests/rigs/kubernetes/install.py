@@ -56,7 +56,7 @@ COLOCATION = {
     "resource.katalyst.kubewharf.io/reclaimed_millicpu": NODE_MILLI,
     "resource.katalyst.kubewharf.io/reclaimed_memory": NODE_MIB * MIB,
 }
-"""What Koordinator, Volcano and Katalyst would publish of a node: milli cores and bytes."""
+"""The amounts that Koordinator, Volcano and Katalyst would publish of a node: milli cores and bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

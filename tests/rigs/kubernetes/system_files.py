@@ -45,7 +45,7 @@ class Package:
     architecture: str
     provides: tuple[str, ...]
     depends: tuple[tuple[str, ...], ...]
-    """Of each tuple one is enough."""
+    """Alternatives: one of each tuple is enough."""
 
 
 def packages(wanted: Iterable[str]) -> list[Entry]:

@@ -115,6 +115,8 @@ async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
     assert await net.printed(LogSelection(size_bytes=5)) == ("aggregated\n", {})
     asked = httpx2.URL(net.asked[-1]).params
     assert dict(asked) == {"user": "alice", "nm.id": "node:8041", "user.name": "alice", "size": "5"}
+    net.routes[at(TASK)] = httpx2.Response(500, text="a NodeManager forgets containers with their application")
+    assert await net.printed() == ("aggregated\n", {})
     net.entries[0]["logs"] |= {"files_url": "http://down/", "page_url": "http://down/"}
     assert await net.printed() == ("aggregated\n", {})
 

@@ -266,7 +266,7 @@ class Clerk:
 
 
 async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcResponseHeaderProto, bytes]]:
-    """The next frames that the server says."""
+    """Return the next frames that the server says."""
     found = []
     for _ in range(count):
         frame = await reader.readexactly(4)
@@ -319,6 +319,34 @@ async def test_refused_ticket_gets_the_reason_and_the_end(token: bytes, java_cla
         assert (header.status, header.exceptionClassName) == (RpcResponseHeaderProto.FATAL, java_class)
         assert header.errorMsg.startswith(words)
         assert server.figures.unauthenticated == (java_class != faults.RETRIABLE)
+
+
+async def test_tickets_that_come_at_once_are_judged_in_a_turn_each() -> None:
+    """Otherwise whoever sends a hundred of them keeps the loop for a hundred."""
+    loop, rounds = asyncio.get_running_loop(), 0
+    judged_in = list[int]()
+
+    def count() -> None:
+        nonlocal rounds
+        rounds += 1
+        if len(judged_in) < 20:
+            loop.call_soon(count)
+
+    class CountingClerk(Clerk):
+        async def accept(self, token: bytes) -> Negotiated:
+            judged_in.append(rounds)
+            return await super().accept(token)
+
+    clerk = CountingClerk()
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
+    async with serving(Service(), security) as (_, port), contextlib.AsyncExitStack() as peers:
+        writers = [(await peers.enter_async_context(connected(port)))[1] for _ in range(20)]
+        for writer in writers:
+            writer.write(SASL_PREFACE + NEGOTIATE + initiate("KERBEROS", "GSSAPI", b"ticket"))
+        count()
+        await until(lambda: clerk.judged == 20)
+        clerk.may_judge.set()
+    assert len(set(judged_in)) == 20
 
 
 async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:

@@ -1,4 +1,4 @@
-"""A submission's image and environment become its pods'."""
+"""A submission's launch context names the image of its pods."""
 
 from __future__ import annotations
 

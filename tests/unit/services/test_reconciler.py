@@ -14,7 +14,7 @@ from yodel.services.pods.reconciler import REFUSED_RETRY_S, Reconciler, Reconcil
 
 
 def reconciler_of(world: World) -> Reconciler:
-    """One that has seen nothing yet."""
+    """Return a reconciler that has seen nothing yet."""
     rm = world.rm
     return Reconciler(
         rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None, rm.node_managers

@@ -9,7 +9,7 @@ from yodel.serving.lingering import Lingering
 
 
 class Left:
-    """A transport whose peer has gone without its knowledge."""
+    """Stands in for a transport whose peer has gone without its knowledge."""
 
     is_aborted = False
 

@@ -47,7 +47,7 @@ class _Leaf:
     demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
     """Those with something to serve."""
     is_told: bool = False
-    """What the last look said of it still holds."""
+    """True if the last look's words of it still hold."""
     sleep: _Sleep | None = None
     _served: Sequence[Demand] = ()
 

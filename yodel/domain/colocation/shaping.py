@@ -86,7 +86,7 @@ def loan_of(resource: str, numbers: Numbers, window: UsageWindow, before: Before
 
 
 Found = tuple[int, str] | None
-"""What a step leaves of the amount, and why; None where the step is not part of this loan."""
+"""The amount that a step leaves, and why; None where the step is not part of this loan."""
 
 
 def is_climbing(loan: Loan) -> bool:

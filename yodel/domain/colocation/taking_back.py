@@ -17,7 +17,7 @@ from yodel.domain.preemption.order import order_of
 
 CPU_VICTIMS_MAX: Final = 3
 CPU_VICTIMS_WITHIN_S: Final = 60.0
-"""Of one node: so many go for cores alone in so much time."""
+"""The time in which CPU_VICTIMS_MAX containers of one node may go for cores alone."""
 Amounts = Mapping[str, int]
 
 

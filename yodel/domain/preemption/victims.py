@@ -23,10 +23,10 @@ from yodel.domain.preemption.order import order_of
 from yodel.domain.resource import NONE, Resource, larger
 
 VICTIMS_MAX = 1000
-"""Of one round."""
+"""The most victims of one round."""
 BELOW_NOTHING = Resource(-1, -1)
 Price = tuple[int, ...]
-"""Of making room on a node; the least is paid."""
+"""The price of making room on a node; the least is paid."""
 
 
 class Ease(Enum):
@@ -152,7 +152,7 @@ class VictimSelection:
         self._of_queue: dict[str, list[Candidate]] = {}
         self._on_node: dict[NodeId, list[Candidate]] = {}
         self._others: Counter[str] = Counter()
-        """Of each queue, those that are no ApplicationMasters and stay."""
+        """The number of containers of each queue that are no ApplicationMasters and stay."""
         for one in self._ordered:
             self._of_queue.setdefault(one.queue, []).append(one)
             self._others[one.queue] += not one.is_am

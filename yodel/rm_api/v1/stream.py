@@ -134,7 +134,7 @@ def message(kind: str, data: str, event_id: str = "") -> bytes:
 
 
 def gap(reason: str) -> bytes:
-    """Told first to who resumes from where nothing is remembered: list again."""
+    """Return what is told first to who resumes from where nothing is remembered: list again."""
     return message("gap", json.dumps({"reason": reason}))
 
 

@@ -1,4 +1,4 @@
-"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would unblock it."""
+"""``/applications/{id}/why`` and ``/queues/{path}/why`` tell what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
+"""These are the shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMER_CAUSES = {
 
 
 class ResourceUserKind(StrEnum):
-    """Kind of a resource user."""
+    """Names the kind of a resource user."""
 
     USER = "user"
     QUEUE = "queue"
@@ -54,7 +54,7 @@ class Reason(Model):
 
 
 class Link(Reason):
-    """One reason why it is pending."""
+    """Gives one reason why it is pending."""
 
     what: str = Field(
         description="Deprecated: use `cause`. Six causes have their former names here.",
@@ -93,7 +93,7 @@ class Why(Model):
 
 
 class QueueCause(Reason):
-    """One cause, with the requests for which it is the nearest.  Text and figures are those of the first of them."""
+    """Gives one cause, with the requests for which it is the nearest.  Text and figures are those of the first."""
 
     containers: int = Field(description="Requested containers for which this is the first reason.")
     size: Amount = Field(description="Their total size.")

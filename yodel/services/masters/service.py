@@ -151,6 +151,7 @@ class MasterService:
         return MasterRegistration(
             application=self._engine.state.applications[attempt_id.application_id],
             maximum_capability=told,
+            client_key=attempt.client_key,
             previous_containers=previous,
             nm_tokens=self._nm_tokens(runtime, application.submission.user, previous),
         )

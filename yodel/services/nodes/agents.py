@@ -50,7 +50,7 @@ class NodeRuntime:
     load: NodeLoad | None = None
     can_measure: bool = False
     listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
-    """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
+    """The containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
     def heard(self, clock: Clock, peer: tuple[str, int], load: NodeLoad | None) -> None:
         self.last_seen_s, self.last_seen_ms = clock.monotonic_s(), clock.now_ms()

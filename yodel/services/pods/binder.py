@@ -58,7 +58,7 @@ TOO_LITTLE = "OutOf"
 """How a kubelet's reasons begin when a resource is short."""
 
 Line = tuple[tuple[object, ...], frozenset[str]]
-"""What a container wants, and the nodes that it keeps away from."""
+"""The wants of a container, and the nodes that it keeps away from."""
 log = structlog.get_logger("yodel.binder")
 
 

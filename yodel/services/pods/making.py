@@ -34,7 +34,7 @@ class PodMaker:
         self._state, self._users, self._are_all_users_known = state, users, are_all_users_known
         self._landmarks = landmarks
         self._images_asked: dict[ApplicationId, str] = {}
-        """What live applications' launch contexts name: read once, not once a container."""
+        """The images that live applications' launch contexts name: read once, not once a container."""
         self.profiles = profiles.among(landmarks)
 
     def use(self, profiles: PodProfiles) -> None:

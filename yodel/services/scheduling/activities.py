@@ -40,7 +40,7 @@ WATCHED_MAX = 100
 APPLICATIONS_MAX = 100
 """Applications told in a look at the cluster: those first in line."""
 LINES_MAX = 100_000
-"""Of all that is kept of applications: some ten megabytes."""
+"""The most lines of all that is kept of applications: some ten megabytes."""
 NODES_ARMED_MAX = 1000
 WAKE_INTERVAL_S = 0.25
 """Ticks that are made for those who ask are at least so far apart."""

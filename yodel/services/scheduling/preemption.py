@@ -60,7 +60,7 @@ class Seen:
 
 
 class Preemption:
-    """One task.  Its notices are of containers that will be stopped and still run."""
+    """Preempts in one task.  Its notices are of containers that will be stopped and still run."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Preemption:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self._noticed = noticed
         self.claims: list[Claim] = []
-        """What goes for one container each; their victims are on notice too."""
+        """The claims, one for each container that room is made for; their victims are on notice too."""
         self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""

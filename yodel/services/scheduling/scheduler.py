@@ -249,7 +249,7 @@ class Scheduler:
 
     @property
     def changed_applications(self) -> Collection[ApplicationId]:
-        """Applications that the next round reads again."""
+        """Return applications that the next round reads again."""
         return self._engine.state.change_counters.changed_applications
 
     @property

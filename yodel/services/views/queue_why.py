@@ -27,7 +27,7 @@ PIECE = 20
 
 @dataclass(slots=True, kw_only=True)
 class QueueCause:
-    """One cause with the requests that wait for it first of all.  ``obstacle`` is of the first of them."""
+    """Holds one cause with the requests that wait for it first of all.  ``obstacle`` is of the first of them."""
 
     obstacle: Obstacle
     containers: int = 0

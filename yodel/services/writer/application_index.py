@@ -58,7 +58,7 @@ class ApplicationIndex:
         self._newest: Key = (-1, 0, 0)
         self._page_of: dict[ApplicationId, int] = {}
         self._count = 0
-        """Of all that ever came."""
+        """The number of all that ever came."""
 
     def put(self, new: Application, old: Application | None) -> None:
         """A row that is new, or takes the place of an older one."""

@@ -35,7 +35,7 @@ class Quotas:
         self._state, self._minimum, self.am_share, self._clock = state, minimum, am_share, clock
         self._calendar = Calendar()
         self._windows, self._windows_of = NO_WINDOWS, -1
-        """What windows do, and the version of the queues that they are of."""
+        """The effect of windows, and the version of the queues that it is of."""
         self.windows_version = 0
         """Grows whenever that is found to be something else."""
         self.preemption = preemption
@@ -103,7 +103,7 @@ class Quotas:
 
     @property
     def tree(self) -> QueueShares:
-        """The queues with their shares of what there is of their pools, made again when either changed."""
+        """Return the queues with their shares of what there is of their pools, made again when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.

@@ -22,9 +22,9 @@ class Reasons:
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words."""
         self.misfits: dict[WishKey, Misfit] = {}
-        """What no node can serve as things are."""
+        """The wishes that no node can serve as things are."""
         self.waiting = WaitingBook()
-        """What is wanted and was not planned, as the last decision left it."""
+        """The wishes that were not planned, as the last decision left them."""
 
     @property
     def has_any(self) -> bool:

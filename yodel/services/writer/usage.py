@@ -73,7 +73,7 @@ class UsageBook:
         self.by_application: dict[ApplicationId, Usage] = {}
         self.by_node: dict[NodeId, Usage] = {}
         self.seconds: dict[ApplicationId, ResourceSeconds] = {}
-        """Of ended containers, forgotten ones too."""
+        """The seconds of ended containers, forgotten ones too."""
 
     def hold(self, container: Container, held: Usage, sign: int) -> None:
         """A live container that came, or went."""

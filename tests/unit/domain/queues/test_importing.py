@@ -42,7 +42,7 @@ STOCK = {
     "workflow-priority-mappings": "",
     "workflow-priority-mappings-override.enable": "false",
 }
-"""What Hadoop 3.5 comes with."""
+"""The configuration that Hadoop 3.5 comes with."""
 DEEP = {
     "root.queues": "prod,dev",
     "root.prod.queues": "etl,bi",

@@ -55,7 +55,7 @@ class Site:
     location: str = ""
     """Where everything but ``/end`` leads."""
     names: dict[str, list[list[str]]] = field(default_factory=dict)
-    """What each name leads to, the first time it is asked for and later."""
+    """The addresses that each name leads to, the first time it is asked for and later."""
     asked: list[str] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -423,7 +423,7 @@ AS_TAR = {
     "a hard link to itself": [Entry("file", "f"), Entry("hardlink", "f", "f")],
     "a name with a slash at its end": [Entry("file", "f"), Entry("link", "l/", "f"), Entry("fifo", "p/")],
 }
-"""What GNU tar unpacks, which a NodeManager calls."""
+"""Trees that GNU tar unpacks, which a NodeManager calls."""
 
 
 @pytest.mark.parametrize("form", AS_TAR)

@@ -170,7 +170,7 @@ CHANGED_BY_GET = sorted(
     for route in module.ROUTES
     if isinstance(route, Route) and "GET" in (route.methods or ()) and hasattr(route.endpoint, "is_administrative")
 )
-"""What administers by GET, each asked so that it changes something."""
+"""Calls that administer by GET, each asked so that it changes something."""
 AS_ADMIN = "?log=yodel&level=INFO&user.name=admin"
 IMAGE = {"Referer": "http://evil.example/", **BROWSER}
 

@@ -51,7 +51,7 @@ AS_SUBMITTED = (
     *("id", "user", "name", "queue", "state", "finalStatus", "applicationType", "applicationTags", "priority"),
     *("unmanagedApplication", "appNodeLabelExpression", "amNodeLabelExpression", "timeouts", "trackingUI"),
 )
-"""What is the same whether or not a node has started the ApplicationMaster meanwhile."""
+"""Fields that are the same whether or not a node has started the ApplicationMaster meanwhile."""
 
 
 def tree(element: ElementTree.Element) -> Any:

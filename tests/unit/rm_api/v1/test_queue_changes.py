@@ -442,7 +442,7 @@ async def test_history_of_one_queue_is_looked_through_a_hundred_changes_at_a_tim
     rest = (await call(world, "GET", "/queue-history", queue="root.a", cursor=first["next_cursor"])).json()
     assert [item["version"] for item in rest["items"]] == [2]
     page = (await world.client.get("/cluster/queue/root.a")).text
-    assert "Not changed in the last 100 changes of all queues." in page
+    assert "Not changed in the last hundred changes of all queues." in page
     (older,) = re.findall(r'href="(/cluster/queue/root.a[?]changes=[^"]+)"', page)
     assert "root.a.capacity: – → 50" in (await world.client.get(older)).text
 

@@ -1,0 +1,180 @@
+"""Measures the conditions of a round, on a running cluster whose service has a core of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.colocated import batches, quiet
+from bench.colocated.runs import (
+    ALONE,
+    CONDITIONS,
+    LENT,
+    NATIVE,
+    POLICIES,
+    QUOTAS,
+    SPIKE_FACTOR,
+    CurvePoint,
+    Plan,
+    Run,
+    Window,
+    order,
+    window,
+)
+from bench.colocated.verdicts import disturbed, is_own
+from tests.conformance.cluster import wait_for
+from tests.e2e import colocated
+from tests.e2e.colocated import PERIOD_US, RATE, ServiceNode
+from tests.rigs.kubernetes.node import CGROUPS
+
+QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in CONDITIONS if name != ALONE}
+ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
+BOUNDED = ("limits=true", "quota=true")
+TRIES_MAX = 2
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Measuring:
+    """``say`` prints a line of progress; ``answer`` is the service's, which must stay."""
+
+    node: ServiceNode
+    plan: Plan
+    say: Say
+    answer: str
+
+    def round(self, number: int) -> dict[str, Run]:
+        """Measure all conditions of a round, and repeat disturbed ones."""
+        found = {name: self._tried(number, name) for name in order(number)}
+        off = self._disturbed(found)
+        if len(off) > len(found) / 2:
+            found[ALONE] = self._again(number, ALONE, found[ALONE], "most other runs differ from it")
+            off = self._disturbed(found)
+        for name, reason in off.items():
+            if not self._disturbed(found).get(name):
+                continue
+            earlier = found[name]
+            run = self._again(number, name, earlier, reason)
+            if is_own(run, earlier, found[ALONE]) and disturbed(run, found[ALONE]):
+                run = replace(run, notes=(*run.notes, "the same when repeated: it is the batch's own effect"))
+                found[name] = run
+                break  # so is that of other runs next to the same batch
+            found[name] = run
+        return found
+
+    def _disturbed(self, found: Mapping[str, Run]) -> dict[str, str]:
+        alone = found[ALONE]
+        return {name: reason for name, run in found.items() if (reason := disturbed(run, alone))}
+
+    def _again(self, number: int, name: str, earlier: Run, reason: str) -> Run:
+        self.say(f"round {number + 1} {name} is repeated: {reason}")
+        return replace(self._tried(number, name), notes=(*earlier.notes, f"repeated: {reason}"))
+
+    def _tried(self, number: int, name: str) -> Run:
+        """Run once more what fails, and tell it."""
+        for left in reversed(range(TRIES_MAX)):
+            try:
+                return self._run(number, name)
+            except (AssertionError, RuntimeError, subprocess.SubprocessError) as error:
+                self.say(f"round {number + 1} {name} failed: {str(error)[-500:]}")
+                if not left:
+                    raise
+        raise AssertionError
+
+    def _run(self, number: int, name: str) -> Run:
+        busy, core_ms, kind = quiet.wait_until_quiet(self.plan.quiet_s), quiet.core_ms(), self.plan.kinds[number]
+        queue = QUEUES.get(name)
+        beside = batches.batch(kind, self.node, queue) if queue else nullcontext()
+        bare = None
+        with beside as batch, self._policy(name):
+            with colocated.idle_spinner():
+                measured = self._window(number, name, self.plan.seconds, RATE, batch)
+                spike = self._window(number, f"{name}-spike", self.plan.spike_s, SPIKE_FACTOR * RATE, batch)
+            if number == 0:
+                bare = self._window(number, f"{name}-bare", self.plan.bare_s, RATE, batch)
+            failures = tuple(batch.failures(self.node.cluster)) if batch is not None else ()
+        if self.node.answer() != self.answer:
+            raise RuntimeError(f"the service answered {self.node.answer()!r} and not {self.answer!r}")
+        run = Run(
+            round=number,
+            condition=name,
+            kind=kind if queue else "",
+            window=measured,
+            spike=spike,
+            bare=bare,
+            core_ms=core_ms,
+            busy=busy,
+            failures=failures,
+        )
+        self.say(line(run))
+        return run
+
+    @contextmanager
+    def _policy(self, name: str) -> Iterator[None]:
+        """Bound the batch as a condition asks, as long as this lasts."""
+        if name not in POLICIES:
+            yield
+            return
+        self.node.cluster.yodel(*ON, *POLICIES[name], *BOUNDED)
+        try:
+            wait_for("a quota", lambda: self.node.quota_us() > 0)
+            yield
+        finally:
+            self.node.cluster.yodel("colocation", "off", "--wait", "60")
+
+    def _window(self, number: int, name: str, seconds: int, rate: int, batch: batches.Running | None) -> Window:
+        for log in self.node.folder.glob(f"{number}-{name}.*"):
+            log.unlink()  # of a run that is repeated
+        rounds = batch.rounds if batch is not None else list[float]
+        return window(self.node.measure(f"{number}-{name}", seconds, rounds, rate), rate)
+
+    def curve(self) -> list[CurvePoint]:
+        """Measure seconds of the offline job next to the service, under quotas that are written by hand."""
+        quiet.wait_until_quiet(self.plan.quiet_s)
+        found, path = [], CGROUPS / "cpu" / self.node.best_effort / "cpu.cfs_quota_us"
+        with ExitStack() as stack:
+            stack.enter_context(colocated.idle_spinner())
+            batch = stack.enter_context(batches.batch("Spark", self.node, QUEUES[LENT]))
+            stack.callback(path.write_text, "-1")
+            for percent in QUOTAS:
+                path.write_text("-1" if percent is None else str(percent * PERIOD_US // 100))
+                found.append(self._point(percent, batch))
+                self.say(f"curve {percent or 'no quota'}: {found[-1].job_s:.2f} s, P99 {found[-1].p99_ms:.1f} ms")
+        return found
+
+    def _point(self, percent: int | None, batch: batches.Running) -> CurvePoint:
+        """Ask the service until enough rounds have ended, the one that had begun before left out."""
+        before, began = len(batch.rounds()), time.monotonic()
+        latencies: list[float] = []
+        used, part = self.node.cpu_s(self.node.root), 0
+        while len(batch.rounds()) < before + 1 + self.plan.curve_rounds:
+            latencies += self.node.asked(f"curve-{percent}-{part}", 3, RATE)
+            part += 1
+        seconds = time.monotonic() - began
+        rounds = batch.rounds()[before + 1 :]
+        return CurvePoint(
+            quota_percent=percent,
+            job_s=sum(rounds) / len(rounds),
+            p99_ms=sorted(latencies)[int(len(latencies) * 0.99)],
+            node_cores=(self.node.cpu_s(self.node.root) - used) / seconds,
+        )
+
+
+def line(run: Run) -> str:
+    """Return a run in a line of progress."""
+    one, job = run.window, "-" if run.window.job_s is None else f"{run.window.job_s:.2f} s"
+    return (
+        f"round {run.round + 1} {run.condition:4} {run.kind or 'alone':8} P50 {one.p50_ms:.1f} P99 {one.p99_ms:.1f} "
+        f"({one.p99_low_ms:.1f} to {one.p99_high_ms:.1f}) P99.9 {one.p999_ms:.1f} ms, node {one.node_cores:.2f}, "
+        f"waits {one.pressure:.1%}, batch {job}, {one.cpu_ms_a_request:.2f} ms a request, core {run.core_ms:.1f} ms, "
+        f"spike P99 {run.spike.p99_ms:.1f} ms, busy before {run.busy:.0%}"
+    )
+
+
+def folder_of(kept: Path) -> Path:
+    """Return where raw latencies stay."""
+    return kept / "latencies"
