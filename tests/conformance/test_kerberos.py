@@ -9,15 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
-from tests.conformance.secured import USER, Secured
-from tests.support.hadoop_jars import client_jars
+from tests.conformance.secured import USER, Secured, blocks_of_page
 from tests.support.hadoop_yodel import rm_addresses
 from tests.support.kdc import OTHER_REALM, REALM
-from tests.support.server_machine import NEGOTIATE, SASL_PREFACE, initiate
+from tests.support.server_machine import NEGOTIATE, SASL_PREFACE, SIMPLE_PREFACE, initiate
 from tests.unit.rpc_io.test_connection import until
 from tests.unit.rpc_io.test_server import TOKEN, Service, allocate, client, grant, serving
 from yodel.errors import AccessDenied, InvalidValue, Unavailable
@@ -30,7 +29,7 @@ from yodel.rpc_io.server import ServerSecurity
 from yodel.settings.rm import Settings
 from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
-from yodel.wiring.checks import Verdict, kerberos_findings
+from yodel.wiring.checks import Verdict, kerberos_findings, principal_checks
 from yodel.wiring.kerberos import kerberos_of
 
 NODES = "org.apache.hadoop.yarn.client.cli.NodeCLI"
@@ -38,18 +37,18 @@ APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 
 
+def test_page_leads_from_keytabs_to_the_first_job(secured: Secured) -> None:
+    """Run the last step of docs/kerberos.md; the cluster was started by the others."""
+    (_, first_job) = blocks_of_page("sh")
+    printed = secured.run_as_here(first_job)
+    assert ("Total Nodes:1" in printed, "Estimated value of Pi is 3." in printed) == (True, True), printed
+
+
 def test_client_with_a_ticket_is_served(secured: Secured) -> None:
     status, printed = secured.yarn(secured.conf("kerberos"), secured.login(), NODES, "-list")
     assert (status, "Total Nodes:1" in printed) == (0, True), printed
     status, printed = secured.yarn(secured.conf("kerberos"), secured.login(), APPLICATIONS, "application", "-list")
     assert (status, "Total number of applications" in printed) == (0, True), printed
-
-
-def test_mapreduce_runs_with_a_ticket_and_asks_its_master_with_a_token(secured: Secured) -> None:
-    (examples,) = client_jars("3.5").glob("hadoop-mapreduce-examples-*.jar")
-    job = ["org.apache.hadoop.util.RunJar", str(examples), "pi", "1", "10"]
-    status, printed = secured.yarn(secured.conf("kerberos"), secured.login(USER), *job)
-    assert (status, "Estimated value of Pi is 3." in printed) == (0, True), printed
 
 
 @pytest.mark.parametrize(
@@ -124,6 +123,11 @@ def test_each_port_offers_what_it_takes_and_refuses_a_ticket_elsewhere(
     address = secured.cluster.ready.nodes[0]["node_id"] if port == "node" else addresses[f"{prefix}.address"]
     host, _, number = address.rpartition(":")
     with socket.create_connection((host, int(number)), timeout=30) as peer, peer.makefile("rb") as answers:
+        peer.sendall(SIMPLE_PREFACE)
+        header, _ = frame_of(answers)
+        words = f"SIMPLE authentication is not enabled.  Available:[{', '.join(methods)}]"
+        assert (header.status, header.errorMsg) == (RpcResponseHeaderProto.FATAL, words)
+    with socket.create_connection((host, int(number)), timeout=30) as peer, peer.makefile("rb") as answers:
         peer.sendall(SASL_PREFACE + NEGOTIATE)
         header, body = frame_of(answers)
         assert header.status == RpcResponseHeaderProto.SUCCESS
@@ -185,7 +189,7 @@ def acceptor(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KeytabAccepto
     """Return the ResourceManager's own acceptor, in this process."""
     for name, value in secured.login().items():
         monkeypatch.setenv(name, value)
-    keytab = secured.kdc.directory / "rm_localhost.keytab"
+    keytab = secured.kdc.directory / "rm.keytab"
     return KeytabAcceptor(f"rm/localhost@{REALM}", keytab, lambda principal: principal.partition("@")[0])
 
 
@@ -216,7 +220,7 @@ async def test_ticket_that_is_not_judged_in_time_is_put_off(secured: Secured, mo
     for name, value in secured.login().items():
         monkeypatch.setenv(name, value)
     may_end = threading.Event()
-    keytab = secured.kdc.directory / "rm_localhost.keytab"
+    keytab = secured.kdc.directory / "rm.keytab"
     slow = KeytabAcceptor(f"rm/localhost@{REALM}", keytab, lambda _: str(may_end.wait(60)))
     with pytest.raises(Unavailable, match="not judged in 0 s"):
         await slow.accept(first_token())
@@ -259,23 +263,45 @@ async def test_more_tickets_than_may_wait_are_told_to_come_again(acceptor: Keyta
         await acceptor.accept(b"x")
 
 
-async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+def settings_of(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch, principal: str, keytab: str = "rm.keytab", **more: Any
+) -> Settings:
+    """Return settings for Kerberos, to be used in this process."""
     monkeypatch.setenv("KRB5_CONFIG", str(secured.kdc.krb5_conf))
-    keytab = secured.kdc.directory / "rm_localhost.keytab"
+    path = secured.kdc.directory / keytab
+    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=path)
+    return Settings(node_token_file=path, security=security, web=WebSettings(authentication="kerberos"), **more)
+
+
+async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     principal = f"rm/localhost@{REALM}"
-    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=keytab)
-    settings = Settings(node_token_file=keytab, security=security, web=WebSettings(authentication="kerberos"))
-    (found,) = await kerberos_findings(settings)
+    (found,) = await kerberos_findings(settings_of(secured, monkeypatch, principal))
     assert (found.verdict, found.text) == (
         Verdict.OK,
         f"the KDC gives tickets for {principal}, and the keytab's key opens them",
     )
     # The KDC has a newer key than the keytab.
     secured.kdc.keytab("HTTP/localhost")
-    other = SecuritySettings(authentication="kerberos", principal=f"HTTP/localhost@{REALM}", keytab=keytab)
-    (found,) = await kerberos_findings(settings.model_copy(update={"security": other}))
+    (found,) = await kerberos_findings(settings_of(secured, monkeypatch, f"HTTP/localhost@{REALM}"))
     assert found.verdict is Verdict.FAILED
     assert "GSSException" in found.text
+
+
+async def test_check_of_a_principal_calls_the_address_as_a_client_does(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(rm_addresses(secured.cluster)["yarn.resourcemanager.address"].rpartition(":")[2])
+    settings = settings_of(secured, monkeypatch, f"rm/_HOST@{REALM}", host="localhost", client_port=port)
+    name, account, address = [one async for one in principal_checks(settings, f"{USER}@{REALM}")]
+    assert (name.verdict, name.text) == (Verdict.OK, f"{USER}@{REALM} is the user {USER}, by the rule DEFAULT")
+    assert account.name == "account"
+    words = f"localhost:{port} accepts a ticket of rm/localhost@{REALM}, and answers: 1 nodes"
+    assert (address.verdict, address.text) == (Verdict.OK, words)
+    *_, silent = [one async for one in principal_checks(settings.model_copy(update={"client_port": 9}), USER)]
+    assert (silent.verdict, "localhost:9: no connection" in silent.text) == (Verdict.WARNING, True)
+    scheduler = int(rm_addresses(secured.cluster)["yarn.resourcemanager.scheduler.address"].rpartition(":")[2])
+    *_, refused = [one async for one in principal_checks(settings.model_copy(update={"client_port": scheduler}), USER)]
+    assert (refused.verdict, "Client cannot authenticate via:[TOKEN]" in refused.text) == (Verdict.FAILED, True)
 
 
 @pytest.mark.parametrize(
@@ -285,9 +311,6 @@ async def test_check_gets_a_ticket_for_the_service_itself(secured: Secured, monk
 def test_keytab_without_the_key_is_refused_at_start(
     secured: Secured, monkeypatch: pytest.MonkeyPatch, principal: str, words: str
 ) -> None:
-    monkeypatch.setenv("KRB5_CONFIG", str(secured.kdc.krb5_conf))
-    keytab = secured.kdc.directory / ("rm_localhost.keytab" if principal == "rm/elsewhere" else "none.keytab")
-    security = SecuritySettings(authentication="kerberos", principal=principal, keytab=keytab)
-    settings = Settings(node_token_file=keytab, security=security, web=WebSettings(authentication="kerberos"))
+    keytab = "rm.keytab" if principal == "rm/elsewhere" else "none.keytab"
     with pytest.raises(InvalidValue, match=words):
-        kerberos_of(settings)
+        kerberos_of(settings_of(secured, monkeypatch, principal, keytab))

@@ -24,6 +24,7 @@ OTHER_REALM = "OTHER.COM"
 PACKAGES = Path(__file__).resolve().parents[1] / "rigs" / "kerberos" / "packages"
 FETCH_TIMEOUT_S = 900
 CALL_TIMEOUT_S = 60
+SCRIPT_TIMEOUT_S = 600
 START_TIMEOUT_S = 60
 TICKET_S = 120
 
@@ -118,11 +119,32 @@ class Kdc:
             self._run("sbin/kadmin.local", "-r", realm, "-q", f"ktadd -k {path} {principal}@{realm}")
         return path
 
+    def run_script(self, script: str, functions: str = "") -> str:
+        """Run commands of an administrator's in bash, with ``functions`` for those that are not here; return what they
+        printed."""
+        kadmin = f'kadmin() {{ "{self._root}/usr/sbin/kadmin.local" -r {REALM} "$@"; }}'
+        command = ["bash", "-euc", "\n".join((kadmin, functions, script))]
+        done = subprocess.run(
+            command,
+            env=self._environment,
+            timeout=SCRIPT_TIMEOUT_S,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, f"{script}: {done.stdout}"
+        return done.stdout
+
     def login(self, principal: str, keytab: Path, *, life_s: int = TICKET_S) -> dict[str, str]:
         """Get a ticket as ``kinit`` does; return what to set in the environment of those who use it."""
         ticket_cache = self.directory / f"cache-{_file_name(principal)}-{life_s}"
         self._run("bin/kinit", "-l", f"{life_s}s", "-c", f"FILE:{ticket_cache}", "-k", "-t", str(keytab), principal)
         return self.environment | {"KRB5CCNAME": f"FILE:{ticket_cache}"}
+
+    @property
+    def kinit(self) -> Path:
+        """Return the program."""
+        return self._root / "usr" / "bin" / "kinit"
 
     @property
     def environment(self) -> dict[str, str]:

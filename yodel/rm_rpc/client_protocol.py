@@ -52,7 +52,7 @@ class ClientProtocol:
         reports = ReportMaker(queries, rights, services.log_aggregation, web_address)
         self._delegation = DelegationCalls(services.delegation_tokens, services.kerberos)
         self._parts = (
-            ApplicationCalls(queries, rights, submission, services.changes, reports),
+            ApplicationCalls(queries, rights, submission, services.changes, reports, services.kerberos),
             DetailCalls(queries, rights, submission, services.nodes, reports),
             QueueCalls(queries, reports, rights),
             ClusterCalls(queries, services.nodes),

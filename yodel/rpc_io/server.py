@@ -221,7 +221,7 @@ class RpcServer:
         """Return the port's requirements for a client at an address."""
 
         def authorize(identity: CallerIdentity) -> None:
-            if self.security.owners is not None and identity.principal:
+            if self.security.owners is not None and identity.auth_method is AuthMethod.KERBEROS:
                 self.security.owners.authorize(identity.principal)
             # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
             if identity.real_user is not None and identity.auth_method is not AuthMethod.TOKEN:

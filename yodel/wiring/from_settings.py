@@ -256,6 +256,11 @@ def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
     return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=addresses_of)
 
 
+def node_secret(path: Path | None) -> bytes:
+    """Return the secret that node agents share; empty: none is set.  Blocks.  Raises InvalidValue."""
+    return read_secret(path) if path is not None else b""
+
+
 def node_passwords(path: Path | None) -> TokenPasswords | None:
     """Return the passwords that node agents must prove; None: they need no proof.  Raises InvalidValue."""
     if path is None:

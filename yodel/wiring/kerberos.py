@@ -57,11 +57,14 @@ def kerberos_of(settings: Settings) -> Kerberos | None:
     def short_name(name: str) -> str:
         return names.short_name(name).name
 
+    def rule_of(name: str) -> str:
+        return names.short_name(name).rule
+
     return Kerberos(
         principal=principal,
         node_manager_principal=of_node_managers,
         acceptor=tickets.KeytabAcceptor(principal, security.keytab, short_name),
-        offer=KerberosOffer(protocol=service, server_id=rest.partition("@")[0], short_name=short_name),
+        offer=KerberosOffer(protocol=service, server_id=rest.partition("@")[0], short_name=short_name, rule_of=rule_of),
         names=names,
     )
 

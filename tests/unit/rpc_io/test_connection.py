@@ -32,6 +32,7 @@ from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.connection import Connection
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.ticket_owners import TicketOwners
 from yodel.telemetry.limits import ADMIN_FRAME, REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 BOB = ClientIdentity(client_id=bytes(16), protocol=PROTOCOL, user="bob")
@@ -347,6 +348,22 @@ async def test_tickets_that_come_at_once_are_judged_in_a_turn_each() -> None:
         await until(lambda: clerk.judged == 20)
         clerk.may_judge.set()
     assert len(set(judged_in)) == 20
+
+
+@pytest.mark.parametrize(
+    ("principal", "is_admitted"), [("alice@EXAMPLE.COM", True), ("nm/_HOST@EXAMPLE.COM", False), ("", False)]
+)
+async def test_port_for_one_principal_refuses_the_owners_of_other_tickets(principal: str, is_admitted: bool) -> None:
+    clerk, service = Clerk(), Service()
+    clerk.may_judge.set()
+    owners = TicketOwners(protocol="org.apache.hadoop.yarn.server.api.ResourceTrackerPB", principal=principal)
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk, owners=owners)
+    async with serving(service, security) as (_, port), connected(port) as (reader, writer):
+        writer.write(SASL_PREFACE + NEGOTIATE + initiate("KERBEROS", "GSSAPI", b"ticket"))
+        writer.write(response(b"") + response(b"w" + CHOICE) + context("alice@EXAMPLE.COM") + call(method="allocate"))
+        *_, (last, _) = await answers(reader, 5)
+    assert (len(service.contexts) == 1) is is_admitted
+    assert last.exceptionClassName == ("" if is_admitted else faults.AUTHORIZATION)
 
 
 async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:
