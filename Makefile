@@ -76,12 +76,12 @@ remote-shuffle: setup ## a Spark join and sort through real servers, a node kill
 	@$(VENV)/python -m tests.rigs.remote_shuffle --celeborn "$(CELEBORN_MASTER)" --uniffle "$(UNIFFLE_COORDINATOR)" \
 	  --size "$(or $(SIZE),200)" $(foreach option,$(OPTIONS),--option "$(option)")
 
-pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (five minutes); pictures in .runs/pages
+pages: setup ## every web page of real Spark and MapReduce jobs in a browser, its links, figures and readability (six minutes); pictures in .runs/pages
 	scripts/spark-venv 4.x
 	$(PYTEST) -s tests/conformance/test_pages.py
 
-bench: setup ## measure; results are printed and never judged
-	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
+bench: setup ## compare with the real ResourceManager: one table, never judged (seven minutes; bench/README.md has more programs)
+	@$(VENV)/python -m bench.side_by_side
 
 mutants: setup ## small faults put into the code, one at a time, that tests have to find: what is kept, then changes since the last release (SINCE=commit: changes since then alone, 20 minutes at most)
 	@$(VENV)/python -m tests.mutants $(if $(SINCE),--since "$(SINCE)") $(ONLY)

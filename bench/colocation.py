@@ -51,7 +51,7 @@ MEAN = 0.35
 PERIOD_S = 600
 REPORTED_EVERY_S = 10
 BALLAST_BYTES = 8_000
-"""Of a node object beside its amounts: images and conditions."""
+"""The bytes of a node object beside its amounts: images and conditions."""
 SLOWEST_FUNCTIONS = 20
 ERRORS_ONLY = 50
 

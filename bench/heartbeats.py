@@ -1,42 +1,52 @@
-"""Empty ``allocate`` heartbeats a second over 1, 50 and 500 connections, each an authenticated, registered AM.
-
-    python -m bench.heartbeats [--seconds 5]
-    python -m bench.heartbeats --client 127.0.0.1:8032 --scheduler 127.0.0.1:8030     # a running RM, Hadoop's own too
-
-Every connection is one attempt: TOKEN authentication, response ids, one beat on the way at a time.  Server and client
-share the machine; the reference (a bare loop without state or authentication, same client library) runs beside it.
-"""
+"""ApplicationMasters that beat as fast as they are answered, each with a token, a connection and response ids."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import secrets
 import time
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
-import uvloop
-
-from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, local_cluster, submit_unmanaged
-from bench.machine import print_machine
+from bench.cluster import MASTER_PROTOCOL, Cluster, amrm_token, client, submit_unmanaged, until
 from bench.rpc_load import fresh_nonce
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady
 from yodel.hadoop_rpc.writable import WireToken
 
-CONNECTIONS = (1, 50, 500)
+SUBMITTERS = 8
+WARM_UP_S = 0.3
+QUIET_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Operations a second, processor time of the ResourceManager for each, and how long the slowest hundredth took (0:
+    not measured)."""
+
+    per_s: float
+    cpu_us: float
+    p99_ms: float = 0.0
+    grants_per_s: float = 0.0
 
 
 class Beating(asyncio.Protocol):
-    """One ApplicationMaster: registers, then beats as fast as it is answered."""
+    """One ApplicationMaster: registers, then beats while it is told to.
+
+    With ``is_asking`` every heartbeat asks for one container and releases those that the one before was granted.
+    """
 
     transport: asyncio.Transport
 
     def __init__(self, token: WireToken) -> None:
         identity = ClientIdentity(client_id=secrets.token_bytes(16), protocol=MASTER_PROTOCOL, user="", token=token)
         self.machine = ClientConnection(identity=identity, cnonce=fresh_nonce())
-        self.beats, self.calls, self.response_id, self.is_registered = 0, 0, 0, False
+        self.beats = self.calls = self.response_id = self.grants = 0
+        self.is_beating = self.is_asking = False
+        self.registered = asyncio.get_running_loop().create_future()
+        self._granted: list[pb.ContainerIdProto] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -48,63 +58,76 @@ class Beating(asyncio.Protocol):
             match event:
                 case ConnectionReady():
                     self.transport.write(self.machine.data_to_send())
-                    self.call("registerApplicationMaster", msg.RegisterApplicationMasterRequestProto(rpc_port=-1))
+                    self._call("registerApplicationMaster", msg.RegisterApplicationMasterRequestProto(rpc_port=-1))
                 case Answered(fault=fault, body=body):
                     if fault is not None:
                         raise RuntimeError(f"refused: {fault}")
-                    self.answered(body)
-        self.transport.write(self.machine.data_to_send())
+                    self._answered(body)
+        if rest := self.machine.data_to_send():
+            self.transport.write(rest)
 
-    def answered(self, body: bytes) -> None:
-        if self.is_registered:
-            self.response_id = msg.AllocateResponseProto.FromString(body).response_id
-            self.beats += 1
-        self.is_registered = True
+    def beat(self) -> None:
         request = msg.AllocateRequestProto(response_id=self.response_id, progress=0.5)
         request.blacklist_request.SetInParent()
-        self.call("allocate", request)
+        if self.is_asking:
+            request.ask.add(
+                priority=pb.PriorityProto(priority=1),
+                resource_name="*",
+                capability=pb.ResourceProto(memory=1024, virtual_cores=1),
+                num_containers=1,
+                relax_locality=True,
+            )
+            request.release.extend(self._granted)
+            self._granted = []
+        self._call("allocate", request)
 
-    def call(self, method: str, request: msg.AllocateRequestProto | msg.RegisterApplicationMasterRequestProto) -> None:
+    def _answered(self, body: bytes) -> None:
+        if not self.registered.done():
+            self.registered.set_result(None)
+            return
+        answer = msg.AllocateResponseProto.FromString(body)
+        self.response_id = answer.response_id
+        self._granted += [container.id for container in answer.allocated_containers]
+        self.grants += len(answer.allocated_containers)
+        self.beats += 1
+        if self.is_beating:
+            self.beat()
+
+    def _call(self, method: str, request: msg.AllocateRequestProto | msg.RegisterApplicationMasterRequestProto) -> None:
         self.calls += 1
         self.transport.write(self.machine.call(call_id=self.calls, method=method, body=request.SerializeToString()))
 
 
-async def measure(cluster: Cluster, connections: int, seconds: float) -> float:
-    """Beats a second."""
-    rpc = client(cluster)
-    tokens = [(await amrm_token(rpc, await submit_unmanaged(rpc)))[1] for _ in range(connections)]
-    await rpc.close()
-    host, port = cluster.address("scheduler")
-    beating = []
-    for token in tokens:
-        one = Beating(token)
-        await asyncio.get_running_loop().create_connection(lambda one=one: one, host, port)  # type: ignore[misc]
-        beating.append(one)
-    await asyncio.sleep(1.0)
-    before, begin_s = sum(b.beats for b in beating), time.perf_counter()
-    await asyncio.sleep(seconds)
-    rate = (sum(b.beats for b in beating) - before) / (time.perf_counter() - begin_s)
+async def masters(cluster: Cluster, count: int) -> list[Beating]:
+    """Registered ApplicationMasters that do not beat yet."""
+
+    async def some(count: int) -> list[Beating]:
+        rpc, found = client(cluster), list[Beating]()
+        host, port = cluster.address("scheduler")
+        for application_id in [await submit_unmanaged(rpc) for _ in range(count)]:
+            one = Beating((await amrm_token(rpc, application_id))[1])
+            await asyncio.get_running_loop().create_connection(lambda one=one: one, host, port)  # type: ignore[misc]
+            await one.registered
+            found.append(one)
+        await rpc.close()
+        return found
+
+    shares = [count // SUBMITTERS + (place < count % SUBMITTERS) for place in range(SUBMITTERS)]
+    return [one for found in await asyncio.gather(*map(some, shares)) for one in found]
+
+
+async def measure(cluster: Cluster, beating: Sequence[Beating], seconds: float, *, is_asking: bool = False) -> Figures:
+    """Let them beat, and stop."""
     for one in beating:
-        one.transport.abort()
-    return rate
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--client", help="host:port of a running RM's client port")
-    parser.add_argument("--scheduler", help="host:port of its scheduler port")
-    arguments = parser.parse_args()
-    for connections in CONNECTIONS:
-        if arguments.client:
-            running = Cluster(Path(), {"rm": {"client": arguments.client, "scheduler": arguments.scheduler}})
-            rate = uvloop.run(measure(running, connections, arguments.seconds))
-        else:
-            with local_cluster("--nodes", "1") as cluster:
-                rate = uvloop.run(measure(cluster, connections, arguments.seconds))
-        print(f"| heartbeats, {connections} connections | {rate:,.0f} /s |", flush=True)
-
-
-if __name__ == "__main__":
-    print_machine()
-    main()
+        one.is_beating, one.is_asking = True, is_asking
+        one.beat()
+    await asyncio.sleep(WARM_UP_S)
+    beats, grants = sum(one.beats for one in beating), sum(one.grants for one in beating)
+    begin_s, cpu_s = time.perf_counter(), cluster.processor_s()
+    await asyncio.sleep(seconds)
+    beats, grants = sum(one.beats for one in beating) - beats, sum(one.grants for one in beating) - grants
+    took_s, cpu_s = time.perf_counter() - begin_s, cluster.processor_s() - cpu_s
+    for one in beating:
+        one.is_beating = False
+    await until(lambda: all(one.beats == one.calls - 1 for one in beating), QUIET_S)  # one call registered
+    return Figures(per_s=beats / took_s, cpu_us=1e6 * cpu_s / beats, grants_per_s=grants / took_s)

@@ -57,16 +57,21 @@ class Master:
 
     async def run_one(self) -> tuple[float, float]:
         """Seconds from ask to grant, and from grant to running."""
+        took_s, container = await self.granted()
+        granted_s = time.perf_counter()
+        await self._start(container)
+        started_s = time.perf_counter()
+        await self.beat(ask=0, release=container.id)
+        return took_s, started_s - granted_s
+
+    async def granted(self) -> tuple[float, pb.ContainerProto]:
+        """Seconds from ask to grant, and the container."""
         asked_s = time.perf_counter()
         granted = await self.beat(ask=1)
         while not granted:
             await asyncio.sleep(BEAT_S)
             granted = await self.beat()
-        granted_s = time.perf_counter()
-        await self._start(granted[0])
-        started_s = time.perf_counter()
-        await self.beat(ask=0, release=granted[0].id)
-        return granted_s - asked_s, started_s - granted_s
+        return time.perf_counter() - asked_s, granted[0]
 
     async def _start(self, container: pb.ContainerProto) -> None:
         node = container.nodeId
@@ -93,9 +98,11 @@ class Master:
         await agent.close()
 
 
-async def measure(cluster: Cluster, containers: int) -> list[tuple[float, float]]:
+async def registered(cluster: Cluster) -> Master:
+    """Return the ApplicationMaster of an application of its own."""
     rpc = client(cluster)
     _, token = await amrm_token(rpc, await submit_unmanaged(rpc))
+    await rpc.close()
     host, port = cluster.address("scheduler")
     master = Master(
         RpcClient(
@@ -103,8 +110,25 @@ async def measure(cluster: Cluster, containers: int) -> list[tuple[float, float]
         )
     )
     await master.register()
+    return master
+
+
+async def measure(cluster: Cluster, containers: int) -> list[tuple[float, float]]:
+    master = await registered(cluster)
     await master.run_one()  # warm
     return [await master.run_one() for _ in range(containers)]
+
+
+async def grants_s(cluster: Cluster, containers: int) -> list[float]:
+    """Seconds from ask to grant, of one container after the other that is released at once."""
+    master = await registered(cluster)
+    found = []
+    for _ in range(containers + 1):
+        took_s, granted = await master.granted()
+        await master.beat(ask=0, release=granted.id)
+        found.append(took_s)
+    await master.rpc.close()
+    return found[1:]
 
 
 def row(name: str, seconds: list[float]) -> str:

@@ -55,7 +55,7 @@ def main() -> None:
     runs = parser.parse_args().runs
     venv = spark_home()
     with local_cluster("--nodes", "1") as cluster:
-        on_yodel = [wall_s(venv, cluster.directory / "hadoop-conf") for _ in range(runs)]
+        on_yodel = [wall_s(venv, Path(cluster.ready["hadoop_conf_dir"])) for _ in range(runs)]
     alone = [wall_s(venv, None) for _ in range(runs)]
     print(f"| Pi job, spark-submit to exit, cluster mode | median {statistics.median(on_yodel):.1f} s of {runs} |")
     print(f"| the same job on local[2] | median {statistics.median(alone):.1f} s of {runs} |", flush=True)

@@ -89,7 +89,7 @@ async def measure(fake: FakeCluster, mode: Mode, pods: int, rounds: int, log: Pa
 
 
 def figures(mode: Mode, rounds: Rounds) -> list[str]:
-    """With a scheduler, how fast pods are only created says how hungry it is meanwhile, and is left out."""
+    """Return a mode's rows; beside a scheduler the rate of creation says only how hungry it is, and is left out."""
     if not mode.is_bound:
         return [rounds.row(f"{mode.name}: created", "created", "created")]
     return [

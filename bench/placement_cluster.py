@@ -37,7 +37,7 @@ from yodel.kube.client import KubeClient, open_kube
 IN_MEMORY = Path("/dev/shm")
 CRDS = Path(__file__).parents[1] / "deploy/helm/yodel/crds/yarnapplications.yaml"
 NODE_CORES, NODE_MEMORY_GIB, NODE_PODS = 256, 1024, 1000
-"""Of each fake node: room is never what is short."""
+"""The size of each fake node: room is never what is short."""
 MAKERS = 16
 DELETERS = 32
 LOOK_S, LOOK_SOON_S = 0.1, 0.03

@@ -61,7 +61,7 @@ class Mode:
 
     @property
     def is_scheduled(self) -> bool:
-        """By kube-scheduler."""
+        """Return True if kube-scheduler binds the pods."""
         return self.is_bound and not self.binds
 
     @property
@@ -104,7 +104,7 @@ async def resource_manager(
         words = [sys.executable, *program, "serve", "--migrate", "--config", str(config)]
         async with _process(words, log or folder / "rm.log", ready_fd=True) as rm:
             addresses = {port: f"127.0.0.1:{number}" for port, number in ports.items()}
-            cluster = Cluster(folder, {"rm": addresses, "pids": {"rm": rm.pid}})
+            cluster = Cluster("Yodel", {"rm": addresses, "pids": {"rm": rm.pid}})
             tracker = addresses["tracker"]
             words = [sys.executable, "-m", "bench.placement_agents", "--tracker", tracker]
             async with _process([*words, "--nodes", ",".join(fake.nodes)], folder / "agents.log") as agents:

@@ -19,48 +19,29 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-import psutil
-
+from bench.cluster import KEPT_MORE, Cluster, hadoop_cluster, local_cluster
 from bench.machine import print_machine
-from tests.conformance.cluster import running
-from tests.support.hadoop import running_hadoop
 
 CONNECTIONS = (1, 16, 64)
 SLOW_READERS = 64
 SUBMITTERS = 8
 BATCH = 25
 USER = "root"
-KEPT_MORE = 100
 LONG = 10_000
 SETTLED_TIMEOUT_S = 120.0
 CALL_TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """One ResourceManager: its web address and its process."""
-
-    name: str
-    url: str
-    pid: int
-
-    @property
-    def resident_mib(self) -> float:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return float(psutil.Process(self.pid).memory_info().rss) / (1 << 20)
-        return 0.0
-
-
 class Applications:
     """Makes finished applications over REST."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Cluster) -> None:
         self._server = server
         self.ids: list[str] = []
 
@@ -105,7 +86,7 @@ class Applications:
         return sum(int(item["count"]) for item in found["appStatInfo"]["statItem"])
 
     def _connection(self) -> http.client.HTTPConnection:
-        parts = urlsplit(self._server.url)
+        parts = urlsplit(self._server.rest_url)
         assert parts.hostname is not None
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=CALL_TIMEOUT_S)
 
@@ -126,11 +107,11 @@ def _call(connection: http.client.HTTPConnection, method: str, path: str, body: 
 class Report:
     """Rows of one server."""
 
-    server: Server
+    server: Cluster
     seconds: float
 
     def measure(self, name: str, path: str, connections: Sequence[int] = CONNECTIONS, times: int = 1) -> None:
-        url, seconds = f"{self.server.url}/ws/v1/cluster{path}", self.seconds * times
+        url, seconds = f"{self.server.rest_url}/ws/v1/cluster{path}", self.seconds * times
         asked(url, connections[1] if times == 1 else 1, seconds)
         for count in connections:
             found = asked(url, count, seconds)
@@ -146,15 +127,15 @@ class Report:
         print(f"| {self.server.name} | {name} | {value} |", flush=True)
 
     def memory(self, name: str) -> None:
-        self.row(f"resident, {name}", f"{self.server.resident_mib:.0f} MiB")
+        self.row(f"resident, {name}", f"{self.server.resident_mib():.0f} MiB")
 
     def slow_readers(self, seconds: float) -> None:
         """Memory while they read, and whether somebody else is still answered."""
-        before_mib, highest_mib, info_ms = self.server.resident_mib, 0.0, 0.0
-        load = _client(f"{self.server.url}/ws/v1/cluster/apps", SLOW_READERS, seconds, pause_ms=50)
+        before_mib, highest_mib, info_ms = self.server.resident_mib(), 0.0, 0.0
+        load = _client(f"{self.server.rest_url}/ws/v1/cluster/apps", SLOW_READERS, seconds, pause_ms=50)
         with load:
             while load.poll() is None:
-                highest_mib = max(highest_mib, self.server.resident_mib)
+                highest_mib = max(highest_mib, self.server.resident_mib())
                 begin_s = time.perf_counter()
                 asked_once(self.server)
                 info_ms = max(info_ms, (time.perf_counter() - begin_s) * 1000)
@@ -170,9 +151,9 @@ def asked(url: str, connections: int, seconds: float) -> dict[str, Any]:
     return found
 
 
-def asked_once(server: Server) -> None:
+def asked_once(server: Cluster) -> None:
     """Send one request; a failure shows in its time."""
-    parts = urlsplit(server.url)
+    parts = urlsplit(server.rest_url)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -186,21 +167,7 @@ def _client(url: str, connections: int, seconds: float, pause_ms: float = 0) -> 
     return subprocess.Popen([sys.executable, "-m", "bench.http_load", url, *options], stdout=subprocess.PIPE, text=True)
 
 
-@contextlib.contextmanager
-def yodel(kept: int) -> Iterator[Server]:
-    with running(nodes=1, settings={"YODEL_COMPLETED_MAX": str(kept)}) as cluster:
-        yield Server(name="Yodel", url=cluster.ready.rest_url, pid=cluster.ready.pids["rm"])
-
-
-@contextlib.contextmanager
-def hadoop(kept: int) -> Iterator[Server]:
-    known = {"yarn.resourcemanager.max-completed-applications": str(kept)}
-    with running_hadoop(more={"yarn-site.xml": known}) as rig:
-        rig.start_yarn()
-        yield Server(name="Hadoop 3.5.0", url=rig.rest_url, pid=rig.resource_manager.pid)
-
-
-def measure(server: Server, arguments: argparse.Namespace) -> None:
+def measure(server: Cluster, arguments: argparse.Namespace) -> None:
     report, applications = Report(server, arguments.seconds), Applications(server)
     report.memory("idle")
     is_first = True
@@ -235,10 +202,11 @@ def main() -> None:
     parser.add_argument("--pid", type=int)
     arguments = parser.parse_args()
     if arguments.url:
-        measure(Server(name="running", url=arguments.url, pid=arguments.pid), arguments)
+        measure(Cluster("running", {"rest_url": arguments.url, "pids": {"rm": arguments.pid}}), arguments)
         return
+    kept = max(arguments.counts) + KEPT_MORE
     for name in arguments.servers:
-        with {"yodel": yodel, "hadoop": hadoop}[name](max(arguments.counts) + KEPT_MORE) as server:
+        with local_cluster("--nodes", "1", completed_max=kept) if name == "yodel" else hadoop_cluster(kept) as server:
             measure(server, arguments)
 
 

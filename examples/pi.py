@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 
 def inside_row(side: int, x: int) -> int:
-    """How many integers y >= 0 keep (x, y) inside the circle of radius ``side``."""
+    """Return how many integers y >= 0 keep (x, y) inside the circle of radius ``side``."""
     return math.isqrt(side * side - 1 - x * x) + 1
 
 

@@ -1,4 +1,4 @@
-"""What Alembic runs for every command.  It takes the connection it is given and reads no ini file.
+"""Alembic runs this for every command.  It takes the connection it is given and reads no ini file.
 
 ``yodel.store.engine.migrate`` gives ``connection`` and ``applied``, a list that gets the revisions as they are applied.
 """

@@ -51,7 +51,7 @@ DEFAULT_CLOSED_NETWORKS = tuple(
         *sorted(str(address) for address in METADATA if not address.is_link_local),
     )
 )
-"""What each machine has for itself, and where clouds keep its credentials."""
+"""The addresses that each machine has for itself, and where clouds keep its credentials."""
 DEFAULT_UNPACK_UID = 65533
 """Beside ``nobody`` (65534), which other services of a node may run as; in the range that systemd leaves unused."""
 UID_MAX = 2**32 - 2

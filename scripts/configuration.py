@@ -33,7 +33,7 @@ COMPUTED_BY_NAME = {"user_mode": "os as root, else single"}
 READ_AGAIN = {
     **dict.fromkeys(("admin_acl",), "-refreshAdminAcls"),
     **dict.fromkeys(("max_priority",), "-refreshClusterMaxPriority"),
-    **dict.fromkeys(("nodes_include_path", "nodes_exclude_path"), "-refreshNodes"),
+    **dict.fromkeys(("nodes_include_path", "nodes_exclude_path", "node_racks_path"), "-refreshNodes"),
     **dict.fromkeys(("dynamic_resources_path",), "-refreshNodesResources"),
     **dict.fromkeys(("proxy_users",), "-refreshSuperUserGroupsConfiguration"),
     **dict.fromkeys(

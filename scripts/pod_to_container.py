@@ -77,7 +77,7 @@ def _fault(line: pod_events.PodEventRow) -> str:
 
 
 def _text(template: str) -> str:
-    """With the names that the code gives its blanks made readable."""
+    """Return the text with the names that the code gives its blanks made readable."""
     for name, blank in (("{pod.name}", "*pod*"), ("{why}", "*why*"), ("{pod.", "{"), ("{", "*"), ("}", "*")):
         template = template.replace(name, blank)
     return template.replace("_", " ")

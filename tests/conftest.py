@@ -1,4 +1,4 @@
-"""For all tests."""
+"""All tests share these hooks and fixtures."""
 
 import ast
 import contextlib

@@ -513,7 +513,7 @@ async def _print_findings(findings: AsyncIterator[Finding]) -> bool:
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """On uvloop; expected failures become one line and an exit status, bugs keep their traceback."""
+    """Run the work on uvloop; expected failures become one line and an exit status, bugs keep their traceback."""
     import uvloop
 
     try:

@@ -39,7 +39,7 @@ VALUES = {
     "resourceManager.settings.maximum_allocation_vcores": (batches.VCORES, 8),
     "nodeAgent.vcores": (2 * batches.VCORES, 8),
 }
-"""Of the release while it is measured, and afterwards."""
+"""The release has these values while it is measured, and afterwards."""
 
 
 class Progress:

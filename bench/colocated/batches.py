@@ -21,15 +21,15 @@ from tests.e2e.colocated import ServiceNode
 from tests.e2e.kube_cluster import KubeCluster
 
 VCORES = 20
-"""Of one container at most, and of one kind of batch: a core of MILLI_PER_VCORE each."""
+"""The most of one container, and all of one kind of batch: a core, with MILLI_PER_VCORE."""
 MILLI_PER_VCORE = 50
 NUMBERS, PARTITIONS = 200_000, 8
 WARM_ROUNDS = 2
-"""Of Spark: its first rounds are slow, until the compiler of the JVM has seen them."""
+"""The first rounds of Spark are slow, until the compiler of the JVM has seen them."""
 ROWS = 100_000
-"""Of terasort, 100 bytes each: a job of seconds, most of them its containers' starts."""
+"""Terasort's, of 100 bytes each: a job of seconds, most of them its containers' starts."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of terasort's JVMs, which live for seconds."""
+"""Terasort's JVMs live for seconds."""
 SHUFFLE_JOB = Path(__file__).parents[2] / "tests" / "e2e" / "spark_jobs" / "shuffle_rounds.py"
 COPIES = """
 import multiprocessing, time

@@ -39,7 +39,7 @@ SECONDS_MIN, SECONDS_MAX = 5, 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is measured.  ``seconds`` of a window, ``containers`` of the day; a curve of 0 rounds is left out.  A
+    """Says how much is measured.  ``seconds`` of a window, ``containers`` of the day; a curve of 0 rounds is left out.  A
     machine that is not quiet within ``quiet_s`` makes a run void."""
 
     kinds: tuple[str, ...]
@@ -88,7 +88,7 @@ def order(number: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What was measured over some seconds; latencies in milliseconds, ``jobs_s`` the seconds of each batch round."""
+    """Keeps what was measured over some seconds; latencies in milliseconds, ``jobs_s`` the seconds of each batch round."""
 
     seconds: float
     rate: int

@@ -31,7 +31,7 @@ def upgrade() -> None:
 
 
 def _name(container_id: str) -> str:
-    """Of the id's own digits: ``container_e03_17_0007_01_000002`` has ``application-17-0007-01-e03-000002``."""
+    """Return the pod's name: ``container_e03_17_0007_01_000002`` has ``application-17-0007-01-e03-000002``."""
     found = _ID.fullmatch(container_id)
     assert found is not None, f"containers.id is {container_id}, no container's id"
     epoch = f"e{found['epoch']}-" if found["epoch"] else ""

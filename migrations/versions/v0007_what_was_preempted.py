@@ -1,4 +1,4 @@
-"""What of an application's containers was preempted.  A release that knows none of it leaves zeros."""
+"""Applications count which of their containers were preempted.  A release that knows none of it leaves zeros."""
 
 from __future__ import annotations
 

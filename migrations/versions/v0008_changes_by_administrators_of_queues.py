@@ -1,5 +1,5 @@
-"""Which changes of the queues are by administrators of queues.  A release that knows none of it leaves null: they count
-as those of the cluster's administrators."""
+"""Changes of the queues say whether administrators of queues made them.  A release that knows none of it leaves null:
+they count as those of the cluster's administrators."""
 
 from __future__ import annotations
 

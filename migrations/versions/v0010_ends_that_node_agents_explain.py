@@ -1,5 +1,5 @@
-"""Which ends, of containers and of attempts, node agents have yet to tell more of.  A release that knows none of it
-tells what pods told."""
+"""Ends of containers and attempts say whether a node agent has yet to tell more of them.  A release that knows none of
+it tells what pods told."""
 
 from __future__ import annotations
 

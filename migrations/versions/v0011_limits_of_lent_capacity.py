@@ -1,4 +1,4 @@
-"""How much a node lends at most, by order of an administrator.  A release that knows none of it keeps what is there."""
+"""A node keeps its limits of lent capacity, which administrators set; a release that knows none leaves them there."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Auxiliary services: those that are asked, and programs that run next to the agent."""
+"""Auxiliary services are asked by containers, or are programs that run next to the agent."""

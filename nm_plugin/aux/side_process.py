@@ -1,4 +1,4 @@
-"""A program that the agent keeps running next to itself: an auxiliary service which is not written in Python.
+"""The agent keeps a program running next to itself: an auxiliary service which is not written in Python.
 
 It is started again whenever it ends (with a growing pause), and ended and started again when its port stops answering.
 Its output goes to one file of bounded size.  It ends with the agent; what an agent that was killed left behind is ended

@@ -1,4 +1,4 @@
-"""Spark's external shuffle service as an auxiliary service: a JVM next to the agent.
+"""Spark's external shuffle service runs as an auxiliary service: a JVM next to the agent.
 
     [aux_services.spark_shuffle]
     class_path = ["/opt/spark/jars/*"]

@@ -69,7 +69,7 @@ class _BoundPod:
     kills: Kills
     values: dict[str, Value] = field(default_factory=dict)
     rests_at: tuple[tuple[int, int], list[int | None]] | None = None
-    """What was granted (MiB, vcores) and what is to stand in its files for good; None: its limit still comes down."""
+    """The size granted (MiB, vcores) and the values to stay in its files for good; None: its limit still comes down."""
 
 
 class Bounds:
@@ -292,7 +292,7 @@ class Bounds:
         return True
 
     def _found(self, groups: BestEffort, batch: Batch) -> _BoundPod | None:
-        """By the uid alone: what runs in a pod has no say in whether it is bounded."""
+        """Find the pod's group by the uid alone: what runs in a pod has no say in whether it is bounded."""
         name = groups.name(batch.pod_uid, self._cgroup_root)
         if name is None or not groups.has(name):
             return None

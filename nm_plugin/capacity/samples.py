@@ -11,7 +11,7 @@ from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 
 CPU_ABSURD_PERCENT = 150
-"""Of the machine's processors: counters of groups are updated a little apart, but not so much."""
+"""The most of the machine's processors that is believed: counters of groups are updated a little apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ OVERHEAD_LEAST_MIB: Final = 64
 OVERHEAD_PERCENT: Final = 10
 MIB: Final = 1 << 20
 UNLIMITED_BYTES: Final = 1 << 62
-"""What cgroup v1 shows where there is no limit is above it."""
+"""The value below all that cgroup v1 shows where there is no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from nm_plugin.cgroups.plan import KNOBS, POD_FILES, Knob, as_text, as_value
 GROUPS_MAX = 64
 """Groups below one pod's: a container each, and what its runtime adds."""
 READ_BYTES_MAX = 8192
-"""Of a file that stays open: the longest is ``memory.stat``, of 2 KB."""
+"""The most that is read of a file that stays open: the longest is ``memory.stat``, of 2 KB."""
 ROOT = ""
 """The best-effort group itself, among the names of pods."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

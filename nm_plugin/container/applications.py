@@ -14,7 +14,7 @@ from nm_plugin.host.users import FileThreads
 from yodel.domain.ids import ApplicationId
 
 EndOf: TypeAlias = Callable[[Application], Awaitable[None]]
-"""What one part of the agent has to do when an application is over."""
+"""The work of one part of the agent when an application is over."""
 
 
 class Applications:
@@ -32,7 +32,7 @@ class Applications:
         return tuple(self._known.values())
 
     async def recover(self) -> None:
-        """At start: what the last agent knew."""
+        """Read at start what the last agent knew."""
         for application in await self._threads.run(self._records.applications):
             self._known[application.application_id] = application
 

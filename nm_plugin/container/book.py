@@ -39,7 +39,7 @@ class ContainerBook:
         self._records, self._threads, self._containers_max = records, threads, containers_max
         self._containers: dict[ContainerId, Container] = {}
         self._decided: dict[ContainerId, Container] = {}
-        """What containers have become, as long as that is being saved and nobody is to read of it."""
+        """Containers as they have become, as long as that is being saved and nobody is to read of it."""
         self._late: set[asyncio.Task[None]] = set()
         self._locks: dict[ContainerId, asyncio.Lock] = {}
         self._recent: dict[ContainerId, float] = {}
@@ -61,7 +61,7 @@ class ContainerBook:
         return container_id in self._recent
 
     async def recover(self, uid_of: Callable[[str], Awaitable[int | None]]) -> None:
-        """At start: what the last agent knew; an older one left out who users are."""
+        """Read at start what the last agent knew; an older one left out who users are."""
         for container in await self._threads.run(self._records.containers):
             self._containers[container.container_id] = container
         for container in self.all():
@@ -161,7 +161,7 @@ class ContainerBook:
             await self._threads.run(self._records.remove_container, container_id)
 
     async def _put(self, before: Container, after: Container) -> None:
-        """While alone with it.  Saved first: heartbeats tell what is in the book, which must outlive the agent."""
+        """Save a container's new row, while alone with it, before heartbeats tell it: it must outlive the agent."""
         if after == before:
             return
         self._decided[after.container_id] = after

@@ -26,8 +26,8 @@ POD_LEAVES_S = 2.0
 """A pod's shell ends when it has copied the last of the container's output, and with it the kernel ends all others."""
 UNKILLABLE_S = 30.0
 SHUFFLING_MASTER_GRACE_S = 5.0
-"""What an ApplicationMaster has for giving up what it holds elsewhere, where its queue says how shuffle is done.  It is
-what its pod has by default."""
+"""The time that an ApplicationMaster has for giving up what it holds elsewhere, where its queue says how shuffle is
+done.  It is what its pod has by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ class Launcher:
         self._node, self._deadline_s = node, deadline_s
 
     def what_hinders(self) -> str:
-        """Why nothing can be launched on this node just now; empty when it can."""
+        """Return why nothing can be launched on this node just now; empty when it can."""
         return "" if self._disks.is_healthy else f"Most of the disks failed. {self._disks.report}"
 
     async def prepare(self, container: Container, user: OsUser) -> tuple[Path, Path] | None:
@@ -48,7 +48,7 @@ class Launcher:
         return await threads.run(make_container_dirs, good, user, container_id)
 
     async def adopt(self, container: Container) -> None:
-        """At the agent's start: look after its pod.  Raises YodelError, OSError."""
+        """Look after its pod at the agent's start.  Raises YodelError, OSError."""
         user = await self._accounts.lookup(container.user)
         await self._pods.prepare(container.container_id, user, keep=container.retry is not None)
 

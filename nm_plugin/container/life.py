@@ -61,7 +61,7 @@ class Container:
     user_uid: int | None = None
     """As the node knew the user when the container was accepted; None: it did not."""
     pod_uid: str = ""
-    """Of its pod, as the ResourceManager named it; empty: it has not yet."""
+    """The uid of its pod, as the ResourceManager named it; empty: it has not yet."""
     resource: Resource
     priority: int = 0
     version: int = 0
@@ -279,7 +279,7 @@ def _stopped_for_restart(container: Container, event: Exited) -> Step[Container]
 
 
 def _with_context(container: Container, context: bytes) -> Container:
-    """With another launch context, and its retries unused."""
+    """Return the container with another launch context, and its retries unused."""
     retry = retry_of(pb.ContainerLaunchContextProto.FromString(context))
     return replace(container, launch_context=context, retry=retry)
 

@@ -14,7 +14,7 @@ from yodel.errors import InvalidValue, YodelError
 WILDCARD = "*"  # ContainerExecutor.WILDCARD
 WILDCARD_LINKS_MAX = 20_000
 OWN_NAMES = frozenset({command.TOKENS_FILE, command.LAUNCH_SCRIPT, "tmp"})
-"""What every work directory has before any link is made."""
+"""The names that every work directory has before any link is made."""
 
 
 def links_of(

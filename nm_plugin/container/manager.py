@@ -186,7 +186,7 @@ class ContainerManager:
         self._clean_application_if_idle(application_id)
 
     async def recover(self) -> None:
-        """At start: take over what the last agent knew and carry on with each container where it stood."""
+        """Take over at start what the last agent knew and carry on with each container where it stood."""
         await self._applications.recover()
         await self._book.recover(self._accounts.uid)
         for container in self._book.all():

@@ -39,7 +39,7 @@ class Notices:
         self._ledger, self._table, self._threads, self._settings = ledger, table, threads, settings
         self._now_ms = now_ms
         self._signals: dict[ContainerId, str] = {}
-        """What their applications asked for; empty: nothing, or told already."""
+        """The signals that their applications asked for; empty: none, or told already."""
         self._is_telling = False
         self._log = structlog.get_logger(__name__)
 

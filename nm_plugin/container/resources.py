@@ -36,7 +36,7 @@ class Resources:
     async def bring(
         self, container_id: ContainerId, resources: tuple[LocalResource, ...], user: OsUser, credentials: bytes
     ) -> tuple[tuple[command.ResourceLink, ...], command.LocalizationCounters]:
-        """Links to all of them.  Raises YodelError, OSError: one is not available."""
+        """Bring links to all of them.  Raises YodelError, OSError: one is not available."""
         localized = await self.download(container_id, resources, user, credentials)
         links = await self._accounts.run_as(user, links_of, resources, localized)
         return links, counters_of(localized)
@@ -94,7 +94,7 @@ class Resources:
         return first + [(link, *outcome) for link, outcome in self._more.get(container.container_id, {}).items()]
 
     def adopt(self, container: Container) -> None:
-        """At the agent's start: a container that lives uses what its launch context names."""
+        """Take up at the agent's start what a container that lives uses by its launch context."""
         if container.state.is_complete or not container.launch_context:
             return
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)

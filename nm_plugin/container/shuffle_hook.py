@@ -112,14 +112,14 @@ class ShuffleHook:
         return (command.ResourceLink(link=resource.link, target=found.path),)
 
     def adopt(self, container: Container) -> None:
-        """At the agent's start: a container that lives has the jar in use."""
+        """Take up at the agent's start the jar that a container that lives has in use."""
         client = client_terms.terms_of(dict(container.shuffle))
         resource = client_terms.jar_resource(client) if client is not None else None
         if resource is not None and not container.state.is_complete:
             self._resources.adopt_one(container, resource)
 
     async def _with_client(self, container: Container, context: bytes, terms: TokenTerms) -> Prepared:
-        """Without lines the driver is elsewhere, or the service was away: its submitter may name it himself."""
+        """Prepare the client; without lines the driver is elsewhere, or its submitter may name a service himself."""
         if container.is_master and terms.has_lines:
             return await self._master(container, context, terms, await self._settings.of(container, context))
         if container.is_master:
@@ -195,7 +195,7 @@ class ShuffleHook:
         await self._workers.run(RemoveTree(root=path), user, credentials)
 
     async def _missing(self, container: Container, context: bytes, path: str) -> str:
-        """Why there is no such directory of the user's own; empty: there is."""
+        """Return why there is no such directory of the user's own; empty: there is."""
         user = await self._accounts.lookup(container.user)
         credentials = pb.ContainerLaunchContextProto.FromString(context).tokens
         try:

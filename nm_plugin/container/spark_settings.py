@@ -15,7 +15,7 @@ from yodel.domain.shuffle.spark_release import LIBRARIES, SparkRelease, by_names
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 JARS_MAX = 20_000
-"""Of an archive of Spark's; it has a few hundred."""
+"""The most jars of an archive of Spark's; it has a few hundred."""
 
 
 class SparkSettings:
@@ -25,7 +25,10 @@ class SparkSettings:
         self._accounts, self._cache = accounts, cache
 
     async def of(self, container: Container, launch_context: bytes) -> Mapping[bytes, bytes]:
-        """By name; none where it has no such file.  Raises YodelError, OSError: what is there cannot be read."""
+        """Return the settings by name; none where it has no such file.
+
+        Raises YodelError, OSError: what is there cannot be read.
+        """
         place = self._place(container, launch_context, spark_conf.LINK)
         if place is None:
             return {}

@@ -113,7 +113,7 @@ class ContainerWork:
         await self._launch_again(container)
 
     async def restart(self, container_id: ContainerId) -> None:
-        """At once, and with what the launch context says now."""
+        """Restart it at once, and with what the launch context says now."""
         self._links.pop(container_id, None)
         await self._launch_again(self._container(container_id))
 
@@ -164,7 +164,7 @@ class ContainerWork:
         return self._resources.localization_of(container)
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
-        """By name; False when it was not delivered."""
+        """Send a signal by its name; return False when it was not delivered."""
         return await self._ending.signal(container_id, name)
 
     async def terminate(self, container_id: ContainerId, worker: asyncio.Task[None] | None) -> None:
@@ -205,12 +205,12 @@ class ContainerWork:
         return self._ledger.spawn(self._await_exit(container_id), f"exit-{container_id}")
 
     def adopt_resources(self, container: Container) -> None:
-        """At the agent's start, before anything is removed from the cache."""
+        """Take up what it uses at the agent's start, before anything is removed from the cache."""
         self._resources.adopt(container)
         self._shuffle.adopt(container)
 
     async def adopt_pod(self, container: Container) -> None:
-        """At the agent's start.  Raises YodelError, OSError."""
+        """Take up its pod at the agent's start.  Raises YodelError, OSError."""
         await self._launcher.adopt(container)
 
     async def _note(self, container_id: ContainerId, text: str) -> None:

@@ -59,7 +59,7 @@ class Directories:
 
 
 def make_roots(directories: Directories) -> None:
-    """At start: what belongs to the agent."""
+    """Make at start what belongs to the agent."""
     for local_dir in directories.local_dirs:
         for path in (local_dir, local_dir / "filecache", local_dir / "usercache"):
             path.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def make_roots(directories: Directories) -> None:
 
 
 def make_application_dirs(directories: Directories, user: OsUser, application: ApplicationId) -> None:
-    """On every disk, for LOCAL_DIRS and LOG_DIRS name them all."""
+    """Make them on every disk, for LOCAL_DIRS and LOG_DIRS name them all."""
     for local_dir in directories.local_dirs:
         make_user_dir(directories.user_dir(local_dir, user.name), user)
         path = directories.application_dir(local_dir, user.name, application)
@@ -106,7 +106,7 @@ def make_user_dir(path: Path, user: OsUser) -> None:
 
 
 def make_dir(path: Path, mode: int = USER_DIR_MODE) -> None:
-    """With the rights in force."""
+    """Make a directory with the rights in force."""
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
@@ -126,7 +126,7 @@ def write_new_file(path: Path, content: bytes, mode: int) -> None:
 
 
 def read_bounded(path: Path, bytes_max: int, from_end: bool = False) -> bytes:
-    """At most ``bytes_max`` bytes of a regular file, the last ones with ``from_end``; empty when it is not there.
+    """Return at most ``bytes_max`` bytes of a regular file, the last ones with ``from_end``; empty when it is away.
 
     Refuses (as empty) links, FIFOs and devices: the file's owner is a user who may have put anything there.
     """

@@ -64,7 +64,7 @@ class DirState:
 
 
 def judge(path: Path, usage: DiskUsage, before: DirState, limits: DiskLimits) -> DirState:
-    """By its space alone.  Pure."""
+    """Judge a disk by its space alone.  Pure."""
     used_percent = 100.0 - 100.0 * usage.free / usage.total if usage.total else 100.0
     was_full = before.verdict is DiskVerdict.FULL
     threshold = min(limits.low_watermark_percent, limits.max_utilization_percent)

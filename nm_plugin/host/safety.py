@@ -28,9 +28,9 @@ class SafetyThreads:
     survivors: FileThreads = field(default_factory=partial(FileThreads, 2, "survivors"))
     """Processes that a container left behind."""
     signals: FileThreads = field(default_factory=partial(FileThreads, 2, "signals"))
-    """What is said to pods that run."""
+    """The threads that signal pods that run."""
     records: FileThreads = field(default_factory=partial(FileThreads, 2, "records"))
-    """What the agent must know after a restart."""
+    """The threads for records that the agent must have after a restart."""
 
     def close(self) -> None:
         for pool in fields(self):

@@ -59,9 +59,9 @@ class ContainerGrant:
     log_aggregation: bytes = b""
     is_master: bool = False
     shuffle: tuple[tuple[str, str], ...] = ()
-    """What its queue says of shuffle, by the names of ``nm_plugin.localization.shuffle_terms``."""
+    """The words of its queue on shuffle, by the names of ``nm_plugin.localization.shuffle_terms``."""
     pod_uid: str = ""
-    """Of the pod that it runs in; empty where the ResourceManager did not know it yet, or is an older one."""
+    """The uid of the pod that it runs in; empty where the ResourceManager did not know it yet, or is an older one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

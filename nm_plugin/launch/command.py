@@ -249,7 +249,7 @@ def _quoted(value: Path | str) -> str:
 
 
 def _escaped(value: str) -> str:
-    """With a backslash before what is special between double quotes."""
+    """Return the value with a backslash before what is special between double quotes."""
     return re.sub(r'([\\"$`])', r"\\\1", value)
 
 

@@ -1,4 +1,4 @@
-"""Telling a Spark executor that its container will be stopped: its JVM gets the signal on which it decommissions.
+"""A Spark executor is told that its container will be stopped: its JVM gets the signal on which it decommissions.
 
 In a container there is more than the JVM: shells, and workers in Python, that would die of such a signal.  So it goes
 to no process group, but to a process that

@@ -31,9 +31,9 @@ from yodel.domain.ids import ContainerId
 LOOKED_AT_MAX = 2_048
 """Processes of one user in a look for marks."""
 LOOK_S = 0.1
-"""Of a processor, for the processes of one user."""
+"""The seconds of a processor for the processes of one user."""
 SANDBOX_PROGRAM = "pause"
-"""What container runtimes keep a pod's namespaces with."""
+"""The program with which container runtimes keep a pod's namespaces."""
 _IDS = (b"\0CONTAINER_ID=", b"\0YODEL_CONTAINER_ID=")
 
 Seen = frozenset[tuple[int, int]]
@@ -143,7 +143,7 @@ class ProcessListing:
         ]
 
     def _named_by(self, process: Process, owners: Mapping[bytes, Owner]) -> Owner | None:
-        """By its id and directory; by its id alone the script that the pod's shell has claimed to have started."""
+        """Return whom its id and directory name; by its id alone only the script that the pod's shell has claimed."""
         environ = self._table.environ(process)
         own, shells = (_value(environ, name) for name in _IDS)
         owner = owners.get(own)
@@ -154,7 +154,7 @@ class ProcessListing:
         return owner if is_script else None
 
     def _with_their_own(self, found: set[int]) -> set[int]:
-        """With their sessions and all below them."""
+        """Return the processes with their sessions and all below them."""
         listed = self._processes
         leaders = {pid for pid in found if listed[pid].session == pid}
         found = found | {one.pid for one in listed.values() if one.session in leaders}

@@ -117,7 +117,7 @@ class _Entry:
     name: str
     ready: asyncio.Future[int]
     turn: LocalizationTurn | None = None
-    """Of its download; None: an earlier agent has it done."""
+    """The turn of its download; None: an earlier agent has it done."""
     users: set[ContainerId] = field(default_factory=set)
     askers: dict[ContainerId, ResourceClaim] = field(default_factory=dict)
     """Those who wait for the download, in their order."""
@@ -239,7 +239,7 @@ class ResourceCache:
         return freed
 
     async def recover(self, users: UserDatabase) -> None:
-        """At start: take over the indexed entries whose directory is still there and remove all other directories."""
+        """Take over at start the indexed entries whose directory is still there and remove all other directories."""
         kept: set[Path] = set()
         for number, content in await self._threads.run(self._read_index):
             entry = _entry_from_json(number, content)
@@ -337,7 +337,7 @@ class ResourceCache:
         return self._agent if scope.visibility is Visibility.PUBLIC else claim.user
 
     async def _fetch_for_any(self, entry: _Entry, claim: ResourceClaim) -> int:
-        """With the rights of one who asks after the other, until the source gives it."""
+        """Fetch with the rights of one who asks after the other, until the source gives it."""
         tried: frozenset[tuple[str, bytes]] = frozenset()
         while True:
             try:
@@ -450,7 +450,7 @@ class ResourceCache:
 
 
 def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
-    """On the loop: the future belongs to it.  Written and read by this module only, so its shape is trusted."""
+    """Make an entry on the loop, which its future belongs to, of what this module alone writes and reads."""
     visibility, user, application = content["scope"]
     scheme, authority, path = content["url"]
     url = SourceUrl(scheme=scheme, authority=authority, path=path)

@@ -1,4 +1,4 @@
-"""Giving a tree that a reserved uid made to the user it is for, following no link.
+"""A tree that a reserved uid made is given to the user it is for, following no link.
 
 From the top down and by descriptors: once a directory belongs to the taker, nobody else can put things in it, and what
 is in it is looked at as it was opened.  What the reserved uid does not own, such as a hard link to a file of somebody
@@ -44,7 +44,7 @@ class Gift:
     entries_max: int
     _entries: int = 0
     _given: set[tuple[int, int]] = field(default_factory=set)
-    """What has several names and has been given by one of them."""
+    """Files with several names that have been given by one of them."""
 
     def give(self, directory: int, depth: int = 0) -> None:
         """The directory and all below it.

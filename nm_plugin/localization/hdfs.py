@@ -190,7 +190,7 @@ def _inside(root: Path, name: str) -> Path:
 
 
 def _make_directory(path: Path, request: DownloadRequest) -> None:
-    """With those between it and the destination: listings of some NameNodes name files only."""
+    """Make it with those between it and the destination: listings of some NameNodes name files only."""
     with acting_as(request.owner):
         missing = [p for p in (path, *path.parents) if p.is_relative_to(request.destination) and not p.exists()]
     for directory in reversed(missing):

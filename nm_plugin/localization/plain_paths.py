@@ -125,7 +125,7 @@ class _Walk:
 
 
 def _components(path: str) -> list[str]:
-    """With each ``.``, and one for a ``/`` at the end: what stands before it must be a directory, as for the kernel."""
+    """Return the parts with each ``.``, and one for a ``/`` at the end, before which a directory must stand."""
     parts = [part for part in path.split("/") if part]
     return [*parts, "."] if parts and path.endswith("/") else parts
 

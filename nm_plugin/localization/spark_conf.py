@@ -25,7 +25,7 @@ ENABLED = b"spark.decommission.enabled"
 SIGNAL = b"spark.executor.decommission.signal"
 DEFAULT_SIGNAL = b"PWR"
 SIGNALS = frozenset({"PWR", "USR1", "ALRM", "VTALRM", "WINCH", "URG", "IO"})
-"""What the JVM on Linux leaves to programs."""
+"""The signals that the JVM on Linux leaves to programs."""
 
 
 def decommission_signal(said: Mapping[bytes, bytes], *, is_default: bool = False) -> str:
@@ -49,7 +49,7 @@ def read_properties(root: Path, archive: Path) -> dict[bytes, bytes]:
 
 
 def properties(content: bytes) -> dict[bytes, bytes]:
-    """By name; the last of a name counts, as for java.util.Properties."""
+    """Return the properties by name; the last of a name counts, as for java.util.Properties."""
     return dict(_properties(content))
 
 

@@ -162,7 +162,7 @@ class LocalFileSystem:
 
 
 class _LocalWriter:
-    """On the disk when closed."""
+    """Writes a file that is on the disk when closed."""
 
     def __init__(self, path: str, flags: int, mode: int) -> None:
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, mode), "wb")

@@ -1,4 +1,4 @@
-"""The process that reads and writes the remote log directory for one user, and makes other directories of the user's.
+"""A process reads and writes the remote log directory for one user, and makes other directories of the user's.
 
 ``python -m nm_plugin.logs.worker [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
 on the identity once its modules are loaded and before it opens a file or a connection.  The user's name towards HDFS

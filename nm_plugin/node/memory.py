@@ -85,7 +85,7 @@ class Excess:
 
 
 class Found(NamedTuple):
-    """Why a container is over: ``kind`` of memory, bytes over the limit."""
+    """Says why a container is over: ``kind`` of memory, bytes over the limit."""
 
     kind: str
     over_bytes: int

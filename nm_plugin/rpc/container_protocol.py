@@ -404,7 +404,7 @@ def _container(grant: ContainerGrant, context: pb.ContainerLaunchContextProto) -
 
 
 def _acls(context: pb.ContainerLaunchContextProto) -> dict[str, str]:
-    """By Hadoop's names of the access types."""
+    """Return the ACLs by Hadoop's names of the access types."""
     return {
         pb.ApplicationAccessTypeProto.Name(entry.accessType).removeprefix("APPACCESS_"): entry.acl
         for entry in context.application_ACLs[:ACLS_MAX]

@@ -1,4 +1,4 @@
-"""The node's side of the ResourceTracker protocol: register, heartbeat, follow orders.
+"""The node's side of the ResourceTracker protocol registers, sends heartbeats and follows orders.
 
 Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the
 RM names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a

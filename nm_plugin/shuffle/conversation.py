@@ -15,7 +15,7 @@ import h11
 from nm_plugin.shuffle.fetch import HEADER_NAME, HEADER_VERSION, FetchRequest, HttpRefusal, parse_fetch
 
 HEAD_BYTES_MAX = 32 << 10
-"""Of a whole request; Netty's 4 KiB for the line and 8 KiB for headers serve Hadoop's 20 maps at once."""
+"""The most of a whole request; Netty's 4 KiB for the line and 8 KiB for headers serve Hadoop's 20 maps at once."""
 
 
 class _Body:

@@ -201,7 +201,7 @@ def open_owned(folder: int, map_name: str, file_name: str, owner: OsUser) -> tup
 
 
 def _read_all(descriptor: int, size: int) -> bytes:
-    """At most ``size`` bytes; a file that shrinks meanwhile fails its checksum."""
+    """Read at most ``size`` bytes; a file that shrinks meanwhile fails its checksum."""
     content = b""
     while len(content) < size and (chunk := os.read(descriptor, size - len(content))):
         content += chunk

@@ -20,7 +20,7 @@ CHECKSUM = struct.Struct(">q")
 INDEX_BYTES_MAX = 16 << 20
 """About 700,000 reducers."""
 ENTRY_OVERHEAD_BYTES = 512
-"""What an entry weighs beside its records: key, objects, links."""
+"""The weight of an entry beside its records: key, objects, links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def file_info(name: str, size_bytes: int, modified_ms: int) -> dict[str, str]:
 
 
 def way_back(rm_web_url: str, container_id: ContainerId) -> str:
-    """HTML of the links to the container's application and to itself at the ResourceManager; empty without one."""
+    """Return HTML of the links to the container and its application at the ResourceManager; empty without one."""
     if not rm_web_url:
         return ""
     base, application_id = html.escape(rm_web_url.rstrip("/")), container_id.application_id

@@ -21,7 +21,7 @@ Value = Callable[[Settings], Any]
 
 
 def properties(settings: Settings, node_id: NodeId, http_port: int) -> dict[str, str]:
-    """By name; what is not set is left out.  The ports are those that are open."""
+    """Return the properties by name; what is not set is left out.  The ports are those that are open."""
     host = f"[{node_id.host}]" if ":" in node_id.host else node_id.host
     addresses = {
         f"{_NM}hostname": node_id.host,

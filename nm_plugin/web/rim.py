@@ -37,7 +37,7 @@ ALWAYS = (
     ("X-XSS-Protection", "1; mode=block"),
 )
 OPEN_PATH = "/ws/v1/node/info"
-"""What Kubernetes' probes ask for, and they have no name: what the node is, and nothing of who runs what on it."""
+"""The path that Kubernetes' probes, which have no name, ask for: it tells what the node is, and nothing of its work."""
 ALLOWED = "GET, HEAD, OPTIONS"
 QUERY_FIELDS_MAX = 1000
 _CALLER = "yodel.caller"

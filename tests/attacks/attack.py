@@ -1,4 +1,4 @@
-"""What an attack is, and what it is aimed at."""
+"""An attack is named and aimed at a cluster: it holds, or it works and says what the attacker got."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Target:
         return f"{host}:{port}"
 
     def resident_mib(self) -> float | None:
-        """Of the ResourceManager; None where it runs elsewhere."""
+        """Return the ResourceManager's resident memory; None where it runs elsewhere."""
         pid = self.pids.get("rm")
         return psutil.Process(pid).memory_info().rss / MIB if pid else None
 
@@ -84,7 +84,7 @@ class Target:
 
     @contextlib.asynccontextmanager
     async def connection(self, address: tuple[str, int]) -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
-        """From the attacker's own address, where that is this machine's."""
+        """Open a connection from the attacker's own address, where that is this machine's."""
         source = (ATTACKER_ADDRESS, 0) if address[0].startswith("127.") else None
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_connection(*address, local_addr=source)

@@ -1,4 +1,4 @@
-"""What a web page of somebody else can make a browser send to the web port of whoever looks at it."""
+"""A web page of somebody else makes a browser send requests to the web port of whoever looks at it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _job(application_id: str) -> bytes:
 
 
 async def _given_id(target: Target) -> str:
-    """As curl gets one: the attacker may know ids by other ways."""
+    """Return an id that was given as curl gets one: the attacker may know ids by other ways."""
     path = f"{APPS}/new-application?user.name=mallory"
     status, body = await target.http("POST", path, headers={"User-Agent": "curl/8"})
     if status != 200:
@@ -68,7 +68,7 @@ async def rebound_name(target: Target) -> str:
 
 @attack
 async def id_that_was_never_given_out(target: Target) -> str:
-    """Of this life of the ResourceManager: those of an earlier one are good for a while after a start."""
+    """Submit with ids of this life of the ResourceManager: those of an earlier one are good for a while."""
     stamp = (await _given_id(target)).split("_")[1]
     headers = {"Content-Type": "application/json", "User-Agent": "curl/8"}
     for application_id in (f"application_{stamp}_999999", f"application_{stamp}_0000"):

@@ -1,4 +1,4 @@
-"""Those who work while others attack: each does one thing again and again, and says how long it took.
+"""Neighbours work while others attack: each does one thing again and again, and says how long it took.
 
 A process of its own: what the attackers' Python costs is not what the neighbours wait for.
 """
@@ -131,7 +131,7 @@ async def _submit_and_kill(target: Target) -> None:
 
 
 def summary(samples: dict[str, list[Any]], limit_s: float) -> tuple[str, list[str]]:
-    """What to print of a window, and what the neighbours suffered."""
+    """Return what to print of a window, and what the neighbours suffered."""
     texts, suffered = [], []
     for name, found in samples.items():
         times = sorted(one for one in found if isinstance(one, float))

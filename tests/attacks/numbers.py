@@ -18,7 +18,7 @@ def _ask(request: msg.AllocateRequestProto, priority: int, count: int, memory: i
 
 
 async def _allocated(target: Target, *requests: msg.AllocateRequestProto) -> str:
-    """What became of the last one."""
+    """Send the requests in turn and return what became of the last one."""
     rpc = target.client()
     application_id = await submitted(rpc)
     master, said = await master_of(target, rpc, application_id), "accepted"

@@ -17,7 +17,7 @@ HUGE = 60 * MIB
 
 
 def _opening(protocol: str) -> bytes:
-    """What opens a connection as SIMPLE."""
+    """Return the bytes that open a connection as SIMPLE."""
     identity = ClientIdentity(client_id=secrets.token_bytes(16), protocol=protocol, user="mallory")
     return ClientConnection(identity=identity, cnonce="c").connect()
 
@@ -51,7 +51,7 @@ async def frames_too_large(target: Target) -> str:
 
 @attack
 async def frames_that_never_end(target: Target) -> str:
-    """As many bytes as a frame may have but one, on many connections at once."""
+    """Send as many bytes as a frame may have but one, on many connections at once."""
     before = target.resident_mib()
     async with contextlib.AsyncExitStack() as stack:
         for port, size in (("client", 4 * MIB), ("admin", MIB)):
@@ -80,7 +80,7 @@ async def silent_connections(target: Target) -> str:
 
 
 async def _long_turns(target: Target) -> tuple[float, float]:
-    """How many turns of the loop took more than 20 ms of processor time, and the longest, s; of all time."""
+    """Return how many turns of the loop took more than 20 ms of processor time, and the longest, s; of all time."""
     _, body = await target.http("GET", "/prom")
     lines = dict(line.rsplit(" ", 1) for line in body.decode().splitlines() if line.startswith("yodel_loop_turn"))
     return float(lines["yodel_loop_turns_over_20_ms_total"]), float(lines["yodel_loop_turn_longest_seconds"])

@@ -36,7 +36,7 @@ class Neighbours:
             raise RuntimeError("the neighbours did not start")
 
     def window(self) -> dict[str, list[float | str]]:
-        """What they measured since this was last asked."""
+        """Return what the neighbours measured since this was last asked."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -101,7 +101,7 @@ def _target(ready: Path | None, is_rig: bool) -> Iterator[Target]:
 
 
 def _tried(one: Attack, target: Target, neighbours: Neighbours, limit_s: float) -> bool:
-    """Whether it held and nobody suffered."""
+    """Return whether the cluster held and nobody suffered."""
     neighbours.window()
     before, turns_before = target.resident_mib(), asyncio.run(_long_turns(target))
     verdict, text = asyncio.run(_carried_out(one, target))
@@ -116,7 +116,7 @@ def _tried(one: Attack, target: Target, neighbours: Neighbours, limit_s: float) 
 
 
 async def _long_turns(target: Target) -> float:
-    """How many turns of the ResourceManager's loop took more than 20 ms of processor time since it started."""
+    """Return how many turns of the ResourceManager's loop took more than 20 ms of processor time since it started."""
     _, said = await target.http("GET", "/prom")
     found = LONG_TURNS.search(said)
     return float(found[1]) if found else 0.0

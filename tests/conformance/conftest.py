@@ -1,4 +1,4 @@
-"""What the conformance tests share: one cluster, one HDFS, Spark's two release lines, a folder that pods can reach.
+"""The conformance tests share one cluster, one HDFS, Spark's two release lines and a folder that pods can reach.
 
 A session fixture that two modules import is two: here it is one.
 """
@@ -45,7 +45,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One ``yodel local`` with two nodes of 8 GiB, open to a NodeManager; at the end nothing of it may be left."""
+    """Run one ``yodel local`` with two nodes of 8 GiB, open to a NodeManager; at the end nothing of it may be left."""
     with running(settings=settings_of(tmp_path_factory.mktemp("node-managers"))) as started:
         yield started
 

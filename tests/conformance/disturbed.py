@@ -1,4 +1,4 @@
-"""The job ``slow_sum.py`` in the test's hand: known to be in the middle of its work, released when the test says so."""
+"""Spark jobs in the test's hand: known to be in the middle of their work, released when the test says so."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import OsUser, Result, Spark
 
 TASKS = 4
+PARTS, NUMBERS_OF_A_PART = 4, 1000
+WITHOUT_TRACKING = {
+    "spark.shuffle.service.enabled": "true",
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "false",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+    "spark.dynamicAllocation.executorIdleTimeout": "2s",
+    "spark.executor.instances": "",
+}
 
 
 class HeldJob:
-    """A running job whose tasks wait for ``release()``."""
+    """The job ``slow_sum.py``, whose tasks wait for ``release()``."""
 
     def __init__(
         self,
@@ -66,10 +78,47 @@ class HeldJob:
         return self.submission.result()
 
     def report(self) -> dict[str, Any]:
-        """What the driver wrote: ``sum``, ``tasks``, ``executors``."""
+        """Return what the driver wrote: ``sum``, ``tasks``, ``executors``."""
         content: dict[str, Any] = json.loads(self._report.read_text())
         return content
 
     def is_right(self) -> bool:
         report = self.report()
         return bool(report["sum"] == sum(range(TASKS)) and report["tasks"] == TASKS)
+
+
+class ShuffleReadTwice:
+    """The job ``stay_behind.py``, which reads a shuffle for the second time when the test says so."""
+
+    def __init__(self, spark: Spark, folder: pathlib.Path, conf: Mapping[str, str]) -> None:
+        self._report, self._computed, self._written, self._go = (
+            folder / name for name in ("report", "computed", "written", "go")
+        )
+        self._computed.mkdir(mode=0o777)
+        arguments = (PARTS, self._report, self._computed, self._written, self._go)
+        self._submission = spark.start("cluster", "stay_behind.py", *arguments, conf=conf)
+        self.application_id = self._submission.application_id()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._go.touch()
+        self._submission.stop()
+
+    def read_once(self) -> None:
+        """Wait for the first reading."""
+        wait_for("the first reading", self._written.exists)
+        assert len(list(self._computed.iterdir())) == PARTS
+
+    def read_again(self) -> list[str]:
+        """Let others read it, to the right end and with nothing computed anew; answer the containers that wrote it."""
+        self._go.touch()
+        result = self._submission.result()
+        assert result.returncode == 0, result.text[-6000:]
+        seen = json.loads(self._report.read_text())
+        assert seen["first"] == seen["second"] == sum(range(PARTS * NUMBERS_OF_A_PART))
+        assert len(list(self._computed.iterdir())) == PARTS, "nothing was computed anew"
+        wrote: list[str] = seen["wrote"]
+        assert set(wrote).isdisjoint(seen["read"])
+        return wrote

@@ -56,7 +56,7 @@ class Site:
         return folder
 
     def counted(self, folder: str) -> Counter[str]:
-        """What a wordcount wrote to ``folder``."""
+        """Return what a wordcount wrote to ``folder``."""
         hdfs = self.target.hadoop.hdfs
         parts = [hdfs.read(f"{folder}/{name}").decode() for name in hdfs.names(folder) if name.startswith("part-")]
         rows = (line.split("\t") for part in parts for line in part.splitlines())
@@ -79,7 +79,7 @@ class HeldMapReduce:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Of a test that gave up: nothing of it stays stopped."""
+        """Clean up after a test that gave up: nothing of it stays stopped."""
         for task in list(self._held):
             self.release(task)
         self.client.stop()
@@ -96,7 +96,7 @@ class HeldMapReduce:
             self._held.pop(task).send_signal(signal.SIGCONT)
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """What the ApplicationMaster knows of each task; empty while nobody answers."""
+        """Return what the ApplicationMaster knows of each task; empty while nobody answers."""
         url = f"{self._job_url}/tasks?user.name={getpass.getuser()}"
         answer = _answer(url) or {}
         return {task["id"][-8:]: task for task in (answer.get("tasks") or {}).get("task", [])}
@@ -128,7 +128,7 @@ class HeldMapReduce:
         return {name.rpartition(": ")[2]: value for name, value in counters_in(result.text).items()}
 
     def attempts(self) -> list[int]:
-        """Of the application, as the ResourceManager lists them."""
+        """Return the attempts of the application, as the ResourceManager lists them."""
         listed = self.site.cluster.rest(f"/apps/{self.application_id}/appattempts")
         return [attempt["id"] for attempt in listed["appAttempts"]["appAttempt"]]
 

@@ -33,7 +33,7 @@ class Nodes:
         return next(one for one in hosts if one != host)
 
     def until(self, host: str, state: str) -> None:
-        """By REST, which costs no JVM each time."""
+        """Wait for a node's state by REST, which costs no JVM each time."""
 
         def reached() -> bool:
             listed = self.spark.cluster.rest(f"/nodes?states={state}")["nodes"] or {}

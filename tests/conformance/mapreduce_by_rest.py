@@ -62,7 +62,7 @@ def body(cluster: Cluster, application_id: str, folder: pathlib.Path, texts: Seq
 
 
 def counted(folder: pathlib.Path) -> dict[str, int]:
-    """What the job wrote."""
+    """Return what the job wrote."""
     lines = [line for part in sorted((folder / "out").glob("part-r-*")) for line in part.read_text().splitlines()]
     return {word: int(count) for word, _, count in (line.partition("\t") for line in lines)}
 
@@ -84,7 +84,7 @@ def _stage(
 def _properties(
     cluster: Cluster, job_dir: pathlib.Path, staging: pathlib.Path, out: pathlib.Path, maps: int
 ) -> dict[str, object]:
-    """What Hadoop's defaults do not say already."""
+    """Return what Hadoop's defaults do not say already."""
     text = "org.apache.hadoop.io.Text"
     sizes = {
         f"mapreduce.{kind}.{name}": value

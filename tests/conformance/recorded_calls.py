@@ -34,7 +34,7 @@ class RecordedCall:
 
 @dataclass(slots=True)
 class _Stream:
-    """What came one way, until it makes a frame."""
+    """Keep what came one way, until it makes a frame."""
 
     data: bytearray = field(default_factory=bytearray)
 

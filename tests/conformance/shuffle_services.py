@@ -50,7 +50,7 @@ class Listener:
         self._reader.join(60)
 
     def said(self, kind: str) -> list[str]:
-        """What was said of a kind, without its name, each once."""
+        """Return what was said of a kind, without its name, each once."""
         found = [line.partition(" ") for line in list(self._lines)]
         return sorted({rest for first, _, rest in found if first == kind})
 
@@ -115,7 +115,7 @@ def shown_queue(cluster: Cluster, path: str) -> dict[str, Any]:
 
 
 def logs_of(cluster: Cluster, application_id: str) -> str:
-    """What its ApplicationMaster wrote, once it is where it is kept."""
+    """Return what the ApplicationMaster of an application wrote, once it is where it is kept."""
     command = [YODEL, "app", "logs", application_id, "--am", "--server", cluster.ready.rest_url]
 
     def said() -> str:

@@ -47,7 +47,7 @@ def event_log(folder: pathlib.Path) -> dict[str, str]:
 
 
 def read_events(folder: pathlib.Path) -> list[dict[str, Any]]:
-    """Of the one driver that wrote to ``folder/events``."""
+    """Return the events of the one driver that wrote to ``folder/events``."""
     (log,) = [path for path in (folder / "events").iterdir() if path.is_file()]
     return [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -71,7 +71,7 @@ def maps_run(events: Iterable[Mapping[str, Any]], since_ms: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a submission said.  ``application_id`` is the first one named, empty when there is none."""
+    """Keep what a submission said.  ``application_id`` is the first one named, empty when there is none."""
 
     returncode: int
     stdout: str

@@ -1,4 +1,4 @@
-"""On which ports of a running ``yodel local`` a test speaks: read from the kernel's table of connections.
+"""A test speaks on some ports of a running ``yodel local``: they are read from the kernel's table of connections.
 
 A connection that was closed stays in that table for a minute (TIME_WAIT), so a look each second misses none.  What
 the cluster's own programs say to each other counts: a container that was started was started over that port.

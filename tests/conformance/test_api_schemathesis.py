@@ -26,9 +26,9 @@ CONFIGURATION = """
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429]
 """
-"""What says that a request is wrong: schemathesis does not think of 413, which a wrong body may be too long for."""
+"""Answers that say that a request is wrong: schemathesis does not think of 413, which is for too long a body."""
 LINE_CHARACTERS_MAX = 400
-"""Of what it says: a body may be long."""
+"""The most characters of a line of its output: a body may be long."""
 
 
 class Served:

@@ -72,11 +72,11 @@ class Looker:
 
     @property
     def is_apart(self) -> bool:
-        """Whether what is shown is of another origin than the ResourceManager's."""
+        """Return whether what is shown is of another origin than the ResourceManager's."""
         return self.base_url != self._rest_url
 
     def calls(self) -> list[object]:
-        """What becomes of a page's script that reads the API, and of one that changes something by it."""
+        """Return what becomes of a page's script that reads the API, and of one that changes something by it."""
         mode = "no-cors" if self.is_apart else "same-origin"
         found: list[object] = self.browser.evaluate(CALLS.format(api=f"{self._rest_url}/ws/v1/cluster", mode=mode))
         return found
@@ -115,7 +115,7 @@ class Looker:
         wait_for(words, is_shown)
 
     def style(self, selector: str, name: str) -> str:
-        """As it is computed from all that was loaded."""
+        """Return a style as it is computed from all that was loaded."""
         found: str = self.browser.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{name}']")
         return found
 

@@ -131,7 +131,7 @@ def test_a_client_sees_the_same(
 
 
 def _real(scenario: Scenario, line: str, ask: Callable[[], Outcome]) -> Outcome:
-    """What the real one answers, from its record or from itself.  Raises OutOfDate."""
+    """Return what the real one answers, from its record or from itself.  Raises OutOfDate."""
     if (scenario, line) not in RECORDED:
         return recorded.portable(ask())
     now = Record(

@@ -82,7 +82,7 @@ def node_report(cluster: Cluster) -> tuple[str, str]:
 
 
 def listed_state(site: Site) -> str:
-    """By ``yarn node -list -all``, where there is one node."""
+    """Return the node's state as ``yarn node -list -all`` shows it, where there is one node."""
     result = site.target.yarn("node", "-list", "-all", timeout_s=180)
     assert result.returncode == 0, result.text
     row = next(line for line in result.stdout.splitlines() if line.strip().startswith("localhost:"))
@@ -184,7 +184,7 @@ class HeldAgent:
 
 @contextlib.contextmanager
 def held_agent(job: HeldMapReduce) -> Iterator[HeldAgent]:
-    """Of the node on which the job's master is not."""
+    """Hold the agent of the node on which the job's master is not."""
     cluster = job.site.cluster
     where = wait_for("the master's node", lambda: job.nodes_of("am"))
     other = next(node["name"] for node in cluster.ready.nodes if node["name"] not in where.values())
@@ -386,7 +386,7 @@ async def test_hostile_fetches_do_not_disturb_a_job(site: Site) -> None:
 
 
 def reducers_ask(site: Site, job: HeldMapReduce, attempt: str) -> Ask:
-    """What the job's own reducer sends: with the job's secret, which only the agent's folder tells."""
+    """Return what the job's own reducer sends: with the job's secret, which only the agent's folder tells."""
     with (site.agent_dir() / "nm.toml").open("rb") as file:
         configured = tomllib.load(file)
     store = JobStore(site.agent_dir() / "state" / "shuffle")

@@ -1,4 +1,4 @@
-"""A secured ``yodel local`` beside a real KDC, and the real ``yarn`` commands: with a ticket, and without one."""
+"""A secured ``yodel local`` beside a real KDC serves the real ``yarn`` commands with a ticket, and not without."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secured:
-    """A cluster whose ResourceManager is rm/localhost."""
+    """Runs a cluster whose ResourceManager is rm/localhost."""
 
     kdc: Kdc
     cluster: Cluster
@@ -240,7 +240,7 @@ async def test_flood_of_tickets_leaves_others_alone(
 
 @pytest.fixture
 def acceptor(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KeytabAcceptor:
-    """The ResourceManager's own, in this process."""
+    """Return the ResourceManager's own acceptor, in this process."""
     for name, value in secured.alice.items():
         monkeypatch.setenv(name, value)
     keytab = secured.kdc.directory / "rm_localhost.keytab"
@@ -248,7 +248,7 @@ def acceptor(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KeytabAccepto
 
 
 def first_token(service: str = f"rm/localhost@{REALM}") -> bytes:
-    """What a client with a ticket sends first."""
+    """Return what a client with a ticket sends first."""
     gssapi = library()
     name = gssapi.Name(service, gssapi.NameType.kerberos_principal)
     flags = [gssapi.RequirementFlag.mutual_authentication]
@@ -295,7 +295,7 @@ async def test_damaged_ticket_is_refused(acceptor: KeytabAcceptor, change: str) 
 
 
 async def test_ticket_of_another_time_is_refused(acceptor: KeytabAcceptor) -> None:
-    """A clock that differs by more than krb5.conf's ``clockskew``, here a second."""
+    """The clock differs by more than krb5.conf's ``clockskew``, here a second."""
     token = first_token()
     await asyncio.sleep(2.1)
     with pytest.raises(AccessDenied, match="Clock skew too great"):

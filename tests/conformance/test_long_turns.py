@@ -32,7 +32,7 @@ ADMIN = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol
 ME = getpass.getuser()
 LONG = re.compile(r"^yodel_loop_turns_over_20_ms_total ([0-9.e+]+)$", re.MULTILINE)
 ELEMENTS = 4_900
-"""Of the 5,000 that one call may hold, with what is in each."""
+"""The elements of a call, of the 5,000 that one may hold, with what is in each."""
 VARIABLES = 9_900
 BYTES = 3_500_000
 TRIES = 4

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
-import json
 import math
-import urllib.request
 
 from tests.conformance.clients.target import Target
 from tests.conformance.cluster import Cluster
 from tests.conformance.held_mapreduce import Site, expected_count
+from tests.conformance.queue_words import put_queues
 from tests.support.hadoop import Hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
@@ -20,29 +18,17 @@ def narrow(cluster: Cluster, containers: int, container_mib: int) -> None:
     """Leave the queue ``narrow`` room for so many containers of the cluster."""
     whole_mib = cluster.rest("/metrics")["clusterMetrics"]["totalMB"]
     percent = math.ceil(1e6 * containers * container_mib / whole_mib) / 1e4  # a hair less would be a container less
-    entries = {
-        "root.narrow": {"capacity": percent, "maximum-capacity": percent},
-        "root.wide": {"capacity": 100 - percent},
-    }
-    update = [
+    put_queues(
+        cluster,
         {
-            "queue-name": path,
-            "params": {"entry": [{"key": key, "value": f"{value:.4f}"} for key, value in said.items()]},
-        }
-        for path, said in entries.items()
-    ]
-    request = urllib.request.Request(
-        f"{cluster.ready.rest_url}/ws/v1/cluster/scheduler-conf?user.name={getpass.getuser()}",
-        data=json.dumps({"update-queue": update}).encode(),
-        headers={"Content-Type": "application/json"},
-        method="PUT",
+            "root.narrow": {"capacity": f"{percent:.4f}", "maximum-capacity": f"{percent:.4f}"},
+            "root.wide": {"capacity": f"{100 - percent:.4f}"},
+        },
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        assert answer.status == 200
 
 
 def test_reducers_that_start_first_give_way_to_maps(rig: Hadoop) -> None:
-    """Without a headroom of the queue the ApplicationMaster would wait for ever for room that it is not to get."""
+    """The ApplicationMaster would wait for ever for room that it is not to get without a headroom of the queue."""
     with running_yodel(rig, settings={"YODEL_QUEUES": '["narrow", "wide"]'}) as cluster:
         narrow(cluster, 2, 1024)
         site = Site(

@@ -35,25 +35,25 @@ def node_manager(cluster: Cluster) -> Iterator[NodeManager]:
 
 
 def items(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    """A list of ``/api/v1``."""
+    """Return the items of a list of ``/api/v1``."""
     with urllib.request.urlopen(f"{cluster.ready.rest_url}/api/v1/{path}", timeout=30) as answer:
         found: list[dict[str, Any]] = json.load(answer)["items"]
     return found
 
 
 def containers_of(cluster: Cluster, application_id: str) -> list[dict[str, Any]]:
-    """Ended ones too."""
+    """Return its containers, ended ones too."""
     return items(cluster, f"applications/{application_id}/containers")
 
 
 def said(cluster: Cluster, *words: str) -> str:
-    """What a command of ``yodel`` prints."""
+    """Return what a command of ``yodel`` prints."""
     command = [str(pathlib.Path(sys.prefix) / "bin" / "yodel"), *words, "--server", cluster.ready.rest_url]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=CALL_TIMEOUT_S).stdout
 
 
 def kinds_of(cluster: Cluster, application_id: str, node_manager: NodeManager) -> Counter[bool]:
-    """How many containers it has had, by whether the NodeManager ran them, which is whether they have no pod."""
+    """Count the containers it has had by whether the NodeManager ran them, which is whether they have no pod."""
     found = [one for one in containers_of(cluster, application_id) if one["node_id"]]
     assert [one for one in found if (one["pod"] is None) is not (one["node_id"] == node_manager.node_id)] == []
     return Counter(one["pod"] is None for one in found)
@@ -80,7 +80,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     assert all(kinds[kind] for kind in (True, False)), kinds
 
     def aggregated() -> bool:
-        """One file of each node that ran some of it."""
+        """Return the aggregated logs: one file of each node that ran some of it."""
         return len([*(cluster.directory / "app-logs").glob(f"**/{application_id}/*")]) >= len(
             {one["node_id"] for one in containers_of(cluster, application_id)}
         )
@@ -125,7 +125,7 @@ def test_spark_job_goes_on_when_the_resource_manager_is_killed(
 def test_containers_of_a_node_manager_that_stays_away_are_lost(
     spark: Spark, node_manager: NodeManager, shared_dir: pathlib.Path
 ) -> None:
-    """Its ApplicationMaster too: another attempt does the work, in pods."""
+    """The node's ApplicationMaster is lost too: another attempt does the work, in pods."""
     cluster = spark.cluster
     with HeldJob(spark, shared_dir, "cluster", conf={"spark.yarn.maxAppAttempts": "2"}) as job:
         job.working(2)

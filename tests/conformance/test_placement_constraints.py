@@ -61,7 +61,7 @@ def nodes_by_tag(cluster: Cluster, application_id: str) -> dict[str, list[str]]:
 
 
 def placed(target: Target, cluster: Cluster, spec: str, **expected: int) -> dict[str, list[str]]:
-    """Where the containers of each tag run, once there are as many as expected; the application is killed then."""
+    """Return where the containers of each tag run, once there are as many as expected; kill the application then."""
     words = ("-shell_command", "sleep 300", "-placement_spec", spec, "-container_memory", 256)
     job = shell.start(target, *words)
     application_id = job.application_id()
@@ -84,7 +84,7 @@ def test_apart_and_beside(target: Target, three_nodes: Cluster) -> None:
 
 
 def test_no_more_than_so_many_on_a_node(target: Target, three_nodes: Cluster) -> None:
-    """As in Hadoop the bound is on those that are there before another comes: 1 means two in the end."""
+    """The bound is as in Hadoop on those that are there before another comes: 1 means two in the end."""
     found = placed(target, three_nodes, "web(6),CARDINALITY,NODE,web,0,1", web=6)
     assert sorted(Counter(found["web"]).values()) == [2, 2, 2]
 

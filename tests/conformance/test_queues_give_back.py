@@ -68,7 +68,7 @@ def counted(cluster: Cluster, name: str) -> float:
 
 
 def said(cluster: Cluster, application_id: str, pattern: str) -> list[str]:
-    """What the driver's log says that matches; it runs in the ApplicationMaster."""
+    """Return what matches in the driver's log; the driver runs in the ApplicationMaster."""
     (log,) = cluster.directory.glob(f"nodes/*/logs/{application_id}/*_000001/stderr")
     return re.findall(pattern, log.read_text(errors="replace"))
 

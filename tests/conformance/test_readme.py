@@ -73,7 +73,7 @@ class Reader:
     def __init__(self, cluster: Cluster, folder: pathlib.Path) -> None:
         self.cluster, self.folder = cluster, folder
         self.application = ""
-        """What the pages call application_1700000000000_0007."""
+        """The id of the application that the pages call application_1700000000000_0007."""
 
     def mine(self, text: str) -> str:
         own = {
@@ -86,7 +86,7 @@ class Reader:
         return re.sub("|".join(map(re.escape, own)), lambda found: own[found[0]], text)
 
     def types(self, text: str) -> str:
-        """What it prints; AssertionError when a line of it fails."""
+        """Return what it prints; AssertionError when a line of it fails."""
         spark = Spark("4.x", self.cluster)
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)
@@ -121,7 +121,7 @@ def _program(path: pathlib.Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Who has started README's own ``yodel local``."""
+    """Return a reader who has started README's own ``yodel local``."""
     folder = pathlib.Path(os.path.realpath(tmp_path_factory.mktemp("reader")))
     with running() as cluster:
         yield Reader(cluster, folder)

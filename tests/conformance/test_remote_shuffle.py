@@ -29,12 +29,12 @@ from yodel.pb_convert.tokens import ContainerTokenContent, container_token
 
 MAPS, REDUCES, ROWS = 4, 3, 5_000
 TOTAL = sum(range(MAPS * ROWS))
-"""Of all numbers that the job shuffles."""
+"""The sum of all numbers that the job shuffles."""
 
 
 LINES = ("4.x", "3.5.x")
 FALLBACK = "/spark-fallback"
-"""Of HDFS, where everybody may make a directory."""
+"""A path of HDFS, where everybody may make a directory."""
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ CALLS = tuple(step for step in STEPS if isinstance(step, Call))
 
 @dataclass(slots=True)
 class Run:
-    """What became of the whole sequence."""
+    """Count what became of the whole sequence."""
 
     ledger: Ledger = field(default_factory=Ledger)
     calls: int = 0
@@ -76,7 +76,7 @@ def _asked() -> Mapping[str, Seen]:
 
 
 def _answers(side: Side) -> dict[str, Seen]:
-    """To all steps in their order; the application that runs goes on until the end."""
+    """Return the answers to all steps in their order; the application that runs goes on until the end."""
     found: dict[str, Seen] = {}
     for step in STEPS:
         if isinstance(step, Call):

@@ -70,7 +70,7 @@ BY_REST: dict[str, Any] = {
     "priority": -1,
     "context": submission_context({"application-id": "application_1_0001"})[1].SerializeToString(),
 }
-"""What a body of REST leaves out, and a client of the RPC too, is told apart: a label and a priority are given."""
+"""The values of a submission by REST, which, unlike a client of the RPC, always names a label and a priority."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +307,7 @@ async def asked_again(world: RestWorld, call: Recorded) -> Any:
 
 
 def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
-    """Where a body is not as recorded."""
+    """Yield where a body is not as recorded."""
     if type(ours) is not type(theirs):
         yield f"{path}: {type(ours).__name__}, recorded {type(theirs).__name__}"
     elif isinstance(theirs, dict):

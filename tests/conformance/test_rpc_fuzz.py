@@ -49,7 +49,7 @@ from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import read
 
 SEEDS = seeds.tried("rpc fuzz")
-"""Of the commit, and those that found something; ``make fuzz`` draws others."""
+"""The seeds of the commit, and those that found something; ``make fuzz`` draws others."""
 FRAMES = 1_000_000
 SOCKET_CONNECTIONS = 5_000
 SOCKETS_AT_ONCE = 50
@@ -112,7 +112,7 @@ def policies() -> list[ConnectionPolicy]:
 
 @dataclass(slots=True)
 class Tally:
-    """What a fuzzed machine did.  ``frames`` counts only what was fed to a connection still alive."""
+    """Count what a fuzzed machine did.  ``frames`` counts only what was fed to a connection still alive."""
 
     frames: int = 0
     calls: int = 0
@@ -179,7 +179,7 @@ async def ports_of(world: World) -> dict[str, RpcProtocol]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("port", ["client", "scheduler", "tracker", "admin"])
 async def test_every_method_answers_whatever_is_asked(port: str, seed: int) -> None:
-    """With an answer or with a fault of Hadoop's: nothing unexpected comes up, and the rows stay whole."""
+    """Every method ends with an answer or with a fault of Hadoop's: nothing else comes up, and rows stay whole."""
     draw = random.Random(f"{seed} {port}")
     async with World() as world:
         am = await world.running_am()
@@ -211,7 +211,7 @@ async def test_every_method_answers_whatever_is_asked(port: str, seed: int) -> N
 
 
 def live_policy(token: WireToken) -> ConnectionPolicy:
-    """What the live server asks of its clients."""
+    """Return what the live server asks of its clients."""
 
     def anyone(_identity: CallerIdentity) -> None:
         return
@@ -290,7 +290,7 @@ def live() -> Iterator[LiveServer]:
 
 
 async def said_to(port: int, words: list[bytes]) -> bytes:
-    """What the server says to a client who sends all this and then ends.  Raises OSError: it was cut off."""
+    """Return what the server says to a client who sends all this and then ends.  Raises OSError: it was cut off."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         async with asyncio.timeout(60):
@@ -304,7 +304,7 @@ async def said_to(port: int, words: list[bytes]) -> bytes:
 
 
 def should_say(words: list[bytes]) -> bytes:
-    """What the machine alone says to the same words; no nonce of a recording is the live server's."""
+    """Return what the machine alone says to the same words; no nonce of a recording is the live server's."""
     machine = ServerConnection(policy=live_policy(TOKEN), nonce="a+nonce+of+its+own=")
     for data in words:
         machine.receive_data(data)
@@ -314,7 +314,7 @@ def should_say(words: list[bytes]) -> bytes:
 
 
 def without_nonce(said: bytes) -> list[tuple[int, int, str, str]]:
-    """What counts of what was said: each answer's id, status, class and text.  An HTTP text is one of itself."""
+    """Return what counts of what was said: each answer's id, status, class and text.  An HTTP text is one of itself."""
     if said.startswith(HTTP_REPLY[:8]):
         return [(0, 0, "", said.decode())]
     return [(h.callId, h.status, h.exceptionClassName, h.errorMsg) for h in answers_in(said)]

@@ -98,7 +98,7 @@ def test_uniffle_that_allows_it_is_asked_for_servers(served: Cluster, spark: Spa
 def test_jar_is_fetched_and_what_may_not_fall_back_fails_as_the_client_says(
     served: Cluster, spark: Spark, shared_dir: pathlib.Path
 ) -> None:
-    """Which Spark it is, its jars say here."""
+    """The jars of Spark, named here, say which Spark it is."""
     jar = shared_dir / "celeborn.jar"
     shutil.copyfile(jar_of("celeborn"), jar)
     with Listener("celeborn", spark) as listener:

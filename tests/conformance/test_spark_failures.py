@@ -1,4 +1,4 @@
-"""What goes wrong is told in YARN's words, and what can be survived is survived."""
+"""Failures are told in YARN's words, and what can be survived is survived."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import signal
@@ -12,24 +11,12 @@ import psutil
 import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.disturbed import WITHOUT_TRACKING, ShuffleReadTwice
 from tests.conformance.shuffle_services import ONCE, Job, Listener, jar_of, say
 from tests.conformance.spark_submit import Spark
 from tests.support.ports import free_port
 from tests.support.processes import command_of, has_ended
 from tests.support.spark_shuffle import agent_settings, public_spark_jars
-
-PARTS, NUMBERS_OF_A_PART = 4, 1000
-WITHOUT_TRACKING = {
-    "spark.shuffle.service.enabled": "true",
-    "spark.dynamicAllocation.enabled": "true",
-    "spark.dynamicAllocation.shuffleTracking.enabled": "false",
-    "spark.dynamicAllocation.minExecutors": "0",
-    "spark.dynamicAllocation.initialExecutors": "0",
-    "spark.dynamicAllocation.maxExecutors": "2",
-    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
-    "spark.dynamicAllocation.executorIdleTimeout": "2s",
-    "spark.executor.instances": "",
-}
 
 
 @pytest.fixture(params=["4.x", "3.5.x"])
@@ -73,32 +60,19 @@ def listens(process: psutil.Process, port: int) -> bool:
 
 @pytest.mark.timeout(900)
 def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
-    line: str, served: Cluster, port: int, shared_dir: pathlib.Path, request: pytest.FixtureRequest
+    line: str, served: Cluster, port: int, shared_dir: pathlib.Path
 ) -> None:
     """Even though the service itself was killed in between."""
-    report, computed, written, go = (shared_dir / name for name in ("report", "computed", "written", "go"))
-    computed.mkdir(mode=0o777)
-    arguments = (PARTS, report, computed, written, go)
     conf = {**WITHOUT_TRACKING, "spark.shuffle.service.port": str(port)}
-    submission = Spark(line, served).start("cluster", "stay_behind.py", *arguments, conf=conf)
-    request.addfinalizer(submission.stop)
-    application_id = submission.application_id()
-
-    wait_for("the first reading", written.exists)
-    assert len(list(computed.iterdir())) == PARTS
-    wait_for("no executor pod left", lambda: not served.pods(application_id, "task"))
-    before = service_process(served)
-    before.send_signal(signal.SIGKILL)
-    wait_for("the end of the service", lambda: has_ended(before))
-    wait_for("the next service", lambda: listens(service_process(served), port))
-    go.touch()
-
-    result = submission.result()
-    assert result.returncode == 0, result.text[-6000:]
-    seen = json.loads(report.read_text())
-    assert seen["first"] == seen["second"] == sum(range(PARTS * NUMBERS_OF_A_PART))
-    assert len(list(computed.iterdir())) == PARTS, "nothing was computed anew"
-    assert set(seen["wrote"]).isdisjoint(seen["read"])
+    with ShuffleReadTwice(Spark(line, served), shared_dir, conf) as job:
+        job.read_once()
+        wait_for("no executor pod left", lambda: not served.pods(job.application_id, "task"))
+        before = service_process(served)
+        before.send_signal(signal.SIGKILL)
+        wait_for("the end of the service", lambda: has_ended(before))
+        wait_for("the next service", lambda: listens(service_process(served), port))
+        job.read_again()
+    application_id = job.application_id
     usercache = served.directory / "nodes" / served.ready.nodes[0]["name"] / "local" / "usercache"
 
     def folders() -> set[str]:

@@ -62,7 +62,7 @@ def _public_python() -> str:
 
 
 def read_as(user: OsUser, path: str) -> subprocess.CompletedProcess[bytes]:
-    """What ``cat`` says to that user; token files are not text."""
+    """Return what ``cat`` says to that user; token files are not text."""
     command = ["cat", path]
     return subprocess.run(
         command, user=user.name, group=user.name, extra_groups=[], cwd="/", timeout=10, capture_output=True

@@ -1,4 +1,4 @@
-"""What is vendored is what the registry has: a file that somebody changed on the way is found."""
+"""Vendored files are what the registry has: a file that somebody changed on the way is found."""
 
 from __future__ import annotations
 

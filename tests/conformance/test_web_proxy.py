@@ -26,7 +26,7 @@ def browser(any_spark: Spark) -> Iterator[httpx2.Client]:
 
 
 def own_address(spark: Spark, application_id: str) -> str:
-    """Where the driver itself serves its pages, as Hadoop's command line shows it."""
+    """Return where the driver itself serves its pages, as Hadoop's command line shows it."""
     shown = re.search(r"Tracking-URL : (http://\S+)", spark.yarn("application", "-status", application_id).stdout)
     assert shown is not None
     return shown[1]

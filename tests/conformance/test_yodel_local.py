@@ -327,7 +327,7 @@ def test_start_ends_a_stray_program_of_the_directory(base: pathlib.Path) -> None
 
 
 def test_why_a_job_failed_is_known_however_long_its_node_agent_was_paused(base: pathlib.Path) -> None:
-    """With an attempt left the next one starts meanwhile; without one the application waits for the agent's words."""
+    """The next attempt starts meanwhile where one is left; where none is, the application waits for its agent."""
     cluster, go = start(base), base / "go"
     base.chmod(0o777)
     last, tried_again = new_id(cluster), new_id(cluster)
@@ -387,7 +387,7 @@ def test_full_disk_is_told_and_all_goes_on_when_there_is_room(small: pathlib.Pat
 
 
 def live_through_a_full_disk(cluster: Cluster, times: int, *, is_killed: bool = False) -> None:
-    """For so many times now."""
+    """Live through a full disk so many times now."""
     place, ids = cluster.directory, [new_id(cluster) for _ in range(20)]
     ballast = place / "ballast"
 
@@ -410,7 +410,7 @@ def live_through_a_full_disk(cluster: Cluster, times: int, *, is_killed: bool = 
 
 
 def fill(ballast: pathlib.Path) -> None:
-    """To the last page."""
+    """Fill the disk to the last page."""
     with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(1 << 16)):
             pass

@@ -72,7 +72,7 @@ class Desk:
             tasks.create_task(watch(self.kube, watched_holdings(self.binder), **clock))
 
     async def place(self, container: Container) -> str | NoPlace:
-        """As the reconciler does; the node, or why there is none."""
+        """Place a container as the reconciler does; return the node, or why there is none."""
         placed = self.binder.place(container, a_manifest(container))
         if isinstance(placed, NoPlace):
             return placed
@@ -134,7 +134,7 @@ async def a_desk(kube: KubeClient, *, is_deaf: bool = False) -> AsyncIterator[De
 
 
 async def publish(kube: KubeClient, node: str, batch_cpu: str) -> None:
-    """What a colocation engine does: it says how much is free."""
+    """Publish how much is free, as a colocation engine does."""
     body = msgspec.json.encode({"status": {"allocatable": {BATCH_CPU: batch_cpu}}})
     path = f"/api/v1/nodes/{node}/status"
     await kube.call(ApiRequest(method="PATCH", path=path, body=body, content_type="application/merge-patch+json"))

@@ -1,4 +1,4 @@
-"""What people look at, written to an API server: the embedded one, which has events and no custom resources."""
+"""Events and applications for people are written to an API server: the embedded one, which has no custom resources."""
 
 from __future__ import annotations
 

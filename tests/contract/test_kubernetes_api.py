@@ -1,4 +1,4 @@
-"""What every Kubernetes API server has to do for us: one suite, given a base URL and a client.
+"""Every Kubernetes API server has to do this for us: one suite, given a base URL and a client.
 
 Pods here either select a node that does not exist (they stay Pending) or name one (nobody touches them), so the suite
 needs neither scheduler nor kubelet and holds for a bare API server as well.

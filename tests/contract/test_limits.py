@@ -86,7 +86,7 @@ class Node:
         return int(self.quota.read_text())
 
     def make_anew(self) -> None:
-        """As a kubelet does when its groups have been lost."""
+        """Make the groups anew, as a kubelet does when they have been lost."""
         self.process.kill()
         self.process.wait()
         for path in reversed(self.best_effort):
@@ -102,7 +102,7 @@ class Node:
 
 
 def room(online: int, *, is_watched: bool = True) -> CpuHeadroom:
-    """Of two cores, all of which may be lent."""
+    """Return the headroom of two cores, all of which may be lent."""
     recent = [InstantUse(node=online, pods=online, best_effort=0)]
     return CpuHeadroom(numbers=NUMBERS, capacity=2000, recent=recent, agent_most=None, is_watched=is_watched)
 
@@ -357,7 +357,7 @@ def test_a_quota_that_cannot_be_undone_is_told(node: Node) -> None:
 
 
 def test_a_whole_life_opens_no_other_file_for_writing(node: Node) -> None:
-    """What is opened below the best-effort group is opened by a single name, from a descriptor of it."""
+    """The agent opens every file below the best-effort group by a single name, from a descriptor of the group."""
     agent = node.agent()
     with opened_files() as opened:
         agent.obey(limits=True, quota=True)
@@ -510,7 +510,7 @@ async def test_a_container_that_goes_on_after_a_kill_is_told_of_it_and_does_not_
 
 
 async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(node: Node) -> None:
-    """From the ResourceManager's word to the kernel's files, and back in the report."""
+    """The ResourceManager's word reaches the kernel's files, and comes back in the report."""
     before = node.values()
     changes = {"cgroup_mount": str(MOUNT), "cgroup_writable": str(MOUNT), "cgroup_root": f"/{node.root}"}
     container = container_id(2)

@@ -173,7 +173,7 @@ ADDED = {
         for name in ("masters", "others", "memory_mib", "vcores", "memory_mib_s", "vcore_s")
     ),
 }
-"""What takes a migration back: a database becomes what an older release would have left."""
+"""Statements that take a migration back: a database becomes what an older release would have left."""
 
 
 async def take_back_to(revision: str, url: str) -> None:
@@ -265,7 +265,7 @@ TAKES_AWAY = re.compile(r"\bop\.(drop_\w+|alter_column|rename_table|batch_alter_
 
 
 def takes_away_silently(source: str) -> bool:
-    """Whether a migration may break the release before, and does not say from which release on it is."""
+    """Return whether a migration may break the release before, and does not say from which release on it is."""
     return TAKES_AWAY.search(source) is not None and "schema_window" not in source
 
 

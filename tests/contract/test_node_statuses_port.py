@@ -1,4 +1,4 @@
-"""What the NodeStatuses port promises, held against an API server: the embedded one."""
+"""The NodeStatuses port keeps its promises, held against an API server: the embedded one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
 
 @pytest.fixture
 async def statuses(client: KubeClient) -> AsyncIterator[KubeNodeStatuses]:
-    """With a node that publishes nothing of ours."""
+    """Open the port beside a node that publishes nothing of ours."""
     await send(client, "POST", "/api/v1/nodes", {"metadata": {"name": NODE, "annotations": {"theirs": "stays"}}})
     await patch(client, {"capacity": MACHINE, "allocatable": MACHINE}, "kubelet")
     yield KubeNodeStatuses(client)
@@ -77,7 +77,7 @@ async def test_a_name_is_taken_away_and_the_annotation_with_the_last(
 
 
 async def test_who_published_is_told(client: KubeClient, statuses: KubeNodeStatuses) -> None:
-    """By the field manager, where the server keeps it."""
+    """The field manager tells who published, where the server keeps it."""
 
     def publisher(node: NodeObservation, name: str) -> str:
         ours = node.annotations.get(PUBLISHED, "").split(",")

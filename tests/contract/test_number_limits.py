@@ -143,7 +143,7 @@ class Attack:
         return message
 
     def _fill(self, message: Any, above: _Path) -> None:
-        """With what is there: identifiers of the attacker's own things, and what is required."""
+        """Fill a message with what is there: identifiers of the attacker's own things, and what is required."""
         known = self._known(message.DESCRIPTOR.name)
         if known is not None:
             message.CopyFrom(known)

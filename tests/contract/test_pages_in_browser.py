@@ -127,7 +127,7 @@ async def assert_refreshes(world: RestWorld, base: str) -> None:
 
 
 async def refreshed(browser: Browser) -> int:
-    """How many requests a page makes that has just been turned to; what they lead to is there."""
+    """Return how many requests a page makes that has just been turned to; what they lead to is there."""
     return int(await asyncio.to_thread(browser.evaluate, TURNED_TO))
 
 

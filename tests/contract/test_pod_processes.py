@@ -1,4 +1,4 @@
-"""Whose a process is, whatever it says of itself: real processes in groups of the kernel, as the kubelet makes them.
+"""A process belongs to its pod, whatever it says: real processes in groups of the kernel, as the kubelet makes them.
 
 A pod is a shell that is the first of its pid namespace, and beside it what a runtime keeps the namespaces with.  Needs
 cgroup v1 and root.
@@ -67,7 +67,7 @@ class Node:
         return [MOUNT / controller / self.root / Path(*BEST_EFFORT, f"pod{uid}", name) for controller in CONTROLLERS]
 
     def left(self) -> list[str]:
-        """What runs in the container's pod, beside the sandbox."""
+        """Return what runs in the container's pod, beside the sandbox."""
         (procs,) = (group / "cgroup.procs" for group in self.groups(UID, "container") if "memory" in group.parts)
         return procs.read_text().split()
 
@@ -182,7 +182,7 @@ async def test_a_script_that_ends_by_itself_leaves_its_pod_to_its_shell(node: No
 
 
 async def test_a_pod_that_takes_another_script_keeps_its_shell_and_nothing_else(node: Node) -> None:
-    """When it is killed it does not wait for a third."""
+    """The pod does not wait for a third script when it is killed."""
     once = "touch ROOT/once; setsid sleep 601 & sleep 1; exit 3"
     pod = await node.runs(f"[ ! -e ROOT/once ] || {{ touch ROOT/again; exec sleep 600; }}; {once}", retries=1)
     await eventually((node.agent.root / "again").exists)

@@ -1,4 +1,4 @@
-"""What the Pods port and the watch promise, held against an API server: the embedded one.
+"""The Pods port and the watch keep their promises, held against an API server: the embedded one.
 
 The suite uses nothing but the Kubernetes API (scheduler and kubelet are played through ``binding`` and ``status``), so
 the same functions hold for a cluster's API server.
@@ -72,7 +72,7 @@ def manifest(name: str, container_id: str = "container_1_0001_01_000002", cluste
 
 
 async def bind(client: KubeClient, name: str) -> None:
-    """What the scheduler does."""
+    """Bind a pod to the node, as the scheduler does."""
     body = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -83,7 +83,7 @@ async def bind(client: KubeClient, name: str) -> None:
 
 
 async def end(client: KubeClient, name: str, exit_code: int) -> None:
-    """What the kubelet does: the status is read, changed and written back."""
+    """End a pod as the kubelet does: the status is read, changed and written back."""
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
     pod = msgspec.json.decode(await client.call(ApiRequest(path=path)))
     terminated = {"exitCode": exit_code, "reason": "Error", "finishedAt": "2026-01-02T03:04:05Z"}
@@ -212,7 +212,7 @@ async def test_a_priority_class_that_is_missing_is_named(pods: PodDriver) -> Non
 
 
 async def test_every_change_can_be_tried(client: KubeClient, pods: PodDriver) -> None:
-    """What would come of it is answered or refused as if it were done, and nothing is."""
+    """The server answers or refuses a dry run as if the change were made, and nothing is changed."""
 
     async def tried(method: str, path: str, body: Any, kind: str = "application/json", run: str = "All") -> Any:
         encoded = msgspec.json.encode(body)

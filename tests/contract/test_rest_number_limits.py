@@ -132,7 +132,7 @@ def keys_in(body: Any) -> set[str]:
 
 
 def test_every_number_that_a_submission_is_read_for_is_in_its_body() -> None:
-    """By the calls that read numbers: one that is added has to be said here too."""
+    """The calls that read numbers are listed: one that is added has to be named here too."""
     calls = [node for node in ast.walk(ast.parse(inspect.getsource(rest_submission))) if isinstance(node, ast.Call)]
     read = {
         call.args[1].value

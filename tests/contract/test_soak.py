@@ -1,4 +1,4 @@
-"""What a long session and many submissions leave behind: nothing.  ``make soak`` does the same for longer."""
+"""A long session and many submissions leave nothing behind.  ``make soak`` does the same for longer."""
 
 from __future__ import annotations
 

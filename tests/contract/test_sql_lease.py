@@ -55,7 +55,7 @@ def sql(url: str, statement: str) -> None:
 
 
 def let_time_pass(url: str) -> None:
-    """As if the lease had ended: the database's clock cannot be moved, but the row can."""
+    """Let the lease end: the database's clock cannot be moved, but the row can."""
     sql(url, "UPDATE leadership SET expires_ms = 1")
 
 

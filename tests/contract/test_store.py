@@ -1,4 +1,4 @@
-"""What every store promises (``yodel.ports.store``), tried on the one in memory, on SQLite and on a real PostgreSQL."""
+"""Every store keeps its promises (``yodel.ports.store``): the one in memory, SQLite and a real PostgreSQL are tried."""
 
 from __future__ import annotations
 

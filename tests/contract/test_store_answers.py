@@ -175,7 +175,7 @@ async def test_commit_that_races_with_the_question_is_found_or_never_happens(pos
 
 
 async def numbers(url: str) -> set[ApplicationId]:
-    """Of the applications on disk, read past the store, which would take it over."""
+    """Return the applications on disk, read past the store, which would take it over."""
     address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     async with await psycopg.AsyncConnection.connect(address) as connection:
         cursor = await connection.execute("SELECT id FROM applications")

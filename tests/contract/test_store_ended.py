@@ -1,4 +1,4 @@
-"""What every store promises of containers that ended: they leave the others, are read in pages, and go in batches."""
+"""Every store keeps containers that ended: they leave the others, are read in pages, and go in batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Opened:
         return [row.id for row in await self.store.ended_page(an_application_id(sequence), None, 10_000)]
 
     async def prune(self, kept: EndedKept, now_ms: int = 10_000_000) -> list[int]:
-        """What each batch removed, until nothing was left to remove."""
+        """Return how many rows each batch removed, until nothing was left to remove."""
         gone = [BATCH]
         while gone[-1] == BATCH:
             gone.append(await self.store.prune_ended(kept, now_ms, BATCH))

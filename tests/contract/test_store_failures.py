@@ -1,4 +1,4 @@
-"""What a store on a real database does when the database is away, busy or not ours."""
+"""A store on a real database fails with a reason when the database is away, busy or not ours."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def open_and_close(url: str) -> None:
 
 
 async def test_cancelled_commit_leaves_the_store_usable(sql_url: str) -> None:
-    """With a patient store: on a busy machine a new connection takes longer than the short patience."""
+    """The store is a patient one: on a busy machine a new connection takes longer than the short patience."""
     store = SqlStore(sql_url)
     await store.open(now_ms=1, default_queues=default_queues())
     commit = Commit(rows=[an_application(n) for n in range(1, 500)])

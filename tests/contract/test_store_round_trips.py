@@ -1,4 +1,4 @@
-"""What every store gives back is what it was given: each kind of row, whole and in its order."""
+"""Every store gives back what it was given: each kind of row, whole and in its order."""
 
 from __future__ import annotations
 

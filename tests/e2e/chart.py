@@ -1,4 +1,4 @@
-"""What the real helm makes of the chart with these values."""
+"""The real helm renders the chart with given values."""
 
 from __future__ import annotations
 

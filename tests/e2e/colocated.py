@@ -96,8 +96,9 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of one condition.  Latencies in milliseconds, ``rounds`` in seconds.  ``pressure`` is the part of the time in
-    which some process of the service waited for a processor, ``node_cores`` what all pods of the node used."""
+    """Hold the figures of one condition.  Latencies in milliseconds, ``rounds`` in seconds.  ``pressure`` is the part
+    of the time in which some process of the service waited for a processor, ``node_cores`` what all pods of the node
+    used."""
 
     latencies: Sequence[float]
     service_cores: float
@@ -164,7 +165,7 @@ class ServiceNode:
         return int(self.read("cpuacct", group, "cpuacct.usage")) / 1e9
 
     def stalled_s(self) -> float:
-        """Of the service: some process waited for a processor."""
+        """Return how long some process of the service waited for a processor."""
         found = re.match(r"some .*total=(\d+)", self.read("unified", self.service_group, "cpu.pressure"))
         assert found is not None
         return int(found[1]) / 1e6
@@ -187,14 +188,14 @@ class ServiceNode:
         return pod
 
     def quotas_told(self) -> list[tuple[float, int]]:
-        """Of the agent's own log: when it decided on another quota, and for what use of online pods (milli)."""
+        """Return from the agent's own log when it decided on another quota, and for what use of online pods (milli)."""
         name = self.agent["metadata"]["name"]
         text = self.cluster.kubectl("logs", name, "--namespace", self.cluster.container_namespace)
         events = [json.loads(line) for line in text.splitlines() if '"quota_decided"' in line]
         return [(datetime.fromisoformat(one["timestamp"]).timestamp(), one["online_milli"]) for one in events]
 
     def kill_agent(self) -> None:
-        """As the machine would: it cannot say good-bye.  Its kubelet starts another."""
+        """Kill the agent as the machine would: it cannot say good-bye.  Its kubelet starts another."""
         pod = self.agent
         group = CGROUPS / "cpu" / self.root / "kubepods" / "burstable" / f"pod{pod['metadata']['uid']}"
         pids = {int(pid) for path in group.glob("*/cgroup.procs") for pid in path.read_text().split()}
@@ -204,7 +205,7 @@ class ServiceNode:
             os.kill(pid, signal.SIGKILL)
 
     def explained(self) -> Any:
-        """What `yodel node explain` shows."""
+        """Return what `yodel node explain` shows."""
         known = next(one["id"] for one in self.cluster.api("/nodes")["items"] if one["kubernetes_node"] == self.name)
         return self.cluster.api(f"/nodes/{known}/capacity")
 
@@ -232,7 +233,7 @@ class ServiceNode:
         )
 
     def answer(self) -> str:
-        """What the service answers to the question that clients ask; empty where it does not."""
+        """Return what the service answers to the question that clients ask; empty where it does not."""
         words = [str(Path(pgbench()).parent / "psql"), *self.login, "--tuples-only", f"--command={QUERY}", "bench"]
         environment = {**os.environ, "PGPASSWORD": "bench", "PGCONNECT_TIMEOUT": "5"}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=CALL_TIMEOUT_S)
@@ -351,7 +352,7 @@ def service_on(cluster: KubeCluster, folder: Path) -> Iterator[ServiceNode]:
 
 @dataclass(slots=True)
 class Trace:
-    """What online pods use and what the quota is, ten times a second, from the kernel's files."""
+    """Record what online pods use and what the quota is, ten times a second, from the kernel's files."""
 
     node: ServiceNode
     seconds: list[tuple[float, float, int]] = field(default_factory=list)
@@ -380,7 +381,7 @@ class Trace:
             self.seconds.append((now, cores, self.node.quota_us()))
 
     def spike(self, since: float) -> Spike:
-        """What came of more requests, ``since`` when they came.
+        """Return what came of more requests, ``since`` when they came.
 
         AssertionError: online pods did not use more, or the quota did not fall by it.
         """
@@ -401,8 +402,9 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spike:
-    """How long after online pods used half of what they then used more: until the agent's log told of a quota for that
-    use, and until half of the quota's fall stood in the kernel's file.  Below zero where a reading came first."""
+    """Tell how long after online pods used half of what they then used more the agent's log told of a quota for that
+    use, and how long after half of the quota's fall stood in the kernel's file.  Below zero where a reading came
+    first."""
 
     told_s: float
     followed_s: float

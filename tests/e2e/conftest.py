@@ -62,7 +62,7 @@ def _say(line: str) -> None:
 
 
 def _bring_up(was_up: bool) -> KubeCluster:
-    """With the code of this checkout, whoever started it."""
+    """Bring up a cluster with the code of this checkout, whoever started it."""
     started, own = time.monotonic(), environment_of_rig()
 
     def say(line: str) -> None:

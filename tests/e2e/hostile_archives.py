@@ -94,7 +94,7 @@ def long_header() -> bytes:
 
 
 def archives(mark: str) -> Mapping[str, bytes]:
-    """What is refused, by file name; ``mark`` is in the name of everything that must not come to be."""
+    """Return archives that are refused, by file name; ``mark`` is in the name of everything that must not appear."""
     evil = {f"../{mark}": b"x"}
     return {
         "up.zip": zipped(evil),
@@ -123,7 +123,7 @@ def archives(mark: str) -> Mapping[str, bytes]:
 
 
 def contained(mark: str) -> Mapping[str, bytes]:
-    """What is unpacked, by file name: what names and links are after stays as it is, or is not there."""
+    """Return archives that are unpacked, by file name: what their names and links lead to stays as it is or absent."""
     secret = {"secret": (tarfile.SYMTYPE, "/etc/shadow"), "passwords": (tarfile.SYMTYPE, "../" * 30 + "etc/shadow")}
     return {
         "absolute.zip": zipped({f"/etc/{mark}": b"x"}),

@@ -1,4 +1,4 @@
-"""What a hostile submitter may put into a submission, by REST, and what is to come of it.
+"""A hostile submitter may put each of these into a submission, by REST, and each case says what is to come of it.
 
 Whoever reads a case sees its end: ``refused``, words of the answer to the submission; ``failed``, words of the
 application's diagnostics; ``printed``, words of its
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """In HDFS."""
+    """Name a file in HDFS."""
 
     url: str
     size: int
@@ -69,8 +69,8 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What cases name of the cluster: the submitter's own ``files`` by name, an agent's ``state``, and another user's
-    process and file in HDFS."""
+    """Hold what cases name of the cluster: the submitter's own ``files`` by name, an agent's ``state``, and another
+    user's process and file in HDFS."""
 
     files: Mapping[str, File]
     state: str
@@ -93,7 +93,7 @@ ARCHIVES = {**REFUSED, **CONTAINED}
 
 
 def everything(around: Surroundings) -> Sequence[Case]:
-    """What takes longest first."""
+    """Return all cases, those that take longest first."""
     return (*harmless(around), *localized(around), *failed_in_a_pod(), *failed_before_a_pod(), *refused())
 
 
@@ -222,7 +222,7 @@ def informations(name: str) -> dict[str, Any]:
 
 
 def pages(around: Surroundings) -> Mapping[str, str]:
-    """What is not the submitter's to read, by the agent's eyes; the times are right where that could matter."""
+    """Return what is not the submitter's to read, by the agent's eyes; the times are right where that could matter."""
     process = f"file:/proc/{around.neighbour_pid}"
     return {
         "the node's passwords": "file:/etc/shadow",
@@ -240,7 +240,7 @@ def pages(around: Surroundings) -> Mapping[str, str]:
 
 
 def localized(around: Surroundings) -> Sequence[Case]:
-    """Of local resources."""
+    """Return cases of local resources."""
     plain = around.files["plain.txt"]
     links = {
         "..": "..",

@@ -37,7 +37,7 @@ KUBECTL_TIMEOUT_S = 120
 HEAL_TIMEOUT_S = 180
 LOGS_TIMEOUT_S = 60
 UPLOADS_AT_ONCE = 4
-"""Of hundreds of jars: each waits for its answers most of the time."""
+"""The uploads at once, of hundreds of jars: each waits for its answers most of the time."""
 IS_SHORT = os.environ.get("YODEL_E2E") == "short"
 """Whether what takes minutes is left out."""
 END_FILE = "/tmp/yodel-e2e-end"
@@ -140,7 +140,7 @@ class KubeCluster:
                 process.terminate()
 
     def running_pods(self, application_id: str, role: str, count: int) -> list[Pod]:
-        """Those that run, once there are ``count``."""
+        """Return the pods that run, once there are ``count``."""
 
         def probe() -> list[Pod] | None:
             with contextlib.suppress(urllib.error.HTTPError):  # a client names the id before it submits
@@ -155,12 +155,12 @@ class KubeCluster:
         self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
 
     def tell_to_end(self, pods: Sequence[Pod]) -> None:
-        """Of a command that was ``UNTIL_ENDED``."""
+        """Tell pods to end whose command was ``UNTIL_ENDED``."""
         for pod in pods:
             self.kubectl("exec", pod.name, "--namespace", self.container_namespace, "--", "touch", END_FILE)
 
     def delete_pods(self, application_id: str) -> None:
-        """Of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
+        """Delete the pods of an application that is over, which would stay some minutes; none may be live."""
         wait_for("no live pod", lambda: not self.live_pods(application_id))
         selector = f"--selector={PREFIX}application={application_id}"
         self.kubectl("delete", "pods", "--namespace", self.container_namespace, selector)
@@ -176,7 +176,7 @@ class KubeCluster:
             return json.load(answer)
 
     def serves(self) -> bool:
-        """Whether a ResourceManager answers."""
+        """Return whether a ResourceManager answers."""
         try:
             return bool(self.rest("/info")["clusterInfo"]["state"] == "STARTED")
         except OSError:
@@ -207,7 +207,7 @@ class KubeCluster:
         return ("exec", "--stdin", *pod, "--", "env", "HADOOP_USER_NAME=yodel", *words)
 
     def submit(self, user: str, context: Mapping[str, Any]) -> tuple[int, str, str]:
-        """By REST, which lets one say everything: status, text and the application's id."""
+        """Submit by REST, which lets one say everything, and return status, text and the application's id."""
         status, text = self.call("POST", "/apps/new-application", user, {})
         if status != 200:
             return status, text, ""
@@ -221,7 +221,7 @@ class KubeCluster:
         assert status in (200, 202), text
 
     def printed(self, application_id: str) -> str:
-        """What ``kubectl logs`` shows of its ApplicationMasters, which may have ended."""
+        """Return what ``kubectl logs`` shows of its ApplicationMasters, which may have ended."""
         pods = self.pods(application_id, "am")
         return "".join(self.kubectl("logs", pod.name, "--namespace", self.container_namespace) for pod in pods)
 
@@ -264,7 +264,7 @@ class KubeCluster:
         return _is_ready(self.get("node", name))
 
     def logs(self, application_id: str) -> str:
-        """What ``yarn logs`` prints once all nodes have said that theirs are written; AssertionError when it fails."""
+        """Return what ``yarn logs`` prints once all nodes say that theirs are written; AssertionError when it fails."""
 
         def is_written() -> bool:
             return self.application(application_id)["logAggregationStatus"] in ("SUCCEEDED", "FAILED", "TIME_OUT")
@@ -288,7 +288,7 @@ class KubeCluster:
         wait_for("the ResourceManager", self.serves)
 
     def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
-        """What an engine's agent publishes, on all nodes or on some."""
+        """Publish what an engine's agent does, on all nodes or on some."""
         known = {name: str(amount) for name, amount in amounts.items()}
         for node in nodes or self.node_names():
             self.patch_node(node, {"status": {"capacity": known, "allocatable": known}}, "--subresource=status")
@@ -314,7 +314,7 @@ class KubeCluster:
             self.lend(COLOCATION, (name,))  # it was deleted, and is there anew
 
     def start_control_plane(self) -> None:
-        """What of it does not run."""
+        """Start what of it does not run."""
         plane = self.control_plane
         if not plane.is_ready():
             plane.start_api_server()
@@ -332,7 +332,7 @@ class KubeCluster:
             return False
 
     def is_whole(self) -> bool:
-        """Whether it serves, and all its nodes are there."""
+        """Return whether it serves, and all its nodes are there."""
         try:
             metrics = self.rest("/metrics")["clusterMetrics"]
         except OSError:
@@ -349,7 +349,7 @@ def _is_ready(node: Mapping[str, Any]) -> bool:
 
 
 def _is_well(node: Mapping[str, Any] | None, number: int) -> bool:
-    """Whether there is nothing to heal: it is Ready, open, in its rack, and lends what it should."""
+    """Return whether there is nothing to heal: it is Ready, open, in its rack, and lends what it should."""
     if node is None or not _is_ready(node):
         return False
     spec, labels = node["spec"], node["metadata"]["labels"]
@@ -360,7 +360,7 @@ def _is_well(node: Mapping[str, Any] | None, number: int) -> bool:
 
 
 def upload_spark(hdfs: Hdfs, line: str = "4.x") -> None:
-    """As an operator does once, so that each submission does not."""
+    """Upload Spark as an operator does once, so that each submission does not."""
     folder = f"{SPARK_JARS}/{line}"
     hdfs.make_dir(folder, user="hdfs", mode="755")
     present = set(hdfs.names(folder))
@@ -417,7 +417,7 @@ def _pod(item: Mapping[str, Any]) -> Pod:
 
 
 def _pods_in(text: str) -> list[Pod]:
-    """Of objects one after the other; the last may be half written."""
+    """Return the pods of objects one after the other; the last may be half written."""
     found, decoder = [], json.JSONDecoder()
     while text := text.lstrip():
         try:

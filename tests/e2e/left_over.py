@@ -13,7 +13,7 @@ CLUSTER_NAME = "yodel"
 
 
 def leave_group(cluster: KubeCluster) -> None:
-    """As if its application had ended while no ResourceManager was there."""
+    """Leave a group as if its application had ended while no ResourceManager was there."""
     cluster.kubectl("apply", "--filename=-", given=json.dumps(_group(cluster)))
 
 

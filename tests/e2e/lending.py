@@ -1,4 +1,4 @@
-"""What nodes lend in scenarios of colocation."""
+"""These helpers tell how much nodes lend in scenarios of colocation, and on which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def published(cluster: KubeCluster, node: str) -> int | None:
 
 
 def node_apart(cluster: KubeCluster) -> str:
-    """Where neither the ResourceManager nor its database is."""
+    """Return a node where neither the ResourceManager nor its database is."""
     pods = cluster.get("pods", "--namespace", cluster.namespace)["items"]
     # Not of Jobs that have ended: that of an uninstall stays for a day.
     places = {pod["spec"].get("nodeName", "") for pod in pods if pod["status"]["phase"] == "Running"}

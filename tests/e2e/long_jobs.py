@@ -79,7 +79,7 @@ class LongJobs:
         self.cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": room_bytes}, nodes=nodes)
 
     def _bring_resource_manager(self) -> None:
-        """To the masters' node, while that is the only one that is open."""
+        """Bring the ResourceManager to the masters' node, while that is the only one that is open."""
         words = ("--namespace", self.cluster.namespace, "--selector", "app.kubernetes.io/component=resourcemanager")
         pods = self.cluster.get("pods", *words)["items"]
         if all(pod["spec"].get("nodeName") == MASTERS_NODE for pod in pods):
@@ -165,7 +165,7 @@ class LongJobs:
             raise AssertionError(f"{words!r} is not in: {lines[-20:]}") from None
 
     def driver_log(self) -> str:
-        """What ``kubectl logs`` shows of the newest driver."""
+        """Return what ``kubectl logs`` shows of the newest driver."""
         (pod,) = self.cluster.live_pods(self.spark, "am")
         return self.cluster.kubectl("logs", pod.name, "--namespace", self.cluster.container_namespace)
 
@@ -190,7 +190,7 @@ class LongJobs:
         return self.cluster.logs(application_id)
 
     def stop(self) -> None:
-        """Of whoever gave up: nothing of them is left."""
+        """Stop the jobs of whoever gave up: nothing of them is left."""
         self._release()
         self.cluster.lend(COLOCATION)
         for client in self._clients:

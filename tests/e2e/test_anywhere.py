@@ -1,4 +1,4 @@
-"""What must work on any cluster: these tests know nothing of nodes, addresses or file systems, and hurt nothing."""
+"""These tests hold on any cluster: they know nothing of nodes, addresses or file systems, and hurt nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What helm makes of ``colocation.enabled``: pods that give way to services, a Job before an uninstall that administers
-with a token of its own, and a ResourceManager that lets it in.
-"""
+"""Helm renders ``colocation.enabled``: pods that give way to services, a Job before an uninstall that administers with
+a token of its own, and a ResourceManager that lets it in."""
 
 from __future__ import annotations
 

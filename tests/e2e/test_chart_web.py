@@ -1,4 +1,4 @@
-"""What helm makes of the values for pages: the port of applications' pages is open where it is used, and only there."""
+"""Helm renders the values for pages: the port of applications' pages is open where it is used, and only there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BY_SETTING = {"resourceManager": {"settings": {"web": {"proxied_origin": "own", 
 
 
 def beside_the_web_port(objects: list[Object]) -> list[set[int]]:
-    """What is open beside 8088, in each place where that is open to those who read pages."""
+    """Return what is open beside 8088, in each place where that is open to those who read pages."""
     rules = one(objects, "NetworkPolicy", "yodel-rm")["ingress"]
     listed = [{port["port"] for port in rule["ports"]} for rule in rules]
     (rm,) = one(objects, "Deployment", "yodel-rm")["template"]["spec"]["containers"]

@@ -115,7 +115,7 @@ def test_a_killed_agent_finds_what_somebody_changed(node: ServiceNode) -> None:
 
 
 def _before_an_uninstall(cluster: KubeCluster) -> str:
-    """What the chart's hook prints, run as helm runs it."""
+    """Return what the chart's hook prints, run as helm runs it."""
     command = [binaries("helm") / "helm", "get", "hooks", RELEASE, "--namespace", cluster.namespace]
     environment = {**os.environ, "KUBECONFIG": str(cluster.state.kubeconfig)}
     hooks = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, env=environment).stdout
@@ -133,7 +133,7 @@ def _of_pods(node: ServiceNode) -> dict[str, str]:
 
 
 def _standing(node: ServiceNode) -> list[dict[str, Any]] | None:
-    """What agents decided, once it stands in the kernel's files: the quota, and both values of a pod."""
+    """Return what agents decided, once it stands in the kernel's files: the quota, and both values of a pod."""
     bounds: list[dict[str, Any]] = node.explained()["bounds"]
     is_held = len(bounds) >= 3 and all(one["decided"] == one["written"] == one["read"] for one in bounds)
     return bounds if is_held and node.quota_us() > 0 else None

@@ -48,11 +48,11 @@ spec:
 """
 
 SLOWLY = "notice-s=3600"
-"""What does not fit a loan any more stays for as long as a scenario takes."""
+"""A notice so long that what does not fit a loan any more stays for as long as a scenario takes."""
 MIB = 1 << 20
 NODE_MIB = 2048
 LEFT_MILLI = 1500
-"""What a kubelet leaves to pods that keeps the rest."""
+"""The millicores that a kubelet leaves to pods that keeps the rest."""
 TASK_MIB = 420
 STEP_MIB = 10
 BUSY = "yodel.io/e2e=busy:NoSchedule"
@@ -201,7 +201,7 @@ def reserving_node(lender: KubeCluster, free_node: str) -> Iterator[str]:
 
 
 def rejoin(cluster: KubeCluster, node: str, **left: int) -> None:
-    """With a kubelet that keeps for the system all but so much, ``cpu_milli`` and ``memory_mib``."""
+    """Let a kubelet rejoin that keeps for the system all but so much, ``cpu_milli`` and ``memory_mib``."""
     capacity = size_of(cluster.get("node", node)["status"]["capacity"])
     assert capacity is not None
     evicts_below = {"memory_mib": EVICTS_BELOW_MIB}
@@ -318,7 +318,7 @@ def test_what_the_kubelet_keeps_is_not_lent_and_batch_goes_before_it_evicts(
 
 
 def _batch_goes_and_the_service_stays(lender: KubeCluster, node: str, whose: str) -> None:
-    """On a node of two GiB, whosever limit they are.  What is lent stays the same: it is the agent alone that acts."""
+    """Batch goes and the service stays on a node of two GiB, whosever limit it is: the agent acts alone, loans stay."""
     numbers = ("cpu.static-milli=2000", f"memory.static-mib={NODE_MIB}")
     lender.yodel("colocation", "on", "--preset", "static", "--dialect", "koordinator", *numbers)
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
@@ -385,13 +385,13 @@ def service_on(cluster: KubeCluster, node: str) -> Iterator[Callable[[int], None
 
 
 def ended_for_memory(cluster: KubeCluster, node: str) -> list[str]:
-    """In the order in which the agent ended them."""
+    """Return the containers in the order in which the agent ended them."""
     found = explained(cluster, node)["emergency"]
     return list(found["containers"]) if found is not None else []
 
 
 def preempted(cluster: KubeCluster, pod: str) -> list[str]:
-    """What events say of it."""
+    """Return what events say of it."""
     selector = f"--field-selector=involvedObject.name={pod},reason=Preempted"
     events = cluster.get("events", "--namespace", cluster.container_namespace, selector)["items"]
     return [event["message"] for event in events]

@@ -1,4 +1,4 @@
-"""How containers end, and why some never start: lines of docs/pod-to-container.md that are about one application.
+"""Containers end, and some never start, as the lines of docs/pod-to-container.md say that are about one application.
 
 Applications that do not disturb each other run side by side, because most of their time is waiting.
 """
@@ -140,7 +140,7 @@ def test_refusal_of_the_api_server_ends_the_application(cluster: KubeCluster) ->
 
 
 def failure(cluster: KubeCluster, submission: Submission) -> str:
-    """Of an application that must fail: its diagnostics."""
+    """Return the diagnostics of an application that must fail."""
     result = submission.result(END_TIMEOUT_S)
     assert result.returncode != 0
     app = cluster.ended(result.application_id)
@@ -204,7 +204,7 @@ def test_who_reads_his_own_signals_away_ends_with_his_pod(cluster: KubeCluster) 
     (agent,) = cluster.get("pods", *agents, "--selector=app.kubernetes.io/component=node-agent")["items"]
 
     def told() -> list[str]:
-        """What the agent did with it, in order."""
+        """Return what the agent did with it, in order."""
         text = cluster.kubectl("logs", agent["metadata"]["name"], *agents[:2])
         events = [json.loads(line) for line in text.splitlines() if pod.container in line]
         return [str(one.get("state") or one["event"]) for one in events]

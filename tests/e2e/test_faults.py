@@ -1,4 +1,4 @@
-"""What happens to pods and nodes of a real cluster, and two jobs that live through it as they would on YARN.
+"""Two jobs live through what happens to pods and nodes of a real cluster as they would on YARN.
 
 The words are those of docs/pod-to-container.md.  One pair of a Spark and a MapReduce job lives through all of it: every
 test hurts them and waits until they are whole again, and the last one lets them end.

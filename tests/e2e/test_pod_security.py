@@ -37,7 +37,7 @@ def trial(cluster: KubeCluster) -> Iterator[str]:
 
 
 def violations(cluster: KubeCluster, spec: Mapping[str, Any], claimed: Sequence[str] = ()) -> set[str]:
-    """What of the level a pod's spec violates.  ``claimed`` volumes are a StatefulSet's."""
+    """Return what of the level a pod's spec violates.  ``claimed`` volumes are a StatefulSet's."""
     dropped = ("serviceAccountName", "serviceAccount", "nodeName")
     volumes = [*spec.get("volumes", ()), *({"name": name, "emptyDir": {}} for name in claimed)]
     kept = {**{key: value for key, value in spec.items() if key not in dropped}, "volumes": volumes}

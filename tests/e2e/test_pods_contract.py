@@ -66,7 +66,7 @@ async def client(api_server: Path, tmp_path: Path) -> AsyncIterator[KubeClient]:
 
 
 async def _give(client: KubeClient, node: str, amounts: dict[str, str]) -> None:
-    """What a kubelet says of itself: a status is not taken from whoever makes a node."""
+    """Give a node what a kubelet says of itself: a status is not taken from whoever makes a node."""
     body = msgspec.json.encode({"status": {"capacity": amounts, "allocatable": amounts}})
     kind = "application/merge-patch+json"
     await client.call(ApiRequest(method="PATCH", path=f"/api/v1/nodes/{node}/status", body=body, content_type=kind))

@@ -58,7 +58,7 @@ def started(cluster: KubeCluster, queue: str, executors: int, folder: str) -> Su
 
 
 def end(cluster: KubeCluster, job: Submission, folder: str) -> None:
-    """As it must: successfully, in the first attempt, every sum right."""
+    """End the job as it must: successfully, in the first attempt, every sum right."""
     cluster.hdfs.hdfs.put(f"{folder}/end", b"", user="hdfs")
     result = job.result(240)
     assert result.returncode == 0, result.text[-6000:]

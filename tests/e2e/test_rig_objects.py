@@ -1,4 +1,4 @@
-"""What helm makes of the rig's values: objects that fit what the rig puts beside them."""
+"""Helm renders the rig's values: objects that fit what the rig puts beside them."""
 
 from __future__ import annotations
 

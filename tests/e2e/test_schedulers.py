@@ -40,7 +40,7 @@ QOS_VOLCANO = {"volcano.sh/qos-level": "BE"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What pods of a queue carry beyond Yodel's own."""
+    """Describe what pods of a queue carry beyond Yodel's own."""
 
     scheduler: str
     resources: Mapping[str, str]
@@ -152,7 +152,7 @@ def test_one_group_an_application_that_its_pods_name(applications: Applications,
 
 @pytest.mark.parametrize("queue", GROUPED)
 def test_definitions_judge_groups(applications: Applications, queue: str) -> None:
-    """What Yodel creates is looked at by the real API server with the engine's schema."""
+    """The real API server judges what Yodel creates by the engine's schema."""
     group = dict(applications.groups[queue] or {})
     group["metadata"] = {"name": "wrong", "namespace": group["metadata"]["namespace"]}
     wrong = json.dumps({**group, "spec": {"minMember": "many"}})
@@ -235,7 +235,7 @@ def of_engines(names: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def placed_by(cluster: KubeCluster, pod: Pod) -> set[str]:
-    """Who says so."""
+    """Return who says that the pod was scheduled."""
     selector = f"--field-selector=involvedObject.name={pod.name},reason=Scheduled"
     events = cluster.get("events", "--namespace", cluster.container_namespace, selector)["items"]
     return {event.get("reportingComponent") or event["source"]["component"] for event in events}

@@ -1,4 +1,4 @@
-"""What a submission may do to a real cluster: end with a reason, or run in its own container and change nothing else.
+"""A submission ends with a reason, or runs in its own container and changes nothing else of a real cluster.
 
 All hostile submissions are made side by side, once, while another user's container runs; each has a test of its own,
 and those at the end look at what is outside: files, processes, pods, and whether an ordinary job still works.
@@ -55,7 +55,7 @@ PROBES = re.findall(r"^def (\w+)\(\):$", PROGRAM.read_text(), re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """To a submission."""
+    """Keep the answer to a submission."""
 
     status: int
     text: str
@@ -118,7 +118,7 @@ class Hostilities:
 
     @cached_property
     def escape(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the program that tries to get out said, by probe."""
+        """Return what the program that tries to get out said, by probe."""
         self.ended("escape")
         lines = self.cluster.printed(self.answers["escape"].application_id).splitlines()
         said = [json.loads(line) for line in lines if line.startswith('{"probe"')]
@@ -200,7 +200,7 @@ def hostilities(
 
 @pytest.fixture(scope="module")
 def over(hostilities: Hostilities) -> Hostilities:
-    """When all of it has come to its end."""
+    """Wait until all of it has come to its end."""
     for name, answer in hostilities.answers.items():
         if answer.status == 202:
             hostilities.ended(name)
@@ -320,7 +320,7 @@ def agents(cluster: KubeCluster) -> Sequence[str]:
 
 
 def given(pod: Pod) -> Mapping[str, Any]:
-    """What of a pod gives it rights: nothing of it is a submitter's."""
+    """Return what of a pod gives it rights: nothing of it is a submitter's."""
     spec = pod.body["spec"]
     (main,) = spec["containers"]
     names = ("hostPID", "hostIPC", "serviceAccountName", "automountServiceAccountToken", "initContainers")

@@ -1,4 +1,4 @@
-"""Where a kubelet decides, batch goes before services of default priority; where it would not, nothing is lent."""
+"""Batch goes before services of default priority where a kubelet decides; where it would not, nothing is lent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.e2e.test_colocation import BUSY, MIB, TASK_MIB, memory_of, service_on
 from tests.rigs.kubernetes.install import COLOCATION
 
 PODS_MIB = 2200
-"""Of which a kubelet begins to evict 100 MiB earlier."""
+"""The memory of pods, of which a kubelet begins to evict 100 MiB earlier."""
 KEPT_FREE_MIB = 70
 HOLD = f"python3 -c 'import time; x = bytes([1]) * ({TASK_MIB} << 20); time.sleep(1200)'"
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator")

@@ -126,7 +126,7 @@ def managers(cluster: KubeCluster) -> Iterator[Managers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(cluster: KubeCluster) -> str:
-    """In HDFS; a file ``end`` there ends the job."""
+    """Return a folder in HDFS; a file ``end`` there ends the job."""
     return cluster.target.folder()
 
 

@@ -34,7 +34,7 @@ NODE_EXPIRY_S = 30
 
 
 def lend(cluster: KubeCluster, cpu_milli: int, notice_s: int = 30) -> None:
-    """On all nodes: as their agents report it."""
+    """Lend on all nodes: as their agents report it."""
     cluster.yodel(*STATIC, f"cpu.static-milli={cpu_milli}", f"notice-s={notice_s}")
 
 
@@ -81,12 +81,12 @@ def rounds(cluster: KubeCluster, job: Submission) -> int:
 
 
 def map_stages(log: str) -> int:
-    """How often the map side of the shuffle was computed, all of it or a part."""
+    """Return how often the map side of the shuffle was computed, all of it or a part."""
     return sum("missing tasks from ShuffleMapStage" in line for line in log.splitlines())
 
 
 def exit_statuses(cluster: KubeCluster, application_id: str) -> dict[str, int | None]:
-    """Of its containers that have ended."""
+    """Return the exit statuses of its containers that have ended."""
     items = cluster.api(f"/applications/{application_id}/containers")["items"]
     return {one["id"]: one["exit_status"] for one in items if one["exit_status"] is not None}
 

@@ -52,7 +52,7 @@ class Terminal:
         }
 
     def run(self, command: str) -> str:
-        """What it printed; AssertionError when it failed."""
+        """Return what it printed; AssertionError when it failed."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=ROOT,
@@ -78,7 +78,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(cluster: KubeCluster, tmp_path: Path) -> Terminal:
-    """On a cluster on which nobody left anything to see."""
+    """Return a terminal on a cluster on which nobody left anything to see."""
     cluster.heal()
     namespace = f"--namespace={cluster.container_namespace}"
     cluster.kubectl("delete", "pods", namespace, f"--selector={PREFIX}application", "--wait")

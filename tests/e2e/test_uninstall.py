@@ -53,7 +53,7 @@ def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
 
 
 def listing(cluster: KubeCluster) -> dict[str, Any]:
-    """Of each node what a loan would change."""
+    """Return for each node what a loan would change."""
     return {
         node["metadata"]["name"]: (
             node["status"]["capacity"],

@@ -45,7 +45,7 @@ TRACKER_PROTOCOL = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 MASTER_PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 PODS = "/api/v1/namespaces/default/pods"
 RETRIED = (faults.RETRIABLE, faults.STANDBY)
-"""What the retry policy of Hadoop's own clients makes them come again for."""
+"""The errors for which the retry policy of Hadoop's own clients makes them come again."""
 
 
 class Later(Exception):
@@ -54,7 +54,7 @@ class Later(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """What the clients were told."""
+    """Count what the clients were told."""
 
     acknowledged: dict[str, str] = field(default_factory=dict)
     """Application ids by the names of the jobs."""
@@ -192,7 +192,7 @@ async def supervised(pair: Pair) -> AsyncIterator[tuple[Manager, asyncio.Queue[i
 
 
 async def pods_of(kube: KubeClient) -> dict[str, tuple[str, str, bool]]:
-    """Of each: uid, phase, and whether it was told to go."""
+    """Return each pod's uid, phase, and whether it was told to go."""
     listed = msgspec.json.decode(await kube.call(ApiRequest(path=PODS)))["items"]
     return {
         pod["metadata"]["name"]: (
@@ -219,7 +219,7 @@ async def has_a_node(kube: KubeClient, manager: Manager) -> None:
 
 
 async def run_pods(kube: KubeClient, count: int) -> None:
-    """What scheduler and kubelet do, once so many are there."""
+    """Do what scheduler and kubelet do, once so many pods are there."""
     async with asyncio.timeout(STEP_S):
         while len(found := await pods_of(kube)) < count:  # noqa: ASYNC110 - another process makes them
             await asyncio.sleep(0.05)

@@ -35,7 +35,7 @@ async def agent(disk: Path) -> AsyncIterator[AgentProcess]:
 
 
 def fill(disk: Path, mib: float) -> None:
-    """As far as there is room."""
+    """Fill the disk as far as there is room."""
     with contextlib.suppress(OSError):
         (disk / "ballast").write_bytes(bytes(int(mib * (1 << 20))))
 

@@ -28,7 +28,7 @@ class Parked:
     directory: Path
 
     async def launch(self, script: str) -> None:
-        """What a node agent does: FIFOs, launch script, and the two lines."""
+        """Do what a node agent does: FIFOs, launch script, and the two lines."""
         logs = self.directory / "logs"
         logs.mkdir()
         (self.directory / "launch.sh").write_text(script)
@@ -242,7 +242,7 @@ async def test_signal_that_comes_before_the_script_has_its_session_is_not_lost(
 
 
 async def test_several_signals_one_after_another(parked: Parked) -> None:
-    """As a node agent stops a container: TERM, and KILL when its patience ends."""
+    """A node agent stops a container like this: TERM, and KILL when its patience ends."""
     ready, seen = parked.directory / "ready", parked.directory / "seen"
     await parked.launch(f"trap 'echo t >>{seen}' TERM; echo y >{ready}; while :; do sleep 0.05; done\n")
     await parked.file("ready")

@@ -281,7 +281,7 @@ async def test_restarted_agent_serves_the_running_job(
     tracker: FakeTracker,  # noqa: F811
     alice: OsUser,  # noqa: F811
 ) -> None:
-    """What the AM is told, what a task finds in its environment, and the same answers after a restart."""
+    """The AM's answer and a task's environment are as before, and the same holds after a restart."""
     application = ApplicationId(1700000000000, 7)
     context = context_of('echo "$NM_AUX_SERVICE_mapreduce_shuffle" | base64 -d | od -An -tx1; exec sleep 60')
     context.service_data.add(key="mapreduce_shuffle", value=service_data())

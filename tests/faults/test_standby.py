@@ -20,7 +20,6 @@ from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.stores import migrated_postgres, postgres_url
 
 __all__ = ["migrated_postgres", "postgres_server", "postgres_url"]
-"""What the default settings promise after a crash."""
 LEASE_S = 5
 LONG_LEASE_S = 20
 """Many times what anything but waiting for its end takes."""
@@ -51,7 +50,7 @@ async def test_killed_leader_is_replaced_and_nothing_is_lost(pair: Pair) -> None
 
 
 async def test_stopped_leader_writes_nothing_when_it_goes_on_and_ends(pair: Pair) -> None:
-    """What was sent to it meanwhile is in its sockets when it wakes up: it must not be done."""
+    """The requests that were sent to it meanwhile are in its sockets when it wakes up: they must not be carried out."""
     leader, standby = await pair.leader_and_standby(leader_lease_s=LEASE_S)
     await leader.submit()
     old = pair.holder()

@@ -24,7 +24,7 @@ from tests.mutants.checkout import SOURCES, copies, run
 SEED = 20
 TIME_S = 1200
 LINES_MAX = 1000
-"""Of which mutants are made: two or three a line, more than there is time for."""
+"""The most lines of which mutants are made: two or three a line, more than there is time for."""
 RESERVE_S = 60
 """For a mutant that hangs, and the report."""
 WORDS = ("killed", "survived", "not reached", "left out")
@@ -42,7 +42,10 @@ timeout_constant = 5.0
 
 
 def changed_lines(root: Path, commit: str) -> dict[str, set[int]]:
-    """By source file; of a statement that has changed in part all its lines.  Raises subprocess.CalledProcessError."""
+    """Return the changed lines by source file; where a part of a statement has changed, all its lines.
+
+    Raises subprocess.CalledProcessError.
+    """
     command = [
         "git",
         "diff",
@@ -71,7 +74,7 @@ def _is_mutated(path: str) -> bool:
 
 
 def _statements(path: Path, lines: Set[int]) -> set[int]:
-    """The lines of those statements of functions that begin, continue or end in these; of a compound one its head."""
+    """Return the lines of statements of functions that begin, continue or end in these; of a compound one its head."""
     whole: set[int] = set()
     tree = ast.parse(path.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
@@ -174,7 +177,7 @@ def _tried(root: Path, lines: Mapping[str, Set[int]], tests: Sequence[str], star
 
 
 def _fail(copy: Path, tests: Sequence[str]) -> bool:
-    """Whether they do with the code as it is: some read it, and find mutants in it."""
+    """Return whether the tests fail with the code as it is: some read it, and find mutants in it."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     try:
         return run(command, copy, copy / "pytest.log", sources=copy, timeout_s=RESERVE_S) != 0
@@ -210,7 +213,7 @@ def prepare(copy: Path, lines: Mapping[str, Set[int]], tests: Sequence[str]) -> 
 
 
 def drawn_files(lines: Mapping[str, Set[int]]) -> set[str]:
-    """Those whose mutants are made: all, or what LINES_MAX allows."""
+    """Return the files whose mutants are made: all, or what LINES_MAX allows."""
     paths, count = sorted(lines), 0
     random.Random(SEED).shuffle(paths)
     drawn: set[str] = set()

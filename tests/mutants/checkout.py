@@ -42,7 +42,7 @@ def run(command: Sequence[str | Path], copy: Path, log: Path, *, sources: Path, 
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Of a session of its own: what a faulty program left behind goes with it."""
+    """End a process and its session: what a faulty program left behind goes with it."""
     try:
         os.killpg(process.pid, 9)
     except ProcessLookupError:

@@ -42,7 +42,7 @@ class Mutant:
         return f"{self.area}/{self.name}"
 
     def path(self, root: Path) -> Path:
-        """Of its module.  Raises DoesNotApply."""
+        """Return the path of the mutant's module.  Raises DoesNotApply."""
         base = root.joinpath(*self.attribute.partition(":")[0].split("."))
         for path in (base.with_suffix(".py"), base / "__init__.py"):
             if path.is_file():
@@ -97,7 +97,7 @@ def _of_file(path: Path) -> Iterator[Mutant]:
 
 
 def _span(source: str, name: str, mutant: Mutant) -> tuple[int, int]:
-    """Where a thing begins and ends in a module's text, decorators included."""
+    """Return where a thing begins and ends in a module's text, decorators included."""
     body: Sequence[ast.stmt] = _parsed(source).body
     found: ast.stmt | None = None
     for part in name.split(".") if name else ():
@@ -120,7 +120,7 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _parse(source: str) -> ast.Module:
-    """Without a collection meanwhile: CPython 3.11 takes a finalizer that parses too for a fault of its own."""
+    """Parse without a collection meanwhile: CPython 3.11 takes a finalizer that parses too for a fault of its own."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -143,5 +143,5 @@ def _is_named(statement: ast.stmt, name: str) -> bool:
 
 
 def _column(source: str, start: int) -> int:
-    """Of the place in its line: spans begin where lines begin."""
+    """Return the column of a place in its line: spans begin where lines begin."""
     return start - (source.rfind("\n", 0, start) + 1)

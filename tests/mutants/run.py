@@ -69,7 +69,7 @@ def _chosen(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _failing(copy: Path, mutants: Sequence[Mutant], workers: int) -> list[str] | None:
-    """Tests, or files, that fail without any fault; None: it is not known."""
+    """Return tests, or files, that fail without any fault; None: it is not known."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     how = ["-n", str(workers), "--dist", "loadfile", "--continue-on-collection-errors"]
     if _pytest(copy, [*tests, *how], SOUND_TIMEOUT_S) not in (PASSED, FAILED):
@@ -78,7 +78,7 @@ def _failing(copy: Path, mutants: Sequence[Mutant], workers: int) -> list[str] |
 
 
 def _is_part(test: str, named: str) -> bool:
-    """Of what an entry names; or its whole file could not be read."""
+    """Return whether a test is part of what an entry names; or its whole file could not be read."""
     return test in (named, named.partition("::")[0]) or test.startswith((f"{named}/", f"{named}::", f"{named}["))
 
 
@@ -117,7 +117,7 @@ def _verdict(mutant: Mutant, copy: Path) -> Verdict:
 
 
 def _write(path: Path, text: str) -> None:
-    """With a time of its own: bytecode of another text, as long and of the same second, would count as its own."""
+    """Write with a time of its own: bytecode of another text, as long and of the same second, would pass for it."""
     path.write_text(text)
     at_s = 1_000_000_000 + next(_ticks)
     os.utime(path, (at_s, at_s))

@@ -40,9 +40,9 @@ from mutmut.workers.isolation import ForkRunner
 
 WORKERS = 2
 MEASURED_PART = 0.4
-"""Of the time, at most, for the tests without any mutant."""
+"""The part of the time, at most, for the tests without any mutant."""
 TESTS_S = 20.0
-"""Of tests a mutant, as they take without it."""
+"""The seconds of tests a mutant, as they take without it."""
 FIRST = 20
 WORDS = {None: "left out", 0: "survived", 33: "not reached"}
 """By exit status of the tests; any other has killed."""
@@ -66,17 +66,17 @@ ADDED = ((cst.If, never), (cst.While, never), (cst.Expr, left_out), (cst.Boolean
 
 
 class TimeIsOver(Exception):
-    """For mutants."""
+    """Raised when the time for mutants is over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorder:
-    """A pytest plugin: what each test reaches and takes, and which fail."""
+    """Records, as a pytest plugin, what each test reaches and takes, and which fail."""
 
     until_s: float
     reached: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     by_fixture: dict[str, set[str]] = field(default_factory=dict)
-    """What a fixture reaches, by its id: it counts for each test that shares it."""
+    """The lines that a fixture reaches, by its id: it counts for each test that shares it."""
     took_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failed: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)
@@ -209,18 +209,18 @@ def _end(*_: object) -> None:
 
 
 def in_turns(files: Collection[Collection[str]], seed: int) -> list[str]:
-    """One mutant of each file, then a second one of each, and so on."""
+    """Return one mutant of each file, then a second one of each, and so on."""
     drawn = [random.Random(seed).sample(sorted(names), len(names)) for names in files]
     return [name for turn in zip_longest(*drawn) for name in turn if name is not None]
 
 
 def own_tests(mutant: str) -> str:
-    """Of its module, by their file's name."""
+    """Return the part of a test's id by which its module's own tests are known: their file's name."""
     return f"/test_{mutant.rpartition('.')[0].rpartition('.')[2]}.py::"
 
 
 def quickest(tests: Collection[str], took_s: Mapping[str, float], own: str) -> tuple[list[str], float]:
-    """A module's own, then as many as take TESTS_S in all; one at least."""
+    """Return a module's own tests, then as many as take TESTS_S in all; one at least."""
     chosen, sum_s = list[str](), 0.0
     for test in sorted(tests, key=lambda test: (own not in test, took_s[test], test)):
         if chosen and own not in test and sum_s + took_s[test] > TESTS_S:
@@ -243,7 +243,7 @@ class Runner(PytestRunner):
 
 
 def _verdicts(data: SourceFileMutationData, notes: Mapping[str, str]) -> Iterator[tuple[str, int, str, str]]:
-    """Path, line, verdict and change; the line and change of those that no test has killed."""
+    """Return path, line, verdict and change; the line and change of those that no test has killed."""
     for name, exit_code in data.exit_code_by_key.items():
         verdict = WORDS.get(exit_code, "killed")
         line, change = _change(str(data.path), name) if verdict in ("survived", "not reached") else (0, "")
@@ -261,7 +261,7 @@ def _change(path: str, name: str) -> tuple[int, str]:
 
 
 def _line(path: str, name: str) -> int:
-    """Where the function of a mutant is defined."""
+    """Return the line where the function of a mutant is defined."""
     function, class_name = orig_function_and_class_names_from_key(name)
     body: list[ast.stmt] = ast.parse(Path(path).read_text()).body
     for wanted in filter(None, (class_name, function)):

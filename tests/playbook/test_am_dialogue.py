@@ -1,4 +1,4 @@
-"""What an ApplicationMaster may say when, and what it hears after the ResourceManager was away."""
+"""An ApplicationMaster speaks in a fixed order, and hears what it needs after the ResourceManager was away."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ async def test_node_that_registers_again_does_not_count_twice(world: World) -> N
 
 
 async def test_word_of_another_node_on_a_container_is_worth_nothing(world: World) -> None:
-    """Of one that has no node yet, too: who runs it was given its token, which names the node."""
+    """A container that has no node yet is covered too: who runs it was given its token, which names the node."""
     elsewhere = NodeId("node-9", 8041)
     await world.register_node(elsewhere)
     am = await world.running_am()

@@ -1,4 +1,4 @@
-"""How attempts and applications end, in the words users know from YARN."""
+"""Attempts and applications end in the words users know from YARN."""
 
 from __future__ import annotations
 

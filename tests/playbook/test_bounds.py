@@ -1,4 +1,4 @@
-"""What has ended is kept for a while, not for ever: rows, memory and secrets stay as many as the settings allow."""
+"""Rows, memory and secrets of what has ended are kept for a while and stay as many as the settings allow."""
 
 from __future__ import annotations
 

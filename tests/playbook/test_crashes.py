@@ -17,7 +17,7 @@ from yodel.store.memory_store import MemoryStore
 
 ROUNDS_MAX = 40
 STEPS_OF_A_JOB = 60
-"""What a job of two tasks takes: a crash is tried at each of them, and none is planned beyond its end."""
+"""The steps that a job of two tasks takes: a crash is tried at each of them, and none is planned beyond its end."""
 
 
 async def run_job(crash_at_step: int | None) -> Cluster:

@@ -1,4 +1,4 @@
-"""How containers end, by themselves and with their nodes, in the words users know from YARN."""
+"""Containers end, by themselves and with their nodes, in the words users know from YARN."""
 
 from __future__ import annotations
 

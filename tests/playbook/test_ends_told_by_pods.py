@@ -165,7 +165,7 @@ async def test_pods_code_counts_once_the_node_has_left(world: World) -> None:
 
 
 async def test_pod_that_ends_where_the_agent_is_gone_is_not_waited_for(world: World) -> None:
-    """As of a node that left in the commit that bound the pod to it."""
+    """The node left in the commit that bound the pod to it."""
     am = await world.running_am()
     (task,) = await am.obtain(1)
     await world.run(world.rm.engine.do(lambda tx: tx.put(replace(tx.node(NODE), state=NodeState.LOST))))

@@ -22,7 +22,7 @@ ELSEWHERE = NodeId("node-2", 8041)
 
 
 async def forget(world: World) -> None:
-    """What is done within seconds, without letting time pass for anybody else."""
+    """Forget what is due within seconds, without letting time pass for anybody else."""
     await world.settle()
     await world.run(world.rm.forgetting.round())
 

@@ -208,7 +208,7 @@ async def test_queue_under_its_guarantee_is_held_a_node_instead_of_one_above_it(
     "limits", [{"maximum_capacity_percent": 50.0}, {"user_limit_factor": 1.0}, {}], ids=["maximum", "user", "none"]
 )
 async def test_no_node_is_held_beyond_a_maximum_or_the_limit_of_a_user(limits: dict[str, float]) -> None:
-    """Of two nodes of sixteen, half is the queue's: its ApplicationMaster and two containers of eight are more."""
+    """The queue has half of two nodes of sixteen: its ApplicationMaster and two containers of eight are more."""
     halves = [Queue(path=f"root.{name}", capacity_percent=50.0, user_limit_factor=-1.0) for name in "ab"]
     halves[0] = replace(halves[0], **limits)  # type: ignore[arg-type]
     async with World(options(PreemptionRules(), queues=halves)) as world:

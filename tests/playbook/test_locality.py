@@ -1,4 +1,4 @@
-"""Where containers go: hosts, racks and labels asked for, patience, and what no node can serve."""
+"""Containers go to the hosts, racks and labels they ask for, wait with patience, or are told that no node can serve."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ async def test_ask_that_can_never_fit_holds_up_nothing_else(world: World) -> Non
 
 
 async def test_master_that_no_node_may_ever_take_is_refused(world: World) -> None:
-    """Of each type some node has enough, and no node of both."""
+    """Some node has enough of each type, and no node of both."""
     await world.register_node(capability=Resource(2048, 4))
     await world.register_node(HOST_2, Resource(4096, 2))
     with pytest.raises(InvalidResourceRequest, match="no node can be that large"):

@@ -53,7 +53,7 @@ class MeasuredNode:
         await self.world.pass_time(1.0)
 
     async def seconds_until(self, milli: int) -> int:
-        """How many pass until so much is published."""
+        """Return how many seconds pass until so much is published."""
         for passed in range(60):
             if self.published() == milli:
                 return passed
@@ -66,7 +66,7 @@ class MeasuredNode:
         return int(status.capacity[name]) if name in status.capacity else None
 
     def explained(self) -> dict[str, list[str]]:
-        """By resource, why each term and step is what it is; they add up to what is published, which pods may use."""
+        """Return by resource why each term and step is what it is; they add up to what is published."""
         found = self.world.rm.capacities.of(NODE.host)
         assert found is not None
         whys: dict[str, list[str]] = {}
@@ -92,7 +92,7 @@ async def node() -> AsyncIterator[MeasuredNode]:
 
 
 async def test_a_change_of_thirty_percent_is_published_in_two_seconds_down_and_fifteen_up(node: MeasuredNode) -> None:
-    """Of sixteen cores six tenths are shared out: 9.6 less what is used."""
+    """Six tenths of sixteen cores are shared out: 9.6 less what is used."""
     assert await node.seconds_until(7600) <= 12
     node.cores = 2 + 0.3 * CORES
     assert await node.seconds_until(2800) <= DOWN_S
@@ -101,7 +101,7 @@ async def test_a_change_of_thirty_percent_is_published_in_two_seconds_down_and_f
 
 
 async def test_what_the_kubelet_keeps_is_not_lent_as_the_agent_sees_it_or_is_told(node: MeasuredNode) -> None:
-    """Of 16 cores and 16 GiB it keeps 3 and 4: of memory by the limit of all pods, of cores by what is allocatable."""
+    """The kubelet keeps 3 of 16 cores and 4 of 16 GiB, memory by the limit of all pods, cores by the allocatable."""
     statuses, share_mib = node.world.statuses, 16_384 * 65 // 100
     await node.seconds_until(7600)
     assert (node.allocatable, node.told) == ({CPU_MILLI: 16_000, MEMORY_MIB: 16_384}, 1)

@@ -1,4 +1,4 @@
-"""NodeManagers of Hadoop: who may register, what counts where, who chooses their containers, and how they end."""
+"""NodeManagers of Hadoop may register, hold what counts, are chosen for containers, and end them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, address_of, ask, complete, running
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
@@ -52,7 +53,7 @@ def let_in(world: World, *hosts: str) -> None:
 
 
 async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
-    """Why it was refused; empty: it was not."""
+    """Register a node and return why it was refused; empty: it was not."""
     refusal = await world.register_node(node_id, **{"is_node_manager": True, **changes})
     await world.settle()
     return refusal
@@ -60,7 +61,7 @@ async def register(world: World, node_id: NodeId = NM, **changes: Any) -> str:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    """A node of pods and a NodeManager, each with a pool of its own."""
+    """Build a node of pods and a NodeManager, each with a pool of its own."""
     async with World(options()) as made:
         let_in(made)
         await made.register_node()
@@ -69,7 +70,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def master_on(world: World, queue: str = "yarn") -> Am:
-    """A registered ApplicationMaster whose container the NodeManager runs."""
+    """Return a registered ApplicationMaster whose container the NodeManager runs."""
     application_id = await world.submit(queue=queue)
     await world.settle()
     am = Am(world, world.application(application_id).current_attempt_id)
@@ -79,9 +80,9 @@ async def master_on(world: World, queue: str = "yarn") -> Am:
     return am
 
 
-async def tasks_of(am: Am, count: int, **changes: Any) -> list[Container]:
-    """Containers that its ApplicationMaster has been given."""
-    await am.beat(ask(count, **changes))
+async def tasks_of(am: Am, count: int, label: str = "", **changes: Any) -> list[Container]:
+    """Return the containers that its ApplicationMaster has been given."""
+    await am.beat(replace(ask(count, **changes), node_label=label))
     await am.world.settle()
     return await granted_to(am)
 
@@ -319,6 +320,57 @@ async def test_rooms_given_in_one_turn_are_given_once(world: World) -> None:
     assert sum(task.node_id == OTHER for task in tasks) == 1
 
 
+LABELS = AskRules(are_node_labels_enabled=True)
+
+
+async def test_racks_of_the_list_count_and_follow_it(world: World) -> None:
+    """The ResourceManager knows the racks of NodeManagers, as on YARN; a node's containers stay."""
+    am = await master_on(world)
+    lists = replace(world.rm.nodes.lists, racks={OTHER.host: "/rack-2"})
+    await world.run(world.rm.decommission.refresh(lists))
+    await register(world, OTHER)
+    assert [world.rm.state.nodes[one].rack for one in (NM, OTHER)] == ["/default-rack", "/rack-2"]
+    await am.beat(ask(15, "/default-rack"), ask(15))
+    await world.settle()
+    assert {one.node_id for one in await granted_to(am)} == {NM}, "although the other has more memory free"
+    await world.run(world.rm.decommission.refresh(replace(lists, racks={HOST: "/rack-2"})))
+    assert [world.rm.state.nodes[one].rack for one in (NM, OTHER)] == ["/rack-2", "/default-rack"]
+    assert am.container.is_live
+
+
+async def test_labels_that_it_registers_with_count_in_placement() -> None:
+    async with World(options(ask_rules=LABELS)) as world:
+        let_in(world)
+        await register(world)
+        am = await master_on(world)
+        await register(world, OTHER, labels=("gpu",))
+        assert world.rm.state.nodes[OTHER].labels == ("gpu",)
+        assert {one.node_id for one in await tasks_of(am, 3)} == {NM}, "a partition is for who asks for it"
+        assert {one.node_id for one in await tasks_of(am, 2, label="gpu")} == {OTHER}
+        await world.beat(node_id=OTHER, labels=())
+        await world.settle()
+        assert world.rm.state.nodes[OTHER].labels == ()
+        await world.beat(node_id=OTHER, labels=None)
+        await world.beat(node_id=OTHER, labels=("a", "b"))
+        await world.settle()
+        assert world.rm.state.nodes[OTHER].labels == ()
+
+
+async def test_labels_that_do_not_count_are_refused_with_the_reason(world: World) -> None:
+    """The node registers all the same, as on YARN."""
+    registration = world.registration(OTHER, is_node_manager=True)
+    found = await world.run(world.rm.registration.register(replace(registration, labels=("gpu",))))
+    assert (found.refusal, "node_labels_enabled" in found.labels_refusal) == ("", True)
+    assert world.rm.state.nodes[OTHER].labels == ()
+    async with World(options(ask_rules=LABELS)) as second:
+        let_in(second)
+        for labels in (("gpu", "ssd"), ("-",), ("a" * 256,), ("é",)):
+            registration = replace(second.registration(OTHER, is_node_manager=True), labels=labels)
+            found = await second.run(second.rm.registration.register(registration))
+            assert "expected at most one label" in found.labels_refusal, labels
+        assert second.rm.state.nodes[OTHER].labels == ()
+
+
 # --- one pool of both ------------------------------------------------------------------------------------------------
 
 
@@ -326,7 +378,7 @@ CELEBORN = (ShuffleProperty(name="service", text="celeborn", path="root.default"
 
 
 def image_context(image: str) -> bytes:
-    """A launch context that asks for an image."""
+    """Return a launch context that asks for an image."""
     context = pb.ApplicationSubmissionContextProto()
     for key, value in (("YARN_CONTAINER_RUNTIME_TYPE", "docker"), ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", image)):
         context.am_container_spec.environment.add(key=key, value=value)

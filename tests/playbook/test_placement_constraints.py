@@ -38,7 +38,7 @@ def machine(name: str) -> NodeObservation:
 
 
 def requests(tag: str, count: int, constraint: Constraint | None, first_id: int = 1) -> list[SchedulingAsk]:
-    """As the distributed shell asks: one request a container, each with an id of its own."""
+    """Return requests as the distributed shell makes them: one a container, each with an id of its own."""
     return [
         SchedulingAsk(key=key(allocation_request_id=first_id + n), count=1, tags=(tag,), constraint=constraint)
         for n in range(count)

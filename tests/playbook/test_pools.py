@@ -250,7 +250,7 @@ async def test_change_is_judged_by_pool() -> None:
 async def test_refreshed_queues_that_draw_on_the_same_pools_are_not_counted_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That visits all nodes and containers, which takes 150 ms where there are many."""
+    """A new count visits all nodes and containers, which takes 150 ms where there are many."""
     publish(world, 8)
     counted = list[object]()
     use = world.rm.state.use_pools

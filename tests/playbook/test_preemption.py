@@ -277,7 +277,7 @@ async def test_less_that_is_lent_ends_nothing_and_a_maximum_said_meanwhile_is_of
 
 
 async def test_less_that_is_lent_ends_nothing_after_a_restart() -> None:
-    """Of what Kubernetes' nodes publish: their own size is the most that they may."""
+    """The queue draws on what Kubernetes' nodes publish: their own size is the most that they may."""
     async with World(replace(options(AT_ONCE, CAPPED, B), dialects={"root.a": "koordinator"})) as world:
         publish(world, 16)
         am = await world.running_am(queue="a")

@@ -1,4 +1,4 @@
-"""Who publishes what a node lends: this ResourceManager, the next one, or somebody else; and in which order."""
+"""A node's loan is published by one at a time, in order: this ResourceManager, the next one, or somebody else."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ async def test_a_patch_that_failed_is_no_problem_once_nothing_is_to_be_written(w
 
 @pytest.mark.looptime
 async def test_the_task_publishes_within_two_seconds_and_rests_when_a_patch_fails(world: World) -> None:
-    """On the loop's own clock, as it runs in a process."""
+    """The task runs on the loop's own clock, as it does in a process."""
     rounds = 0
     publishing = publisher(world)
     whole = publishing.round

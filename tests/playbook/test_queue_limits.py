@@ -183,7 +183,7 @@ async def test_guarantee_in_amounts_is_kept_beside_weights_and_scaled_when_nodes
 
 
 async def test_application_above_the_number_that_may_run_waits_until_another_ends() -> None:
-    """Of the queue above too, and whatever the order of queues."""
+    """The limit of the queue above counts too, and whatever the order of queues."""
     above = Queue(path="root.p", capacity_percent=50.0, is_leaf=False, maximum_parallel_applications=2)
     x = Queue(path="root.p.x", capacity_percent=50.0, user_limit_factor=-1.0, maximum_parallel_applications=1)
     y = Queue(path="root.p.y", capacity_percent=50.0, user_limit_factor=-1.0)

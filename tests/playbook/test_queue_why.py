@@ -1,4 +1,4 @@
-"""Why a queue waits: each pending request counts once, under its nearest cause."""
+"""A queue is told why it waits: each pending request counts once, under its nearest cause."""
 
 from __future__ import annotations
 

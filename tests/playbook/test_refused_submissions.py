@@ -1,4 +1,4 @@
-"""What could never run is refused when it is submitted: nothing is planned for it, and nobody's share is held."""
+"""A submission that could never run is refused at once: nothing is planned for it, and nobody's share is held."""
 
 from __future__ import annotations
 

@@ -422,7 +422,7 @@ async def test_master_that_ends_before_it_registers_says_in_one_line_that_its_qu
 async def test_node_that_cannot_prepare_the_client_has_none(
     world: World, clients: tuple[str, ...], is_added: bool
 ) -> None:
-    """As a genuine NodeManager, which fetches no jar: also after a restart, before it has registered again."""
+    """The node is a genuine NodeManager, which fetches no jar: also after a restart, before it has registered again."""
     await celeborn(world)
     await world.register_node(shuffle_clients=clients)
     application_id = await world.submit(queue="lent", context=spark())

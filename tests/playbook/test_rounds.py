@@ -1,4 +1,4 @@
-"""What a round leaves asleep wakes when what was in its way is not there after all."""
+"""A wish that a round leaves asleep wakes when what was in its way is not there after all."""
 
 from __future__ import annotations
 

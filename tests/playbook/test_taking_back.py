@@ -218,7 +218,7 @@ async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_orde
 async def test_who_holds_most_above_its_guarantee_goes_first_where_guarantees_count(
     enforcement: LimitEnforcement,
 ) -> None:
-    """Of ten cores ``batch`` is guaranteed one and holds five, ``night`` is guaranteed nine and holds five."""
+    """``batch`` is guaranteed one of ten cores and holds five, ``night`` is guaranteed nine and holds five."""
     queues = (
         Queue(path="root", is_leaf=False, enforcement=enforcement),
         Queue(path="root.day", capacity_percent=100.0, user_limit_factor=-1.0),

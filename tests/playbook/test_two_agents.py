@@ -29,7 +29,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def register(world: World, node_id: NodeId, peer: tuple[str, int] = SECOND_PEER) -> str:
-    """Why it was refused; empty: it was not."""
+    """Register a second agent and return why it was refused; empty: it was not."""
     refusal = await world.register_node(node_id, peer=peer, proved_name=NODE.host)
     await world.settle()
     return refusal

@@ -1,4 +1,4 @@
-"""Why it is pending: the chain of causes, with their figures, users and what would unblock them."""
+"""An application is told why it is pending: the chain of causes, with figures, users and what would unblock them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
 async def test_queue_of_a_lower_priority_sees_those_that_are_served_before(
     mine: int, others: int, is_named: bool
 ) -> None:
-    """Who has less than the guarantee is before who has it, whatever the priorities."""
+    """A queue that has less than the guarantee is before one that has it, whatever the priorities."""
     root = replace(ROOT, is_by_priority=True)
     async with World(Options(queues=(root, P, A, C, replace(B, priority=2)))) as world:
         await full(world, others, "root.b")

@@ -160,7 +160,7 @@ def test_at_rest_nothing_waits_that_limits_and_room_let_start(
 def test_who_wants_more_than_was_planned_is_told_why_and_nobody_else(
     world: tuple[tuple[Queue, ...], int, list[Demand]],
 ) -> None:
-    """With the figures that the ledger has after the decision; and what is said to be in the way is."""
+    """The figures are those of the ledger after the decision; and what is said to be in the way is."""
     queues, count, demands = world
     for ledger, decision in rounds(queues, SIZE * count, demands):
         still = {d.attempt_id: d for d in (_less(demand, decision) for demand in demands)}
@@ -234,8 +234,9 @@ def test_queues_that_want_all_get_what_they_are_guaranteed(leaves: int, data: st
 def test_giving_many_at_once_is_giving_one_after_the_other(
     world: tuple[tuple[Queue, ...], int, list[Demand]],
 ) -> None:
-    """As the CapacityScheduler does: one container, then all are sorted anew.  With containers of one size and without
-    limits of users the queues hold the same, but for the last container where two stand equal."""
+    """The CapacityScheduler gives one container, then sorts all anew.  With containers of one size and without limits
+    of users the queues hold the same, but for the last container where two stand equal.
+    """
     queues, count, demands = world
     queues = tuple(replace(queue, user_limit_factor=-1.0) for queue in queues)
     demands = [

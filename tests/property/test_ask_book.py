@@ -78,7 +78,7 @@ class AskBookMachine(RuleBasedStateMachine):
 
     @rule(key=keys, host=hosts)
     def hand_over(self, key: AskKey, host: str) -> None:
-        """As a beat does: the AM lowers its own table by what it gets."""
+        """Hand over a container as a beat does: the AM lowers its own table by what it gets."""
         if self.bound[key]:
             self.bound[key] -= 1
             self.running += 1

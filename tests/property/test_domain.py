@@ -153,7 +153,7 @@ positive = st.builds(Resource, st.integers(1, 2**40), st.integers(1, 2**20))
 
 
 def amounts(resource: Resource) -> tuple[int, int, dict[str, int]]:
-    """Without the extras that are zero: a resource that lacks a type has none of it."""
+    """Return the amounts without the extras that are zero: a resource that lacks a type has none of it."""
     return resource.memory_mib, resource.vcores, {name: value for name, value in resource.extras if value}
 
 

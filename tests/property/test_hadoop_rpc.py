@@ -83,7 +83,7 @@ def simple_session(bodies: list[bytes]) -> bytes:
 
 
 def token_session(bodies: list[bytes]) -> bytes:
-    """What a token client sends; it may be said without waiting, because the nonce is known here."""
+    """Return what a token client sends; it may be said without waiting, because the nonce is known here."""
     token = WireToken(identifier=b"id", password=b"pw", kind="k", service="")
     proof, _ = sasl.client_response(
         sasl.server_challenge(NONCE), identifier=token.identifier, password=token.password, cnonce=CNONCE

@@ -188,8 +188,9 @@ def test_ideals_of_siblings_are_no_more_than_their_parents_and_protect_guarantee
 @given(clusters())
 @settings(max_examples=40)
 def test_rounds_come_to_rest_with_guarantees_met_or_nothing_that_would_help(cluster: Cluster) -> None:
-    """At rest no queue that gives nothing back waits for room within its guarantee which another holds above its own,
-    but where no node could be freed for it."""
+    """No queue that gives nothing back waits at rest for room within its guarantee which another holds above its own,
+    but where no node could be freed for it.
+    """
     rest(cluster)
     for _ in range(ROUNDS_MAX):
         victims = cluster.victims(NO_DEAD_ZONE)

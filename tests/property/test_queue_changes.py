@@ -41,7 +41,7 @@ TREE = {
         **{f"{path}.capacity": "1w" for path in ("root.default", "root.a", "root.a.x", "root.a.y")},
     }.items()
 }
-"""What most lives begin with: weights always add up."""
+"""The tree with which most lives begin: weights always add up."""
 paths = st.sampled_from(PATHS)
 properties = st.dictionaries(st.sampled_from(sorted(SAID)), st.none(), max_size=3).flatmap(
     lambda names: st.fixed_dictionaries({name: st.sampled_from(SAID[name]) for name in names})

@@ -40,7 +40,7 @@ class Held:
 
 @dataclass
 class Cluster:
-    """What live containers hold; each is of a leaf and a user."""
+    """Keep what live containers hold; each is of a leaf and a user."""
 
     queues: tuple[Queue, ...]
     total: Resource
@@ -181,7 +181,7 @@ def test_short_rounds_come_to_rest_where_nothing_is_owed(cluster: Cluster, data:
 
 
 def test_what_has_not_changed_sleeps() -> None:
-    """Of forty full leaves the round looks at the one where something ended."""
+    """The round looks only at the one of forty full leaves where something ended."""
     leaves = [Queue(path=f"root.q{n}", capacity_percent=2.5, maximum_capacity_percent=2.5) for n in range(40)]
     cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE * 80)
     for number, leaf in enumerate(leaves):
@@ -239,7 +239,7 @@ def test_master_over_the_share_wakes_when_another_queue_leaves_more() -> None:
 
 
 def test_who_was_served_has_another_place_among_its_siblings() -> None:
-    """What is left free one by one goes to two queues in turn."""
+    """Two queues are given in turn what is left free one by one."""
     leaves = [
         Queue(path=f"root.{n}", capacity_percent=p, user_limit_factor=-1.0)
         for n, p in zip("abc", (40.0, 40.0, 20.0), strict=True)

@@ -33,13 +33,13 @@ FEW = st.tuples(st.sets(st.sampled_from(sorted(VALUES))), st.sets(st.sampled_fro
 
 @st.composite
 def words(draw: st.DrawFn) -> dict[str, str]:
-    """In the order in which somebody says them."""
+    """Draw words in the order in which somebody says them."""
     names = draw(st.permutations(sorted(set().union(*draw(FEW)))))
     return {name: draw(st.sampled_from((VALUES | OPTION_VALUES)[name])) for name in names}
 
 
 def outcome(above: dict[str, str], said: dict[str, str]) -> tuple[ShuffleProperty, ...] | str:
-    """What the queue has, or why it is refused."""
+    """Return what the queue has, or why it is refused."""
     own = {
         path: {MARKER + name: text for name, text in texts.items()}
         for path, texts in (("root", above), ("root.a", said))

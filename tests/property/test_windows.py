@@ -54,7 +54,7 @@ crons = st.builds(
 
 
 def names(field: str, value: int, first: int, last: int) -> bool:
-    """Whether a field of a crontab names a number: the slow way."""
+    """Return whether a field of a crontab names a number: the slow way."""
     for one in field.split(","):
         span, _, step = one.partition("/")
         low, _, high = ("", "", "") if span == "*" else span.partition("-")

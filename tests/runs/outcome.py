@@ -1,4 +1,4 @@
-"""What became of a part, read from its record, and what that means for the run.
+"""A part's outcome is read from its record, and says whether the run fails.
 
 A failed test is asked once more, alone, where few failed; who passes then is unsteady and does not fail the run.
 Whatever leaves a doubt fails it: pytest that ended in another way than by itself, a test of which nothing is known, a
@@ -22,7 +22,7 @@ NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one pytest process' tests, by id."""
+    """Record what became of one pytest process' tests, by id."""
 
     part: str
     collected: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What counts in the end of a part."""
+    """Record what counts in the end of a part."""
 
     part: str
     passed: int

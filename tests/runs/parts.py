@@ -1,4 +1,4 @@
-"""Which tests run together, as ``parts.toml`` says.
+"""Tests run together in parts, as ``parts.toml`` says.
 
 Raises ValueError where that file names what is not there: a part that runs nothing would pass.
 """
@@ -19,7 +19,7 @@ KEYS = {"paths", "options", "speaks"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one pytest process runs.
+    """Describe what one pytest process runs.
 
     ``paths`` are folders, files, or single tests (``FILE::TEST``) below the checkout; ``speaks`` the ports, by the
     numbers they have in Hadoop, on which its tests have to speak.

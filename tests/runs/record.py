@@ -45,7 +45,7 @@ class Recorder:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Of each worker; all have collected the same, or xdist ends the run."""
+        """Note the tests of each worker; all have collected the same, or xdist ends the run."""
         self._collected(ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

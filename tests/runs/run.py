@@ -84,7 +84,7 @@ class Running:
         return outcome_of(self.name, self._events, status)
 
     def look(self) -> Iterator[str]:
-        """What there is to say since the last look: who failed, and the end.  Ends a process that has hung."""
+        """Yield what there is to say since the last look: who failed, and the end.  Ends a process that has hung."""
         now_s = time.monotonic()
         status = self.status  # before the record, which is whole when the process has ended
         if self._read():
@@ -107,13 +107,13 @@ class Running:
         return f"lane {self.name}: {done} of {total}, {time.monotonic() - self._started_s:.0f} s"
 
     def interrupt(self) -> None:
-        """As Ctrl-C does, once: a second time would end what takes things down.  Nothing when it has ended."""
+        """Interrupt it, if it runs, as Ctrl-C does, once: a second time would end what takes things down."""
         if not self._is_interrupted:
             self._is_interrupted = True
             self._process.send_signal(signal.SIGINT)
 
     def stop(self) -> None:
-        """In order, and after a while with all of its process group.  Nothing when it has ended."""
+        """Stop it, if it runs, in order, and after a while with all of its process group."""
         if self.status is not None:
             return
         self.interrupt()
@@ -127,7 +127,7 @@ class Running:
         return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
     def _read(self) -> bool:
-        """Whether the record has grown."""
+        """Read on and return whether the record has grown."""
         if not self._record.exists():
             return False
         with self._record.open("rb") as record:
@@ -165,7 +165,7 @@ def main(
 
 
 Rows = Sequence[Sequence[Sequence[Part]]]
-"""What goes side by side: rows of what goes one after the other, of parts that go side by side."""
+"""Parts that go side by side: rows of what goes one after the other, of parts that go side by side."""
 
 
 def _run(words: Sequence[Rows], folder: Path, root: Path) -> int:

@@ -1,4 +1,4 @@
-"""What happens in a storm: faults drawn from a seed, and what people and ApplicationMasters change their minds about.
+"""Storms draw faults from a seed, and let people and ApplicationMasters change their minds.
 
 A ``Storm`` is what happens to everybody; in a ``BusyStorm`` tasks outlive attempts and are resized, applications are
 moved and killed, nodes are told to leave and to come back.  In a ``BindingStorm`` the ResourceManager chooses the
@@ -42,7 +42,7 @@ from yodel.services.nodes.published import PUT_BACKS_MAX
 
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 JUMPS_S = (-3600, -60, -1, 1, 60, 900)
-"""Of the wall clock, which durations must not be measured by."""
+"""Jumps of the wall clock, which durations must not be measured by."""
 PAST_EVENTS_MAX = 50
 FILLING_ROUNDS = 8
 FITS_WITHIN_S = 30 + 15
@@ -103,7 +103,7 @@ class Storm:
         laws.check(cluster)
 
     def _deeds(self) -> list[Coroutine[Any, Any, object]]:
-        """What else people do in this round."""
+        """Return what else people do in this round."""
         return []
 
     def _clock_jumped(self) -> None:
@@ -142,7 +142,7 @@ class Storm:
         self._muddle(cluster.pods.events)
 
     def _errors(self) -> list[list[Exception]]:
-        """What the next calls of each kind fail with."""
+        """Return the lists of what the next calls of each kind fail with."""
         cluster = self._cluster
         calls = [cluster.pods.create_errors, cluster.pods.delete_errors, cluster.agents.errors]
         return [cluster.commit_errors, cluster.lost_answers, cluster.silences, *calls]

@@ -96,7 +96,7 @@ class PairStorm(BusyStorm):
                 await self._pair.survive(self._pair.settle())
 
     async def _beside(self, number: int) -> None:
-        """What a process's own loop does beside, at any time."""
+        """Do what a process's own loop does beside, at any time."""
         process: Process = self._pair.processes[number]
         await self._random.choice([self._pair.renew, self._pair.watch_end, self._pair.look_for_lead])(process)
 

@@ -1,4 +1,4 @@
-"""What must hold between any two steps of anybody, and what is left when everybody has come to rest."""
+"""These laws hold between any two steps of anybody, and when everybody has come to rest."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def check_awaited(state: ClusterState) -> None:
 
 
 def check_queues(state: ClusterState) -> None:
-    """What queues and users hold is the sum of live containers, each in the queue its application is in now."""
+    """Check that queues and users hold the sum of live containers, each in the queue its application is in now."""
     by_queue: Counter[str] = Counter()
     by_user: Counter[tuple[str, str]] = Counter()
     for container in state.live_containers():
@@ -138,8 +138,8 @@ def check_queues(state: ClusterState) -> None:
 
 
 def check_holds(cluster: Cluster) -> None:
-    """At most one node of a leaf, each held for one, a tenth of a pool's, and no longer than that without something
-    freed; what counts as used of it is free there and no more than the wish."""
+    """Check that at most one node of a leaf is held, each for one, a tenth of a pool's, and no longer than that without
+    something freed; what counts as used of it is free there and no more than the wish."""
     state, rules = cluster.rm.state, cluster.rm.scheduler.holder.rules
     holds = list(state.holds.all)
     assert len({hold.queue for hold in holds}) == len(holds), "two nodes are held for one leaf"
@@ -155,7 +155,7 @@ def check_holds(cluster: Cluster) -> None:
 
 
 def check_why(cluster: Cluster) -> None:
-    """Where no look is owed: whoever wants something that was not planned is told why, and nobody else is."""
+    """Check, where no look is owed, that whoever wants something not planned is told why, and nobody else is."""
     scheduler, waiting = cluster.rm.scheduler, cluster.rm.state.reasons.waiting
     if scheduler.is_woken or not cluster.rm.engine.is_at_rest:
         return
@@ -172,7 +172,7 @@ def check_why(cluster: Cluster) -> None:
 
 
 def check_pools(state: ClusterState) -> None:
-    """What is held of a pool is the sum of live containers of its queues, node by node too."""
+    """Check that what is held of a pool is the sum of live containers of its queues, node by node too."""
     book = state.pools
     for name in book.pools.named:
         live = [c for c in state.live_containers() if book.pools.of(c.queue) == name]
@@ -203,8 +203,8 @@ def check_lending(cluster: LendingCluster) -> None:
 
 
 def check_colocation(cluster: ColocationCluster) -> None:
-    """As long as a node lends less than pods of what was granted there ask for, no more is; what nobody has said counts
-    as nothing."""
+    """Check that no more is granted as long as a node lends less than pods of what was granted there ask for; what
+    nobody has said counts as nothing."""
     state, pods = cluster.rm.state, cluster.pods.pods
     granted = [c for c in state.live_containers() if c.queue == "root.batch" and c.state is not ContainerState.PLANNED]
     batch = [c for c in granted if c.pod in pods and pods[c.pod].exit_code is None]
@@ -242,7 +242,7 @@ def check_window(cluster: WindowCluster) -> None:
 
 
 def check_window_is_kept(cluster: WindowCluster, quiet_s: float) -> None:
-    """In quiet time what was above has been given back when the stages are over; after a restart they begin anew."""
+    """Check that what was above is given back in quiet time when the stages are over, which a restart begins anew."""
     over_s = WINDOW.stages * (WINDOW_RULES.max_wait_before_kill_s + WINDOW_RULES.monitoring_interval_s) + SLACK_S
     if over_s <= min(cluster.second, quiet_s) and cluster.second < WINDOW.duration_s:
         held, left = cluster.at_night(), cluster.left_at_night()
@@ -250,8 +250,8 @@ def check_window_is_kept(cluster: WindowCluster, quiet_s: float) -> None:
 
 
 def check_nodes(cluster: Cluster) -> None:
-    """What is reserved on a node never exceeds it, unless the node has become less, or Kubernetes placed a pod there
-    while a container's increase was reserved and its pod had not grown yet (decision 0024)."""
+    """Check that what is reserved on a node never exceeds it, unless the node has become less, or Kubernetes placed a
+    pod there while a container's increase was reserved and its pod had not grown yet (decision 0024)."""
     state = cluster.rm.state
     for node in state.nodes.values():
         live = [c for c in state.live_containers() if c.node_id == node.id]
@@ -265,7 +265,7 @@ def check_nodes(cluster: Cluster) -> None:
 
 
 def check_disk(cluster: Cluster) -> None:
-    """What the store holds is what is known.  It is read again when it has changed."""
+    """Check that the store holds what is known.  It is read again when it has changed."""
     stored = shown(cluster.disk)
     if cluster.stored != stored:
         cluster.stored, cluster.stored_derived = stored, derived(ClusterState.of(read(cluster.disk)))
@@ -281,7 +281,7 @@ def check_writers(pair: PairCluster) -> None:
 
 
 def check_answers(pair: PairCluster, process: Process) -> None:
-    """Who answers without asking the store is who leads: the lease is its own, and nobody has taken over."""
+    """Check that who answers without asking the store leads: the lease is its own, and nobody has taken over."""
     assert pair.row.is_of(process.holder), f"{process.holder} answers, and {pair.row.holder} has the lease"
     assert pair.leader() is process, f"{process.holder} answers, and another has opened the store"
 
@@ -329,7 +329,7 @@ def check_sizes(cluster: Cluster) -> None:
 
 
 def is_same(one: Master, other: Master) -> bool:
-    """Whether they are of one application."""
+    """Return whether they are of one application."""
     return one.am.application_id == other.am.application_id
 
 

@@ -51,7 +51,7 @@ class SkewedClock:
 
 @dataclass(slots=True)
 class LeaseRow:
-    """By the database's clock, as ``yodel.store.sql_lease`` keeps it."""
+    """Keep the lease by the database's clock, as ``yodel.store.sql_lease`` does."""
 
     clock: FakeClock
     holder: str = ""
@@ -121,7 +121,7 @@ class Process:
     """The next commit is under way for a while."""
     held: asyncio.Future[None] | None = None
     sent: tuple[LedStore, Commit] | None = None
-    """What is held: it may arrive when its process is gone."""
+    """The commit that is held: it may arrive when its process is gone."""
     is_held: asyncio.Event = field(default_factory=asyncio.Event)
     holds_answer: bool = False
     """The answer of the next renewal is under way for a while."""
@@ -150,7 +150,7 @@ class Process:
 
 
 class LedStore(MemoryStore):
-    """As ``yodel.store.sql_store`` with a lead: the clock is asked before each commit, the lease when it is opened."""
+    """Store as ``yodel.store.sql_store`` with a lead: each commit asks the clock first, the opening asks the lease."""
 
     def __init__(self, disk: MemoryDisk, process: Process, cluster: PairCluster, hook: Hook) -> None:
         super().__init__(disk, hook=hook)
@@ -182,7 +182,7 @@ class LedStore(MemoryStore):
         await self.arrive(commit)
 
     async def arrive(self, commit: Commit) -> None:
-        """At the database."""
+        """Let the commit arrive at the database."""
         await super().commit(commit)
         assert self._epoch is not None
         self._cluster.writes.append((self._epoch, self._process.holder))
@@ -193,7 +193,7 @@ class LedStore(MemoryStore):
 
 
 class LedPods:
-    """As ``yodel.kube.led``: nothing is asked of Kubernetes by who does not lead."""
+    """Refuse as ``yodel.kube.led`` does: nothing is asked of Kubernetes by who does not lead."""
 
     def __init__(self, pods: Pods, require: Callable[[], None]) -> None:
         self._pods, self._require = pods, require
@@ -262,7 +262,7 @@ class PairCluster(Cluster):
         return [process for process in self.processes if process.core is not None]
 
     def leader(self) -> Process | None:
-        """Who opened the store last, while its process is there."""
+        """Return who opened the store last, while its process is there."""
         identity = self.disk.identity
         for process in self.up():
             state = process.core.state if process.core is not None else None
@@ -340,7 +340,7 @@ class PairCluster(Cluster):
             await self.die(process)
 
     async def watch_end(self, process: Process) -> None:
-        """What ``Leadership.keep`` waits for; a process that stands still does not."""
+        """End the process as ``Leadership.keep`` does; one that stands still does not watch."""
         if process.core is not None and not process.is_still and process.leadership.remaining_s <= 0:
             await self.die(process)
 
@@ -354,7 +354,7 @@ class PairCluster(Cluster):
             return  # it never arrives
 
     async def go_on(self, process: Process) -> None:
-        """What was held arrives, in whatever state the world is by now."""
+        """Let what was held arrive, in whatever state the world is by now."""
         held, answer = process.held, process.answer
         process.held = process.answer = None
         process.is_still = process.holds_commit = process.holds_answer = False

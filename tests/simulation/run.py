@@ -54,7 +54,7 @@ SIZES_SETTLE_ROUNDS = 6
 PAIR_JOBS = 3
 SHRINKS = 10
 SKEWS_MS = (0, 0, -900, 900, -90_000, 90_000)
-"""Of a process's wall clock."""
+"""The skews of a process's wall clock."""
 ERRORS_ONLY = 50
 SPOKEN_EVERY_S = 10.0
 
@@ -112,7 +112,7 @@ async def mixed(seed: int) -> int:
 
 
 async def colocation(seed: int) -> int:
-    """What one of two queues draws on is measured by agents and published by the ResourceManager."""
+    """Run a storm in which agents measure what one of two queues draws on, and the ResourceManager publishes it."""
     jobs = [Job(1 + n % 4, SMALL, queue="batch" if n % 4 else "default") for n in range(JOBS)]
     async with ColocationCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = ColocationStorm(cluster, seed)

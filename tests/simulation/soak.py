@@ -36,7 +36,7 @@ from yodel.translator import names
 
 AT_ONCE = 10
 LIFE_S = 60
-"""Of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
+"""The life of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
 CONTEXT_BYTES = 4 * 1024 * 1024
 HELD_AT_ONCE = 16
 """Submissions of that size that a user's room has: they are submitted and killed in turns."""
@@ -60,7 +60,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What there is at one moment.  ``done`` counts containers or submissions."""
+    """Hold what there is at one moment.  ``done`` counts containers or submissions."""
 
     done: int
     in_memory: int
@@ -80,7 +80,7 @@ class Soak:
 
     world: World
     path: Path | None
-    """Of the SQLite file; None where the store is the one in memory."""
+    """The path of the SQLite file; None where the store is the one in memory."""
     looks: list[Look] = field(default_factory=list)
 
     def look(self, done: int) -> Look:
@@ -108,7 +108,7 @@ class Soak:
         return int(value)
 
     def forget_doubles(self) -> None:
-        """What the doubles remember of the past is no part of what is measured."""
+        """Forget what the doubles remember of the past, which is no part of what is measured."""
         world = self.world
         world.steps.clear()
         world.agents.started.clear()
@@ -170,7 +170,7 @@ async def submissions(soak: Soak, count: int, report: Callable[[Look], object] =
 
 
 def greatest_context() -> bytes:
-    """As large as a submission may be, of as many variables."""
+    """Return a context as large as a submission may be, of as many variables."""
     message = pb.ApplicationSubmissionContextProto()
     message.am_container_spec.command.append("run the AM")
     for n in range(9_999):

@@ -57,7 +57,7 @@ async def test_measured_capacity_comes_and_goes_in_a_storm(seed: int) -> None:
 
 
 @pytest.mark.drawn("shrinking")
-@pytest.mark.parametrize("seed", seeds_of("shrinking", 4))
+@pytest.mark.parametrize("seed", seeds_of("shrinking", 2))
 async def test_what_does_not_fit_a_loan_any_more_goes_in_time_and_no_more(seed: int) -> None:
     assert await run.shrinking(seed) > 0
 

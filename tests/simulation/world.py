@@ -92,11 +92,11 @@ class WindowCluster(Cluster):
         return self.clock.now_ms() / 1000 % 120
 
     def at_night(self) -> Resource:
-        """What the queue's containers hold."""
+        """Return what the queue's containers hold."""
         return total_of(c.reserved for c in self.rm.state.live_containers() if c.queue == self.night)
 
     def left_at_night(self) -> Resource:
-        """What they may while the window is open."""
+        """Return what the queue's containers may hold while the window is open."""
         part, whole = WINDOW.maximum_percent / 100, self.rm.state.usable_resource
         return Resource(int(whole.memory_mib * part), int(whole.vcores * part))
 
@@ -109,7 +109,7 @@ class LendingCluster(Cluster):
         self.has_shrunk = True  # a node has what agents registered and what it lends: two pools of its own size
         self.lent = {agent.node_id.host: NODE_SIZE for agent in self.nodes}
         self.used: dict[str, Resource] = {}
-        """Of each pool at the last look (``tests.simulation.laws``)."""
+        """The use of each pool at the last look (``tests.simulation.laws``)."""
 
     def publish(self, host: str, lent: Resource) -> None:
         self.lent[host] = lent
@@ -174,7 +174,7 @@ ROLLED_EVERY = 25
 
 
 def over_the_wire(loan: LoanReport, number: int, *, is_apart: bool) -> tuple[LoanReport | None, WrittenReport | None]:
-    """As a release before sends and reads it, or as this one does: in one message, or in two."""
+    """Pass a report as a release before sends and reads it, or as this one does: in one message, or in two."""
     written = WrittenReport(policy_version=loan.policy_version, groups=number % 3, best_effort="kubepods/besteffort")
     if not is_apart:
         return colocation_pb.capacity_report(colocation_pb.capacity_report_pb(loan, written))
@@ -192,7 +192,7 @@ class ColocationCluster(Cluster):
         super().__init__(jobs, nodes, options)
         self.has_shrunk = True
         self.cores = {agent.node_id.host: NODE_SIZE.vcores for agent in self.nodes}
-        """What each agent reports, with a GiB each."""
+        """The cores that each agent reports, with a GiB each."""
         self.age_ms = dict.fromkeys(self.cores, 0)
         self.silent: set[str] = set()
         """Whose beats bring no report."""

@@ -73,7 +73,7 @@ class Job:
     is_submitted: bool = False
     acknowledged: bool = False
     agreed: dict[str, object] = field(default_factory=dict)
-    """What the ResourceManager said that the application's queue, priority and end are."""
+    """The application's queue, priority and end, as the ResourceManager told them."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Master:
     """Every end that an answer brought, in order."""
     is_over: bool = False
     registration: tuple[Core, MasterRegistration] | None = None
-    """What the last registration was answered with, and by which life of the ResourceManager."""
+    """The answer to the last registration, and the life of the ResourceManager that gave it."""
 
     @property
     def succeeded(self) -> int:
@@ -116,7 +116,7 @@ class Cluster(World):
         """The new sizes that an ApplicationMaster asks for in its next beat."""
         self.stored: list[object] = []
         self.stored_derived: dict[str, Any] = {}
-        """What the store held at the last look, and what follows from it (``tests.simulation.laws``)."""
+        """The content of the store at the last look, and what follows from it (``tests.simulation.laws``)."""
         self.has_shrunk = False
         self.overtaken: set[NodeId] = set()
         """Nodes where a pod was placed before another one there had grown, as was reserved for it."""
@@ -259,7 +259,7 @@ class Cluster(World):
         self.bind("memory", self.sizes_mib())
 
     def sizes_mib(self) -> dict[str, int]:
-        """Memory of the nodes of pods, by host."""
+        """Return the memory of the nodes of pods, by host."""
         return {agent.node_id.host: NODE_SIZE.memory_mib for agent in self.nodes if not agent.is_node_manager}
 
     def bind(self, resource: str, sizes_mib: Mapping[str, int]) -> None:

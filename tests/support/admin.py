@@ -37,7 +37,7 @@ class Administration:
     priorities: list[int] = field(default_factory=list)
     profiles: list[PodProfiles] = field(default_factory=list)
     lacks: InvalidValue | None = None
-    """What the cluster does not have."""
+    """The right or part that the cluster does not have."""
     proxy_reloads: int = 0
     forgotten: int = 0
 

@@ -122,14 +122,14 @@ class Browser:
         os.close(self._from)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def visit(self, url: str, timeout_s: float = PAGE_TIMEOUT_S) -> Loaded:
+    def visit(self, url: str, timeout_s: float = PAGE_TIMEOUT_S, quiet_s: float = QUIET_S) -> Loaded:
         """The page with all that it fetches; AssertionError when it does not come to rest."""
         self.loaded = Loaded()
         self._open.clear()
         failure = self._call("Page.navigate", url=url).get("errorText")
         assert not failure, f"{url}: {failure}"
         self._until(lambda: self.evaluate("document.readyState") == "complete", url, timeout_s)
-        return self.rest(timeout_s)
+        return self.rest(timeout_s, quiet_s)
 
     def click(self, selector: str) -> Loaded:
         """Click the first element that matches, and wait for the resulting page."""
@@ -139,12 +139,12 @@ class Browser:
         self._last_request_at = time.monotonic()
         return self.rest()
 
-    def rest(self, timeout_s: float = PAGE_TIMEOUT_S) -> Loaded:
+    def rest(self, timeout_s: float = PAGE_TIMEOUT_S, quiet_s: float = QUIET_S) -> Loaded:
         """Until nothing is fetched any more."""
 
         def is_quiet() -> bool:
             self._read(0.1)
-            return not self._open and time.monotonic() - self._last_request_at > QUIET_S
+            return not self._open and time.monotonic() - self._last_request_at > quiet_s
 
         self._until(is_quiet, f"a page at rest; open: {sorted(self._urls.get(i, i) for i in self._open)}", timeout_s)
         self._until(lambda: self.evaluate("document.readyState") == "complete", "a whole page", timeout_s)
@@ -176,7 +176,7 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
     def lives_in(self, zone: str) -> None:
-        """From now on the reader's clock is that of a place, such as ``Asia/Kolkata``."""
+        """Set the reader's clock from now on to that of a place, such as ``Asia/Kolkata``."""
         self._call("Emulation.setTimezoneOverride", timezoneId=zone)
 
     def picture(self, path: pathlib.Path) -> None:

@@ -28,7 +28,7 @@ class CuttingProxy:
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
         self.cuts: list[Cut] = []
-        """Of the next COMMITs, one each."""
+        """The cuts of the next COMMITs, one each."""
 
     async def serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         server, to_server = await asyncio.open_connection(self._host, self._port)

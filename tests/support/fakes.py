@@ -45,7 +45,7 @@ class FakeClock:
         self._timers: list[FakeTimer] = []
         self._timers_set = 0
         self.skew_ms = 0
-        """What the wall clock was set forward, or back."""
+        """The milliseconds that the wall clock was set forward, or back."""
 
     def now_ms(self) -> int:
         return CLUSTER_TIMESTAMP_MS + self.elapsed_ms + self.skew_ms

@@ -213,7 +213,7 @@ class Hadoop:
         self.resource_manager.stop()
 
     def start_history(self) -> None:
-        """With the folder that a user's first job makes, so that no job counts more operations than the next one."""
+        """Start it with the folder that a user's first job makes, so that all jobs count the same operations."""
         self.history_server.start()
         user = getpass.getuser()
         self.hdfs.make_dir(f"{HISTORY}/intermediate/{user}", user=user, mode="770")
@@ -265,31 +265,49 @@ def hadoop() -> Iterator[Hadoop]:
 
 @contextlib.contextmanager
 def running_hadoop(
-    *, node: NodeSize | None = None, spark_shuffle_jars: str = "", more: Mapping[str, Mapping[str, str]] | None = None
+    *,
+    node: NodeSize | None = None,
+    spark_shuffle_jars: str = "",
+    more: Mapping[str, Mapping[str, str]] | None = None,
+    with_hdfs: bool = True,
 ) -> Iterator[Hadoop]:
-    """The rig with HDFS up; at the end all of it is ended and removed.  ``more``: properties by file."""
+    """The rig, with HDFS up unless told otherwise; at the end all of it is ended and removed.  ``more``: properties by
+    file."""
     for attempt in range(START_ATTEMPTS_MAX):
-        directory = Path(tempfile.mkdtemp(prefix="yodel-hadoop-"))
-        directory.chmod(0o755)  # other users' containers read the configuration
-        servers = Servers(
-            directory=directory,
-            ports=Ports.of(free_ports(Ports.count())),
-            jars=jars("hadoop"),
-            node=node or NodeSize(),
-            spark_shuffle_jars=spark_shuffle_jars,
-            more=more or {},
-        )
+        servers = new_servers("yodel-hadoop-", node=node, spark_shuffle_jars=spark_shuffle_jars, more=more)
         _write_servers(servers)
         hadoop = Hadoop(servers)
         try:
-            hadoop.start_hdfs()
+            if with_hdfs:
+                hadoop.start_hdfs()
             yield hadoop
             return
         except PortTaken:
             assert attempt + 1 < START_ATTEMPTS_MAX, "no free ports for a NameNode"
         finally:
             hadoop.stop()
-            shutil.rmtree(directory, ignore_errors=True)
+            shutil.rmtree(servers.directory, ignore_errors=True)
+
+
+def new_servers(
+    prefix: str,
+    *,
+    node: NodeSize | None = None,
+    spark_shuffle_jars: str = "",
+    more: Mapping[str, Mapping[str, str]] | None = None,
+) -> Servers:
+    """A new folder with a name that begins so, and free ports; nothing is configured or started."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    directory.chmod(0o755)  # other users' containers read the configuration
+    (directory / "logs").mkdir()
+    return Servers(
+        directory=directory,
+        ports=Ports.of(free_ports(Ports.count())),
+        jars=jars("hadoop"),
+        node=node or NodeSize(),
+        spark_shuffle_jars=spark_shuffle_jars,
+        more=more or {},
+    )
 
 
 def environment(servers: Servers, user: str = "") -> dict[str, str]:
@@ -329,7 +347,6 @@ def _processes_of(directory: Path) -> list[psutil.Process]:
 def _write_servers(servers: Servers) -> None:
     for name in ("hdfs", "datanode", "static"):  # the Maven artifacts lack them; they are looked for, not into
         (servers.conf_dir / "web" / "webapps" / name).mkdir(parents=True)
-    (servers.directory / "logs").mkdir()
     write_files(servers.conf_dir, server_files(servers), log_level="INFO")
 
 

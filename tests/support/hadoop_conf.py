@@ -1,4 +1,4 @@
-"""What is written into the configuration folders of the Hadoop rig: pure functions from addresses to properties.
+"""These pure functions turn addresses into the properties of the configuration folders of the Hadoop rig.
 
 There are two kinds of folders.  The servers' says where each daemon keeps its data and what it serves.  A client's says
 where one ResourceManager is (Hadoop's own or Yodel), which jars MapReduce takes, and how small a job has to be here.
@@ -25,7 +25,7 @@ Files = dict[str, dict[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Where the daemons listen on 127.0.0.1."""
+    """Hold the ports on which the daemons listen on 127.0.0.1."""
 
     name_node: int
     name_node_http: int
@@ -98,9 +98,10 @@ def server_files(servers: Servers) -> Files:
 
 
 def client_files(servers: Servers, jars: Path, classes: str, addresses: Mapping[str, str]) -> Files:
-    """For clients and ApplicationMasters with the release in ``jars``; ``addresses`` names the ResourceManager's.
+    """Return the files for clients and ApplicationMasters with the release in ``jars``.
 
-    ``classes`` is the comma list that the distributed shell's master has as its class path.
+    ``addresses`` names the ResourceManager's, ``classes`` is the comma list that the distributed shell's master has as
+    its class path.
     """
     return {
         "core-site.xml": {"fs.defaultFS": servers.default_fs},
@@ -117,7 +118,7 @@ def client_files(servers: Servers, jars: Path, classes: str, addresses: Mapping[
 
 
 def addresses(ports: Ports) -> dict[str, str]:
-    """Of Hadoop's own ResourceManager."""
+    """Return the addresses of Hadoop's own ResourceManager."""
     prefix = "yarn.resourcemanager"
     return {
         f"{prefix}.hostname": HOST,

@@ -56,6 +56,11 @@ def client_conf(hadoop: Hadoop, cluster: Cluster, line: str = "3.5") -> Path:
 
 def rm_addresses(cluster: Cluster) -> dict[str, str]:
     """Return the addresses that ``yodel local`` wrote about its ResourceManager."""
+    return client_properties(cluster, ("yarn.resourcemanager.",))
+
+
+def client_properties(cluster: Cluster, prefixes: tuple[str, ...]) -> dict[str, str]:
+    """Return those properties of YARN that ``yodel local`` wrote for its clients and that begin so."""
     root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
     found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
-    return {name: value for name, value in found.items() if name.startswith("yarn.resourcemanager.")}
+    return {name: value for name, value in found.items() if name.startswith(prefixes)}

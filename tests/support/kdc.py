@@ -1,4 +1,4 @@
-"""A Kerberos of the tests' own: MIT's KDC out of Debian's packages, on a free port, with tickets of two minutes.
+"""The tests have a Kerberos of their own: MIT's KDC out of Debian's packages, with tickets of two minutes.
 
 It has a configuration of its own (``KRB5_CONFIG``), needs no root and leaves nothing in the system.
 """
@@ -65,7 +65,7 @@ def packages() -> Path:
 
 
 class Kdc:
-    """A running KDC with the realm EXAMPLE.COM."""
+    """Holds a running KDC with the realm EXAMPLE.COM."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.port = directory, free_port()
@@ -112,7 +112,7 @@ class Kdc:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where Kerberos is configured, and no ticket."""
+        """Return variables that say where Kerberos is configured, and name no ticket."""
         return {"KRB5_CONFIG": str(self.krb5_conf), "KRB5CCNAME": f"FILE:{self.directory}/none"}
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -94,7 +94,7 @@ class Manager:
         return application_id
 
     async def listens(self) -> list[bool]:
-        """On client, scheduler, tracker and administration port."""
+        """Return whether somebody listens on client, scheduler, tracker and administration port."""
         found = []
         for port in self.ports[:-1]:
             try:

@@ -1,4 +1,4 @@
-"""A stock NodeManager of Hadoop 3.5.0 beside ``yodel local``, registered at its ResourceTracker port.
+"""A stock NodeManager of Hadoop 3.5.0 runs beside ``yodel local``, registered at its ResourceTracker port.
 
 It shares the machine's files with Yodel's node (``file:///``), listens on 127.0.0.1 and keeps its data in a folder of
 its own: after a restart it goes on with its containers.  ``settings_of`` lets it in.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
-import xml.etree.ElementTree as xml
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.conformance.cluster import Cluster
-from tests.support.hadoop import NODE_MANAGER, Daemon, DaemonSpec, PortTaken
-from tests.support.hadoop_conf import NodeSize, Ports, Servers, server_files, write_files
-from tests.support.hadoop_jars import jars
-from tests.support.ports import free_ports
+from tests.support.hadoop import NODE_MANAGER, Daemon, DaemonSpec, PortTaken, new_servers
+from tests.support.hadoop_conf import NodeSize, Servers, server_files, write_files
+from tests.support.hadoop_yodel import client_properties
 
 HOST = "localhost"  # what 127.0.0.1 is called here
 HEAP_MIB = 256
+KEPT = ("yarn.resourcemanager.", "yarn.nodemanager.remote-app-log-dir", "yarn.log-aggregation")
+"""Properties of the clients' that it has too: where the ResourceManager is, and where logs are aggregated."""
 REGISTERED = "Registered with ResourceManager as"
 
 
@@ -35,12 +34,17 @@ class NodeManager(Daemon):
         super().__init__(spec, servers)
         self._cluster, self._registered_before = cluster, 0
 
+    @property
+    def conf_dir(self) -> Path:
+        """Its configuration, which clients may have too."""
+        return self._servers.conf_dir
+
     def launch(self) -> None:
         self._registered_before = self._registrations()
         super().launch()
 
     def _is_registered(self) -> bool:
-        """In this life: of one that was killed the ResourceManager may not have heard."""
+        """Return whether it is registered in this life: the ResourceManager may not know that an earlier one ended."""
         return self._registrations() > self._registered_before and self.state == "RUNNING"
 
     def _registrations(self) -> int:
@@ -48,13 +52,13 @@ class NodeManager(Daemon):
 
     @property
     def state(self) -> str:
-        """What the ResourceManager says of it; empty: it does not know it."""
+        """Return the state that the ResourceManager tells of it; empty: it does not know it."""
         nodes = self._cluster.rest("/nodes")["nodes"]["node"]
         return next((str(node["state"]) for node in nodes if node["id"] == self.node_id), "")
 
 
 def settings_of(directory: Path) -> dict[str, str]:
-    """Environment variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
+    """Return variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
     hosts = directory / "hosts"
     hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
     return {
@@ -74,17 +78,8 @@ def running_node_manager(
     more: Mapping[str, str] | None = None,
 ) -> Iterator[NodeManager]:
     """It is registered when this returns, and is ended with all that it started.  ``more``: properties of YARN."""
-    directory = Path(tempfile.mkdtemp(prefix="yodel-node-manager-"))
-    directory.chmod(0o755)
-    (directory / "logs").mkdir()
-    servers = Servers(
-        directory=directory,
-        ports=Ports.of(free_ports(Ports.count())),
-        jars=jars("hadoop"),
-        node=size or NodeSize(),
-        spark_shuffle_jars=spark_shuffle_jars,
-    )
-    files = server_files(servers)
+    servers = new_servers("yodel-node-manager-", node=size, spark_shuffle_jars=spark_shuffle_jars)
+    directory, files = servers.directory, server_files(servers)
     del files["hdfs-site.xml"], files["capacity-scheduler.xml"]
     files["core-site.xml"]["fs.defaultFS"] = "file:///"
     # ApplicationMasters have noted it: maps that ended before a restart are fetched after it.
@@ -94,7 +89,7 @@ def running_node_manager(
         "yarn.nodemanager.recovery.supervised": "true",
         "yarn.nodemanager.recovery.dir": f"{directory}/recovery",
     }
-    files["yarn-site.xml"] |= {**_of_yodel(cluster), **recovery, **(more or {})}
+    files["yarn-site.xml"] |= {**client_properties(cluster, KEPT), **recovery, **(more or {})}
     write_files(servers.conf_dir, files, log_level="INFO")
     node_manager = NodeManager(cluster, servers)
     try:
@@ -105,11 +100,3 @@ def running_node_manager(
     finally:
         node_manager.stop()
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _of_yodel(cluster: Cluster) -> dict[str, str]:
-    """What ``yodel local`` tells its clients: where the ResourceManager is, and where logs are aggregated."""
-    root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
-    found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
-    kept = ("yarn.resourcemanager.", "yarn.nodemanager.remote-app-log-dir", "yarn.log-aggregation")
-    return {name: value for name, value in found.items() if name.startswith(kept)}

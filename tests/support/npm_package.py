@@ -1,4 +1,4 @@
-"""Files of npm's packages: fetched by npm itself, kept in the cache, and the same as when they were pinned."""
+"""Files of npm's packages are fetched by npm itself, kept in the cache, and the same as when they were pinned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FETCH_TIMEOUT_S = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedFile:
-    """One file of a package; ``digest`` is its SHA-256 in hex."""
+    """Pins one file of a package; ``digest`` is its SHA-256 in hex."""
 
     package: str
     version: str
@@ -24,7 +24,7 @@ class PinnedFile:
     digest: str
 
     def kept(self) -> Path:
-        """The file in the cache, fetched if it is not there."""
+        """Return the file in the cache, fetched if it is not there."""
         kept = _cache() / f"{self.package}-{self.version}-{self.digest[:12]}-{Path(self.path).name}"
         if not kept.exists() or sha256(kept.read_bytes()).hexdigest() != self.digest:
             content = self.fetched()
@@ -35,7 +35,7 @@ class PinnedFile:
         return kept
 
     def fetched(self) -> bytes:
-        """The file as the registry has it; AssertionError where it is another than the pinned one."""
+        """Return the file as the registry has it; AssertionError where it is another than the pinned one."""
         npm = shutil.which("npm")
         assert npm is not None, "npm is needed to fetch a package: apt-get install npm"
         with tempfile.TemporaryDirectory() as folder:

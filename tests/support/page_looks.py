@@ -1,8 +1,7 @@
-"""Looking at the ResourceManager's own pages: at two widths, dark and light, and for what keeps people from reading."""
+"""The ResourceManager's own pages are looked at: at two widths, dark and light, and for what makes reading hard."""
 
 from __future__ import annotations
 
-import json
 import pathlib
 from collections.abc import Iterator
 from itertools import product
@@ -10,49 +9,32 @@ from itertools import product
 from tests.support.browser import Browser
 
 WIDTHS_PX = (1280, 390)
+READ_AS = {(1280, False), (390, True)}
+"""Looks that axe-core reads: each width and each colour scheme once, as that takes most of the time."""
 WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 GROUND = "getComputedStyle(document.body).backgroundColor"
 LINKS = "Array.from(document.querySelectorAll('a[href]'), a => a.href)"
-FACTS = "Object.fromEntries(Array.from(document.querySelectorAll('{} dl.facts > div'), {}))"
-FACT = "d => [d.querySelector('dt').innerText.trim(), d.querySelector('dd').innerText.trim()]"
-CELLS = "r => Object.fromEntries([...r.cells].map((c, i) => [c.dataset.label ?? `${i}`, c.innerText.trim()]))"
-ROWS = "Array.from(document.querySelectorAll('{} tbody tr:not(.group)'), {})"
 UNREADABLE = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
   .filter(one => one.impact === "serious" || one.impact === "critical")
   .map(one => `${one.id}: ${one.nodes.slice(0, 3)
     .map(node => `${node.target.join(" ")} ${node.any.map(reason => reason.message)}`).join("; ")}`))"""
 
 
-def wrong_looks(browser: Browser, pictures: pathlib.Path | None = None, name: str = "") -> Iterator[str]:
-    """What is wrong with the page that is open, however it is looked at; a picture of each look goes to the folder."""
+def wrong_looks(browser: Browser, axe: str = "", pictures: pathlib.Path | None = None, name: str = "") -> Iterator[str]:
+    """Yield what is wrong with the open page in each look, with the serious findings of axe-core if its text is given;
+    a picture of each look goes to the folder."""
     grounds = set[tuple[bool, str]]()
+    if axe:
+        browser.evaluate(f"{axe};0")
     for width_px, is_dark in product(WIDTHS_PX, (False, True)):
         browser.seen_as(width_px, is_dark=is_dark)
-        look = f"{width_px} px, {'dark' if is_dark else 'light'}"
+        look = f"{width_px}-{'dark' if is_dark else 'light'}"
         if browser.evaluate(WIDER_THAN_WINDOW):
             yield f"wider than the window at {look}"
         grounds.add((is_dark, browser.evaluate(GROUND)))
+        if axe and (width_px, is_dark) in READ_AS:
+            yield from (f"{look}: {one}" for one in browser.evaluate(UNREADABLE))
         if pictures is not None:
-            browser.picture(pictures / f"{name}-{width_px}-{'dark' if is_dark else 'light'}.png")
+            browser.picture(pictures / f"{name}-{look}.png")
     if not len(grounds) == len({colour for _, colour in grounds}) == 2:
         yield f"one ground for dark and light: {grounds}"
-
-
-def unreadable(browser: Browser, axe: str) -> Iterator[str]:
-    """Serious findings of axe-core, whose text is given, on the page that is open."""
-    browser.evaluate(f"{axe};0")
-    for is_dark in (False, True):
-        browser.seen_as(WIDTHS_PX[0], is_dark=is_dark)
-        yield from browser.evaluate(UNREADABLE)
-
-
-def facts(browser: Browser, within: str = "#live") -> dict[str, str]:
-    """The named facts of a page."""
-    found: dict[str, str] = browser.evaluate(FACTS.format(json.dumps(within)[1:-1], FACT))
-    return found
-
-
-def table(browser: Browser, within: str = "#live table") -> list[dict[str, str]]:
-    """The rows of its tables: texts by their heading, that of the first column by ``0``."""
-    found: list[dict[str, str]] = browser.evaluate(ROWS.format(json.dumps(within)[1:-1], CELLS))
-    return found

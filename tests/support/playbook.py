@@ -49,7 +49,7 @@ ResultT = TypeVar("ResultT")
 
 
 def address_of(host: str) -> str:
-    """What the name of a host resolves to."""
+    """Return what the name of a host resolves to."""
     return f"address-of-{host}"
 
 
@@ -302,9 +302,17 @@ class World:
         is_node_manager: bool = False,
         **changes: Any,
     ) -> str:
-        """Register as a node's agent, or as a NodeManager at the address that its name resolves to (``World.ports``);
-        returns why it was refused, empty if it was not."""
-        registration = NodeRegistration(
+        """Register as a node's agent, or as a NodeManager; returns why it was refused, empty if it was not."""
+        registration = self.registration(node_id, capability, is_node_manager=is_node_manager)
+        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
+        self.response_ids[node_id] = 0
+        return found.refusal
+
+    def registration(
+        self, node_id: NodeId, capability: Resource = NODE_SIZE, *, is_node_manager: bool = False
+    ) -> NodeRegistration:
+        """Return what an agent says, or a NodeManager at the address that its name resolves to (``World.ports``)."""
+        return NodeRegistration(
             node_id=node_id,
             http_port=8042,
             capability=capability,
@@ -314,9 +322,6 @@ class World:
             is_node_manager=is_node_manager,
             peer=(address_of(node_id.host), 40_000) if is_node_manager else ("", 0),
         )
-        found = await self.run(self.rm.registration.register(replace(registration, **changes)))
-        self.response_ids[node_id] = 0
-        return found.refusal
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any

@@ -155,7 +155,7 @@ class MortalPostgres:
         psutil.wait_procs(processes, timeout=STEP_TIMEOUT_S)
 
     def start_again(self) -> None:
-        """On the same port; returns when it has recovered and answers."""
+        """Start again on the same port; returns when it has recovered and answers."""
         _launch(self.binaries, self.folder, self.account, self.server.port, is_durable=True)
 
 

@@ -56,7 +56,7 @@ class Options:
     ask_rules: AskRules = DEFAULT_RULES
     constraints_handler: ConstraintsHandler = "scheduler"
     dialects: Mapping[str, str] = field(default_factory=dict)
-    """Of root and its children by path."""
+    """The dialects of root and its children by path."""
     priority_class_task: str | None = None
     are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)

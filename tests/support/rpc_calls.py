@@ -75,7 +75,7 @@ def client_protocol(world: World) -> ClientProtocol:
 
 
 def tracker_protocol(world: World) -> RpcProtocol:
-    """The node agents' port of the world's ResourceManager; they are to report each quarter of a second."""
+    """Serve the node agents' port of the world's ResourceManager; they are to report each quarter of a second."""
     rm = world.rm
     return TrackerProtocol(
         rm.registration,

@@ -152,7 +152,7 @@ class Reducer:
         await self._writer.drain()
 
     async def head(self) -> Reply:
-        """Without its body.  Raises EOFError: nothing came."""
+        """Read a reply without its body.  Raises EOFError: nothing came."""
         async with asyncio.timeout(TIMEOUT_S):
             head = await self._reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
@@ -160,7 +160,7 @@ class Reducer:
         return Reply(status=int(first.split()[1]), headers=headers, body=b"")
 
     async def body_of(self, reply: Reply) -> Reply:
-        """With as much of its body as comes."""
+        """Return the reply with as much of its body as comes."""
         async with asyncio.timeout(TIMEOUT_S):
             try:
                 body = await self._reader.readexactly(int(reply.headers["content-length"]))

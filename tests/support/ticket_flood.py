@@ -1,4 +1,4 @@
-"""``python -m tests.support.ticket_flood PORT CONNECTIONS TICKET``: one ticket again and again, until it is killed.
+"""``python -m tests.support.ticket_flood PORT CONNECTIONS TICKET`` sends one ticket again and again until killed.
 
 A process of its own, so that what the attackers' Python costs is not what others wait for.
 """

@@ -58,7 +58,7 @@ def rewritten(page: str, outputs: list[str]) -> str:
 
 
 def replayed(page: str, run: Callable[[str], str]) -> list[str]:
-    """What ``run`` returned for each command, in the page's order."""
+    """Return what ``run`` returned for each command, in the page's order."""
     return [run(step.command) for step in steps(page)]
 
 

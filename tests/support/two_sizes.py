@@ -47,9 +47,9 @@ class TwoSizes:
     now_s: int = 0
     ends: dict[ContainerId, int] = field(default_factory=dict)
     small: Am = field(init=False)
-    """Of queue b: always wants more."""
+    """The ApplicationMaster of queue b: always wants more."""
     large: Am = field(init=False)
-    """Of queue a."""
+    """The ApplicationMaster of queue a."""
     granted: list[tuple[int, ContainerId]] = field(default_factory=list)
     """Large ones, with the second of each."""
     closed_to_us: set[str] = field(default_factory=set)

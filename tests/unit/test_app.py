@@ -1,4 +1,4 @@
-"""What of the composition root can be seen without running it; the whole is what the conformance tests run."""
+"""The composition root is looked at without running it; the whole is what the conformance tests run."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ async def test_group_that_the_cluster_does_not_have_is_named(
 async def test_classes_of_pods_that_are_missing_or_above_services_are_named(
     tmp_path: Path, classes: dict[str, int], queues: str, colocation: str
 ) -> None:
-    """On an API server; the native queue's pods, without a class, are no batch."""
+    """The classes are looked up on an API server; the native queue's pods, without a class, are no batch."""
     own = {"root.default": QueueSettings(dialect="koordinator")}
     folder = tmp_path / "kubernetes"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Which Python ``make setup`` takes: of those on the PATH the first that is at most a tenth slower than the fastest."""
+"""Python for ``make setup`` is the first on the PATH that is at most a tenth slower than the fastest."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ esac
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A PATH of folders with stand-ins for interpreters, and a cache of its own."""
+    """Has a PATH of folders with stand-ins for interpreters, and a cache of its own."""
 
     root: Path
 
@@ -51,7 +51,7 @@ class Machine:
         return program
 
     def find(self, *folders: str, function: str = "find_python", **variables: str) -> tuple[str, str]:
-        """What lib.sh's function prints on standard output and on standard error."""
+        """Return what lib.sh's function prints on standard output and on standard error."""
         return self.run(*folders, script=f"set -euo pipefail; . scripts/lib.sh; {function}", **variables)
 
     def run(self, *folders: str, script: str, checkout: Path = ROOT, **variables: str) -> tuple[str, str]:
@@ -188,7 +188,7 @@ def test_the_loop_takes_processor_time(machine: Machine) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """One with a stand-in for uv, and an outdated ``.venv`` of an interpreter that is not the fastest."""
+    """Return a checkout with a stand-in for uv, and an outdated ``.venv`` of an interpreter that is not the fastest."""
     made = tmp_path / "checkout"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / "scripts").mkdir()

@@ -214,7 +214,7 @@ def test_check_names_nodes_where_limits_may_be_left(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_installed_settings_are_meant_where_none_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in the ResourceManager's pod; ``--dir`` is about none."""
+    """The settings are found as in the ResourceManager's pod; ``--dir`` is about none."""
     asked: list[tuple[str, bool]] = []
 
     async def found(settings: Settings, *, is_running: bool) -> AsyncIterator[Finding]:

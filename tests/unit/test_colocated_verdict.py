@@ -1,4 +1,4 @@
-"""When a measurement of lent capacity proves nothing, what is concluded from one that does, and where it is written."""
+"""A measurement of lent capacity proves something or is void; its claims are judged, and written into the pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIGURES = Figures(
     pressure=0.03,
     rounds=(2.0, 3.0),
 )
-"""Of 40 seconds at a rate of 150; P99 4 ms, and 1 ms of the processor for each request."""
+"""40 seconds at a rate of 150; P99 4 ms, and 1 ms of the processor for each request."""
 QUIET = "some avg10=99.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 RATIOS = {ALONE: 1.0, NATIVE: 2.4, LENT: 1.1, DEFAULT: 1.2, SHARE_85: 1.3}
 CORES = {ALONE: 0.15, NATIVE: 1.0, LENT: 0.98, DEFAULT: 0.58, SHARE_85: 0.80}
@@ -392,7 +392,7 @@ class Applications:
     ],
 )
 def test_containers_of_the_day(final: str, exits: Sequence[int | None], expected: tuple[int, int]) -> None:
-    """What was killed with its application at the end of the day has not ended early; all else has."""
+    """A container that was killed with its application at the end of the day has not ended early."""
     day = day_of(Applications(final, exits), "application_1", ())  # type: ignore[arg-type]
     assert (day.containers, day.ended_early) == expected
     assert day.failures == (("application_1: wrong counts",) if final == "FAILED" else ())

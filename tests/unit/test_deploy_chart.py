@@ -196,7 +196,7 @@ KEYWORDS = frozenset(
 
 
 def mistakes(value: Any, schema: dict[str, Any], at: str = "") -> list[str]:
-    """Of JSON Schema, the keywords above."""
+    """Return where a value breaks its schema, by the keywords of JSON Schema above."""
     assert set(schema) <= KEYWORDS, schema
     found: list[str] = []
     kind = schema.get("type")

@@ -118,7 +118,7 @@ def asked_for(request: ApiRequest) -> set[tuple[str, str]]:
 
 
 async def asked_by(module: str) -> set[tuple[str, str]]:
-    """What the module's functions ask for, found by calling them."""
+    """Return what the module's functions ask for, found by calling them."""
     api = _Api()
     if module == "pod_driver":
         driver = PodDriver(api, "n")

@@ -1,4 +1,4 @@
-"""What parts of the RM are given comes from its settings."""
+"""Parts of the RM are made from its settings."""
 
 from __future__ import annotations
 

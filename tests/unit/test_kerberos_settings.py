@@ -1,4 +1,4 @@
-"""What Kerberos needs of the settings; without the library it is said what is missing."""
+"""Kerberos needs some settings and a library; what is missing is named."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_protection_that_is_not_offered_is_refused_by_name(protection: str) -> N
 
 
 def test_settings_of_the_page_are_what_kerberos_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With them only the library is asked for, which is not there."""
+    """Only the library is missing with the settings of the page."""
     page = Path(__file__).resolve().parents[2] / "docs" / "kerberos.md"
     (shown,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
     file = tmp_path / "rm.toml"

@@ -167,7 +167,7 @@ def test_mutants_of_a_changed_line_are_tried_and_survivors_shown(
 
 
 def counts_in(said: str) -> dict[str, int]:
-    """The last row of the table."""
+    """Return the counts in the last row of the table."""
     last = next(line for line in said.splitlines() if line.endswith(" mutants"))
     return dict(zip(changed.WORDS, map(int, last.split()), strict=False))
 
@@ -199,7 +199,7 @@ def test_what_is_not_tried_in_time_is_counted(
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program; mutmut looks for sources while it is imported."""
+    """Return the program; mutmut looks for sources while it is imported."""
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path)
     return importlib.import_module("tests.mutants.tool")

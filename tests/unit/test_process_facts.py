@@ -1,4 +1,4 @@
-"""What /api/v1 shows of the process: made of the settings, the lead and the engine."""
+"""The facts that /api/v1 shows of the process are made of the settings, the lead and the engine."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_a_seed_is_always_the_same_differs_by_kind_and_gives_way_to_a_drawn_one(
 
 
 def test_hypothesis_keeps_what_a_drawn_seed_found_and_tries_it_in_every_run(tmp_path: Path) -> None:
-    """With this checkout's conftest beside one test."""
+    """The test runs beside this checkout's conftest."""
     for name in ("tests/conftest.py", "tests/support/seeds.py", "tests/support/java.py", "tests/support/class_data.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())

@@ -1,4 +1,4 @@
-"""Settings that differ from their defaults: with where each was read, and without secrets."""
+"""Settings that differ from their defaults are told with where each was read, and without secrets."""
 
 from __future__ import annotations
 

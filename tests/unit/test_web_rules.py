@@ -1,4 +1,4 @@
-"""From settings to rules."""
+"""Settings become the rules of the web side."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What people read is written in the field's words (docs/decisions/0098).
+"""Texts that people read are written in the field's words (docs/decisions/0098).
 
-Of pages, code, links and quoted output are left out.  Of the code, each string with a space in it is looked at, and
-the docstrings that are shown: of commands, of settings, of the calls of ``/api/v1`` and of its shapes.  The chart, the
-Makefile and scripts of the shell are looked at as a whole.
+Pages are looked at without their code, links and quoted output. In the code, each string with a space in it is looked
+at, and the docstrings that are shown: of commands, of settings, of the calls of ``/api/v1`` and of its shapes. The
+chart, the Makefile and scripts of the shell are looked at as a whole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def is_shown(path: Path, node: Definition) -> bool:
-    """Whether people read the docstrings of a definition: of a class, those of its fields too."""
+    """Return whether people read the docstrings of a definition: of a class, those of its fields too."""
     if isinstance(node, ast.ClassDef):
         return "v1" in path.parts or "settings" in (path.parent.name, path.stem)
     called = (one.func for one in node.decorator_list if isinstance(one, ast.Call))
@@ -105,7 +105,7 @@ def test_help_and_descriptions_are_looked_at() -> None:
         ("client/commands.py", "Kill applications."),
         ("rm_api/v1/applications.py", "Kill an application."),
         ("client/invoking.py", "Default: $YODEL_SERVER"),
-        ("rm_api/v1/models.py", "A node agent or a NodeManager, and its machine."),
+        ("rm_api/v1/models.py", "Describes a node agent or a NodeManager, and its machine."),
         ("settings/rm.py", "Least severe messages written to stderr."),
     ):
         assert any(shown in text for _, text in texts_of(ROOT / "yodel" / name)), shown

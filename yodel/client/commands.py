@@ -1,4 +1,4 @@
-"""``yodel app …`` and ``yodel node …``: options and exit statuses; the modules next to this one do the work.
+"""``yodel app …`` and ``yodel node …`` read options and set exit statuses; the modules next to this one do the work.
 
 0: done.  1: not done, or the application that was watched did not succeed.  2: asked for in a way that cannot be.
 """

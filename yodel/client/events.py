@@ -14,7 +14,7 @@ from yodel.errors import Unavailable
 TRIES_MAX = 10
 """Connections in a row that brought nothing, not even the heartbeat of a quiet cluster, before it is given up."""
 HEARTBEAT_PREFIX = ":"
-"""Of a comment: the server sends one when it has had nothing to say for a while."""
+"""The prefix of a comment: the server sends one when it has had nothing to say for a while."""
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 15.0
 DATA_LENGTH_MAX = 1024 * 1024
 

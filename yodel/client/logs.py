@@ -125,7 +125,7 @@ async def _served_at(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx
 
 
 async def _aggregated(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response] | None:
-    """At the node agent that reads them; None when there is none that can or nothing to read.
+    """Ask the node agent that reads them; return None when there is none that can or nothing to read.
 
     Raises:
         Unavailable: they are not for us, or cannot be read now.

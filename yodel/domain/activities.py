@@ -1,4 +1,4 @@
-"""Why applications are not given what they ask for: Hadoop's scheduler activities, of this scheduler's own reasons.
+"""Activities tell why applications are not given what they ask for: Hadoop's scheduler activities, with our reasons.
 
 The words are those of ActivityDiagnosticConstant and GenericDiagnosticsCollector where the reason is one that the
 CapacityScheduler knows; monitoring matches on them.  What only Kubernetes or this ResourceManager does is said in their

@@ -91,7 +91,7 @@ def check_known(label: str, rules: AskRules, known_labels: Collection[str] | Non
 
 
 def merged(asked: SchedulingAsk, registered: Mapping[str, Constraint]) -> SchedulingAsk:
-    """With the constraint that its ApplicationMaster registered for its tag: both have to hold
+    """Return the request with the constraint that its ApplicationMaster registered for its tag: both have to hold
     (PlacementConstraintManagerService.getMultilevelConstraint, which looks at requests with one tag only)."""
     extra = registered.get(asked.tags[0]) if len(asked.tags) == 1 else None
     if extra is None or extra == asked.constraint:

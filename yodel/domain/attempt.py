@@ -65,8 +65,8 @@ class Attempt:
     keeps_containers: bool = False
     """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
     shuffle: ShuffleDecision | None = None
-    """What its queue's words on remote shuffle came to when its ApplicationMaster was about to be launched; None: the
-    queue said nothing."""
+    """The decision from its queue's words on remote shuffle when its ApplicationMaster was about to be launched; None:
+    the queue said nothing."""
     awaits_agent: bool = False
     """FAILED as the AM's pod told, while its node agent, who knows more, has not told."""
 

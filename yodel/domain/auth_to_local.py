@@ -35,7 +35,7 @@ _REPLACEMENT = re.compile(r"\\(?P<escaped>.)|\$(?P<number>\d+)", re.DOTALL)
 
 
 class NoMatchingRule(InvalidValue):
-    """No rule applies to a principal; ``rule`` is the one that gave a name which is none, if one did."""
+    """Raised where no rule applies to a principal; ``rule`` is the one that gave a name which is none, if one did."""
 
     def __init__(self, principal: str, reason: str) -> None:
         super().__init__(SETTING, principal, "a principal that a rule maps to a user")
@@ -44,7 +44,7 @@ class NoMatchingRule(InvalidValue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortName:
-    """A principal's short name, and the rule that gave it; empty for a name that needs none."""
+    """Holds a principal's short name, and the rule that gave it; empty for a name that needs none."""
 
     name: str
     rule: str = ""
@@ -94,7 +94,7 @@ class _Rule:
 
 
 class AuthToLocal:
-    """All rules in their order.
+    """Holds all rules in their order.
 
     With the mechanism ``hadoop`` a name that a rule gives must be simple, and a principal to which no rule applies has
     none; with ``mit`` any name will do, and without a rule the principal is the name.

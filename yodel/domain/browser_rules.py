@@ -49,7 +49,7 @@ class HostNames:
 
 
 def host_of(authority: str) -> str:
-    """Without port and brackets, in lower case, without the dot that ends a whole name."""
+    """Return the host without port and brackets, in lower case, without the dot that ends a whole name."""
     text = authority.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]

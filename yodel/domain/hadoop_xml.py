@@ -29,7 +29,7 @@ def properties(text: str) -> dict[str, str]:
 
 
 def node_resources(values: Mapping[str, str]) -> dict[str, Resource]:
-    """By node id.
+    """Return the resources by node id.
 
     Raises:
         InvalidValue: a node id or an amount is malformed.

@@ -49,8 +49,8 @@ class PreemptionNotice:
     for_queue: str = ""
     """Who gets its room."""
     claim: int = 0
-    """Of giving back; 0: it goes by itself."""
+    """The number of the claim for which it is given back; 0: it goes by itself."""
     chosen_s: float = 0.0
-    """Of giving back: when a round chose it last."""
+    """The moment at which a round chose it last to be given back."""
     is_resting: bool = False
     """No round chooses it any more: it stays as things are, and where it is chosen again its time goes on."""

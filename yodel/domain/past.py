@@ -62,7 +62,7 @@ class PastUsage:
     preempted: Preempted = NOTHING_PREEMPTED
 
     def plus(self, container: Container) -> PastUsage:
-        """With one that has ended."""
+        """Return the usage with one more container that has ended."""
         memory_mib_s, vcore_s = used_by(container)
         return replace(
             self,

@@ -18,7 +18,7 @@ VCORES = "vcores"
 Extras = tuple[tuple[str, int], ...]
 """Further countable types as sorted (name, amount) pairs."""
 EXTRA_AMOUNT_MAX = 2**31 - 1
-"""Of one such type in one container, so that the sum over all that may be asked for fits in an int64."""
+"""The most of one such type in one container, so that the sum over all that may be asked for fits in an int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def total_of(amounts: Iterable[Resource]) -> Resource:
 
 
 def smaller(one: Resource, other: Resource) -> Resource:
-    """By type (Resources.componentwiseMin); a type that one of them lacks is nothing."""
+    """Return the smaller amount by type (Resources.componentwiseMin); a type that one of them lacks is nothing."""
     if not one.extras and not other.extras:
         return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores))
     ours, theirs = dict(one.extras), dict(other.extras)
@@ -173,7 +173,7 @@ def smaller(one: Resource, other: Resource) -> Resource:
 
 
 def larger(one: Resource, other: Resource) -> Resource:
-    """By type (Resources.componentwiseMax)."""
+    """Return the larger amount by type (Resources.componentwiseMax)."""
     if not one.extras and not other.extras:
         return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores))
     ours, theirs = dict(one.extras), dict(other.extras)

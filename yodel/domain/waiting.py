@@ -1,4 +1,4 @@
-"""Why something that is wanted has not been planned: one value of a decision, which every view reads.  Pure.
+"""This says why something that is wanted has not been planned: one value of a decision, which every view reads.  Pure.
 
 A decision keeps which wishes were not planned whole, and the figures it decided by (``allocation.figures``); the chain
 of what is in their way, and its words, are made of that when somebody reads.  What is kept are tuples, not dataclasses:

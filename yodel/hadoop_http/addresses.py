@@ -16,7 +16,7 @@ from yodel.errors import Unavailable
 
 RESOLVE_TIMEOUT_S = 5.0
 ADDRESSES_MAX = 8
-"""Of one host: each that does not answer costs the time of a connection."""
+"""The most addresses of one host: each that does not answer costs the time of a connection."""
 METADATA = frozenset(
     map(
         ipaddress.ip_address,

@@ -47,9 +47,9 @@ IDLE_S = 60.0
 LINGER_S = 5.0
 """How long a caller who is still sending has to read why he is hung up on."""
 LINGER_BYTES_MAX = 32 * 1024 * 1024
-"""What is read and dropped meanwhile: twice the largest body."""
+"""The most bytes that are read and dropped meanwhile: twice the largest body."""
 DRAINED_BYTES_MAX = 256 * 1024
-"""Of a body that was answered before it was whole; a shorter one is read past and its connection kept."""
+"""The most bytes left of a body answered before it was whole; a shorter one is read past and its connection kept."""
 
 
 class HeadRefused(Exception):
@@ -76,7 +76,7 @@ class BoundedHttp(HttpToolsProtocol):
     _parts = 0
     _dropped_bytes = 0
     _last_words = b""
-    """What is said behind the answer under way."""
+    """The words that are said behind the answer under way."""
     _unsent_bytes = 0
     """As of the last look."""
     _paused_bytes = 0
@@ -85,7 +85,7 @@ class BoundedHttp(HttpToolsProtocol):
     _begun_s = 0.0
     """When the head under way began, or its body; when nothing is, the end of the last answer."""
     _refusal: tuple[int, Limit, int, int] | None = None
-    """What the parser was stopped for: status, limit, value, maximum."""
+    """The reason for which the parser was stopped: status, limit, value, maximum."""
     _look_s = 0.0
     _idle: asyncio.TimerHandle | None = None
     _hang_up: asyncio.TimerHandle | None = None

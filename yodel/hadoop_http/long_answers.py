@@ -20,7 +20,7 @@ from yodel.hadoop_http.negotiate import JSON_UTF8, XML, XML_UTF8, answer_typed, 
 from yodel.serving.turns import others_first
 
 PIECE_S = 0.003
-"""Of processor time; what one more element takes comes on top."""
+"""The processor time of a piece; what one more element takes comes on top."""
 
 
 async def answer_many(request: Request, value: Mapping[str, Any], *, root: str | None = None) -> Response:

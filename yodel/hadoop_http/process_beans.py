@@ -20,7 +20,7 @@ from yodel.hadoop_http.java_numbers import java_float
 OPEN_FILES = Path("/proc/self/fd")
 MIB = 1024.0 * 1024.0
 JAVA_NAMES = {"x86_64": "amd64"}
-"""What Java calls machines otherwise than the kernel does."""
+"""Java's names of machines that the kernel calls otherwise."""
 
 
 class ProcessorLoads:

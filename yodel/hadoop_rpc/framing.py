@@ -35,10 +35,10 @@ CALL_ID_SASL = -33
 
 MIB = 1024 * 1024
 FRAME_BYTES_MAX = 64 * MIB
-"""Of an answer, and of a request where a port has no limit of its own; half of Hadoop's ipc.maximum.data.length."""
+"""The most bytes of an answer, and of a request where a port has no limit; half of Hadoop's ipc.maximum.data.length."""
 CLIENT_ID_BYTES_MAX = 64
 HEADER_BYTES_MAX = 16 * 1024
-"""Of each of a frame's two headers; a real one has some hundred bytes, with a caller context below a thousand."""
+"""The most bytes of each of a frame's two headers; a real one has some hundred, with a caller context below 1,000."""
 
 _INT32 = struct.Struct(">i")
 _SUCCESS = RpcResponseHeaderProto.SUCCESS

@@ -1,4 +1,4 @@
-"""SASL GSSAPI as Java does it with Kerberos tickets, the server's side: what is said, and who judges a ticket.
+"""SASL GSSAPI works as Java's does with Kerberos tickets, on the server's side: what is said, and who judges a ticket.
 
 Follows ``SaslRpcServer`` and the JDK's ``com.sun.security.sasl.gsskerb.GssKrb5Server`` (RFC 4752): the client's first
 token is judged by an ``Acceptor``; its answer goes back, the client says nothing, the server offers its security

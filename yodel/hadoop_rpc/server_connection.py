@@ -53,7 +53,7 @@ from yodel.hadoop_rpc.server_states import TRANSITIONS, ServerState, ServerStep
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
 KEPT_HEADER_BYTES_MAX = 256
-"""Of a call's header that is kept with its connection; Hadoop's have some 80."""
+"""The most bytes of a call's header that is kept with its connection; Hadoop's have some 80."""
 HTTP_REPLY = (
     b"HTTP/1.1 404 Not Found\r\n"
     b"Content-type: text/plain\r\n\r\n"
@@ -106,7 +106,7 @@ PINGED = Pinged()
 
 @dataclass(frozen=True, slots=True)
 class TicketReceived:
-    """The peer's Kerberos ticket, to be judged; no event follows before the verdict."""
+    """Passes on the peer's Kerberos ticket, to be judged; no event follows before the verdict."""
 
     token: bytes = field(repr=False)
 
@@ -147,7 +147,7 @@ class ServerConnection:
         self._identity: CallerIdentity | None = None
         self._sasl = False
         self._last_header: bytes | None = None
-        """Of the last call, if it is short: the next one mostly has the same protocol and method."""
+        """The header of the last call, if it is short: the next one mostly has the same protocol and method."""
         self._last_method = ("", 0, "")
         self._session: gssapi.Session | None = None
         self._principal = ""

@@ -1,4 +1,4 @@
-"""Accounts of the operating system, kept for a while (Hadoop's ``Groups``, with ShellBasedUnixGroupsMapping behind it).
+"""Accounts of the operating system are kept for a while (Hadoop's ``Groups`` over ShellBasedUnixGroupsMapping).
 
 A directory service may stand behind the operating system's look-ups and take seconds, so they run in threads.  Whoever
 is still in use is looked up again in the background, with the old answer in force meanwhile.

@@ -37,9 +37,9 @@ class ApiRequest:
     body: bytes | None = field(default=None, repr=False)
     timeout_s: float = CALL_TIMEOUT_S
     content_type: str = "application/json"
-    """Of the body."""
+    """The type of the body."""
     accept: str = "application/json"
-    """What the answer is to be; refusals are a Status in JSON with both kinds used here."""
+    """The type that the answer is to have; refusals are a Status in JSON with both kinds used here."""
 
 
 class KubeApi(Protocol):

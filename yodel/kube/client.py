@@ -35,7 +35,7 @@ READ_BUFFER_BYTES = 256 * 1024  # how much of a watch arrives in one piece: boun
 CONFIGURATION_TIMEOUT_S = 30.0  # credential plugins are programs and may hang
 REAUTHENTICATE_PAUSE_S = 10.0
 _CLOSED_HERE = ("Connection closed.", "Session is closed")
-"""What aiohttp says, as a RuntimeError, where the client was closed: between two pieces, and before a call."""
+"""The words of aiohttp, in a RuntimeError, where the client was closed: between two pieces, and before a call."""
 _BEARER = "BearerToken"
 _SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 

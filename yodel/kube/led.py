@@ -1,4 +1,4 @@
-"""Requests only while we lead: a process that stood still may wake up with some that another has decided again."""
+"""Requests are made only while we lead: a process that stood still may wake up with some that another decided again."""
 
 from __future__ import annotations
 

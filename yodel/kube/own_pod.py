@@ -51,7 +51,7 @@ class OwnPod:
         return reason
 
     async def look(self) -> str | None:
-        """Why this process should not be any more; None when it should, or nobody says."""
+        """Return why this process should not be any more; None when it should, or nobody says."""
         try:
             pod = msgspec.json.decode(await self._api.call(ApiRequest(path=self._path)), type=_OwnPodObject)
         except ApiStatus as status:

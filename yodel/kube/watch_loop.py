@@ -86,7 +86,7 @@ class Watched(Generic[_Observed]):
     seen: Callable[[_Observed], None]
     gone: Callable[[_Observed], None]
     page_size: int | None = None
-    """Of objects that are larger than a pod; None: that of the limits."""
+    """The size of a page of objects that are larger than a pod; None: that of the limits."""
 
 
 def watched_pods(namespace: str, selector: str, sink: PodSink) -> Watched[PodObservation]:

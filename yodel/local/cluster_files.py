@@ -57,7 +57,7 @@ def admin_header(directory: Path) -> dict[str, str]:
 
 
 def write_configuration(options: LocalOptions, ports: ClusterPorts) -> None:
-    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written again at each start."""
+    """Write every program's file, the kubeconfig, and Hadoop's client configuration; all anew at each start."""
     directory = options.directory
     credentials = prepare_credentials(directory / "kube")
     write_kubeconfig(

@@ -252,7 +252,7 @@ def _time(line: bytes) -> datetime:
 
 
 def _shown(line: bytes, options: LogOptions) -> bytes:
-    """Without the CRI head, or with its time only; a part (P) joins the next one."""
+    """Return a line without the CRI head, or with its time only; a part (P) joins the next one."""
     moment, _, rest = line.partition(b" ")
     _stream, _, rest = rest.partition(b" ")
     mark, _, text = rest.partition(b" ")

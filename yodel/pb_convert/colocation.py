@@ -41,7 +41,7 @@ BOUND_RANGE = (-1, (1 << 63) - 1)
 PRESSURE_MAX = 10_000
 """Hundredths of a percent."""
 REPORTED_MAX = AMOUNT_MAX << 8
-"""Of any amount in a report: a sum may go further than each of its numbers."""
+"""The most of any amount in a report: a sum may go further than each of its numbers."""
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from yodel.pb_convert.widths import int32, int64
 
 EXTRA_RESOURCE_TYPES_MAX = 64
 TYPE_NAME_LENGTH_MAX = 317
-"""Of a resource type: as long as Kubernetes' (a prefix of 253 characters, a slash, a name of 63)."""
+"""The longest name of a resource type: as long as Kubernetes' (a prefix of 253 characters, a slash, a name of 63)."""
 HOST_LENGTH_MAX = 253
 
 

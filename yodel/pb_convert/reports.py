@@ -58,7 +58,7 @@ class ReportFacts:
     """The name of a LogAggregationStatusProto."""
     amrm_token: Token | None
     client_token: Token | None = None
-    """What the asker shows to the ApplicationMaster."""
+    """The token that the asker shows to the ApplicationMaster."""
     may_view: bool
     now_ms: int
 

@@ -47,7 +47,7 @@ class ContainerTokenContent:
     log_aggregation_context: bytes = b""
     node_label: str = ""
     shuffle: tuple[tuple[str, str], ...] = ()
-    """What the node agent has to know of the application's remote shuffle."""
+    """The words on the application's remote shuffle that the node agent has to know."""
     pod_uid: str = ""
     """The Kubernetes uid of the container's pod; empty while it is not known."""
 

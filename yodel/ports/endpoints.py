@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Endpoints(Protocol):
-    """By a connection that is closed at once."""
+    """Tries endpoints by a connection that is closed at once."""
 
     async def answers(self, host: str, port: int) -> bool:
         """Return True if a connection is accepted, within a second or two.  Never raises."""

@@ -15,7 +15,7 @@ class PosixUser:
 
 
 class GroupMapping(Protocol):
-    """Hadoop's Groups: what is known of users, kept for a while."""
+    """Maps users to groups, as Hadoop's Groups: what is known of users, kept for a while."""
 
     def is_known(self, user: str) -> bool:
         """Return whether it is in memory who a user is, possibly that there is no such user."""
@@ -25,7 +25,7 @@ class GroupMapping(Protocol):
         answer."""
 
     def groups_of(self, user: str) -> Sequence[str]:
-        """Empty for a user that does not exist.  Blocks unless the user is known."""
+        """Return the groups; empty for a user that does not exist.  Blocks unless the user is known."""
 
     def forget(self) -> None:
         """Look everybody up again from now on (refreshUserToGroupsMappings)."""

@@ -46,7 +46,7 @@ class ClusterIdentity:
     epoch: int
     application_sequence: int
     delegation_sequence: int = 0
-    """Of the delegation token given out last."""
+    """The number of the delegation token given out last."""
     last_commit: int = 0
     """The number of the last commit that had one."""
 
@@ -65,7 +65,7 @@ class Snapshot:
     """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``, ``delegation``; newest key last."""
     delegation_tokens: tuple[DelegationToken, ...] = ()
     past_usage: tuple[PastUsage, ...] = ()
-    """Of containers that were forgotten.  These themselves are never read whole."""
+    """The use of containers that were forgotten.  These themselves are never read whole."""
     scheduler_conf: SchedulerConf = field(default_factory=SchedulerConf)
 
 
@@ -93,7 +93,7 @@ class Commit:
     removed_queues: Sequence[str] = ()
     """By path."""
     tree_changes: Sequence[TreeChange] = ()
-    """Of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
+    """Changes of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
     tree_changes_kept: ChangesKept = field(default_factory=ChangesKept)
     number: int | None = None
     """Greater than all before it; kept in the identity row by the very statement that proves the epoch."""
@@ -131,14 +131,14 @@ class EndedContainers(Protocol):
     async def ended_page(
         self, application_id: ApplicationId, after: ContainerId | None, limit: int
     ) -> Sequence[Container]:
-        """At most ``limit`` of an application's, in the order of their ids, behind ``after``; none if it is unknown."""
+        """Return at most ``limit`` of an application's, by their ids, behind ``after``; none if it is unknown."""
 
 
 class QueueHistory(Protocol):
     """Reads what is kept of changes of the queue tree.  Raises Unavailable."""
 
     async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
-        """At most ``limit``, the newest first, of versions below ``before``."""
+        """Return at most ``limit``, the newest first, of versions below ``before``."""
 
 
 class Store(EndedContainers, QueueHistory, Protocol):

@@ -14,7 +14,7 @@ from yodel.serving.pieces import PIECE, REPORTS_PIECE
 from yodel.serving.turns import others_first
 
 REPORT_WEIGHT = PIECE // REPORTS_PIECE
-"""What a report takes, in looks at an application that is not told of."""
+"""The time that a report takes, in looks at an application that is not told of."""
 
 
 @dataclass(frozen=True, slots=True)

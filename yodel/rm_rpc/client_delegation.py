@@ -20,7 +20,7 @@ class DelegationCalls:
     """Handlers by wire name in ``handlers``; ``token_grant`` is for the port's security."""
 
     def __init__(self, tokens: DelegationTokens, kerberos: KerberosOffer | None = None) -> None:
-        """With ``kerberos`` tokens are for those with tickets, so that nobody lives on tokens for ever."""
+        """Give tokens, with ``kerberos``, only to those with tickets, so that nobody lives on tokens for ever."""
         self._tokens, self._kerberos = tokens, kerberos
 
     def handlers(self) -> dict[str, Handler]:

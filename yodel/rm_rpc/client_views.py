@@ -20,8 +20,8 @@ _WITH_MASTER = frozenset({AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptSt
 
 
 class ReportMaker:
-    """One instance for the process.  ``web_address`` is host:port of the RM's web pages; ``client_token`` makes a
-    user's token for an attempt's ApplicationMaster, where these want one."""
+    """Makes reports; there is one instance for the process.  ``web_address`` is host:port of the RM's web pages;
+    ``client_token`` makes a user's token for an attempt's ApplicationMaster, where these want one."""
 
     def __init__(
         self,

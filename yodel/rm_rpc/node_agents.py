@@ -16,7 +16,7 @@ from yodel.rpc_io.client import RpcClient
 
 NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 STARTED_ALREADY = "Attempt to relaunch the same container"
-"""What an agent says that has it (ContainerManagerImpl): an earlier answer, or the one to an earlier life, was lost."""
+"""The words of an agent that has it (ContainerManagerImpl): an answer, perhaps to an earlier life, was lost."""
 CALL_TIMEOUT_S = 20.0
 TRY_AGAIN = (faults.NM_NOT_YET_READY, faults.RETRIABLE, faults.STANDBY)
 """Faults of an agent that is not ready, which ServerProxy.createRetryPolicy repeats like a refused connection."""

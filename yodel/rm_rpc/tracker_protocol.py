@@ -51,7 +51,7 @@ log = structlog.get_logger("yodel.nodes")
 MessageT = TypeVar("MessageT")
 ValueT = TypeVar("ValueT")
 LOG_REPORTS_MAX = 1_000
-"""Of one heartbeat; an agent repeats what was not taken."""
+"""The most reports of one heartbeat; an agent repeats what was not taken."""
 
 
 class TrackerProtocol:
@@ -106,6 +106,7 @@ class TrackerProtocol:
             can_measure=set(RESOURCES).issubset(request.can),
             shuffle_clients=shuffle_clients(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
+            labels=_labels(request.nodeLabels),
         )
         registered = await self._registration.register(registration)
         if registered.refusal:
@@ -118,6 +119,8 @@ class TrackerProtocol:
             rm_identifier=self._tokens.rm_identifier,
             rm_version=self._rm_version,
             can=[APART],
+            diagnostics_message=registered.labels_refusal or None,
+            areNodeLabelsAcceptedByRM=request.HasField("nodeLabels") and not registered.labels_refusal,
         )
         for purpose, message in (
             ("container", response.container_token_master_key),
@@ -173,6 +176,7 @@ class TrackerProtocol:
             emergency_problem=emergency_problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
             shuffle=_shuffle(request),
+            labels=_labels(request.nodeLabels) if request.HasField("nodeLabels") else None,
         )
         reports_of_logs = request.log_aggregation_reports_for_apps
         if reports_of_logs and self._heartbeats.is_own(beat):
@@ -208,6 +212,10 @@ class TrackerProtocol:
             return response
         if answer.capability is not None:
             response.resource.CopyFrom(ids.resource_pb(answer.capability))
+        if request.HasField("nodeLabels"):
+            reason = self._heartbeats.why_labels_refused(_labels(request.nodeLabels))
+            response.areNodeLabelsAcceptedByRM = not reason
+            response.diagnostics_message = reason
         self._add_new_keys(request, response)
         for container_id, command in answer.signals:
             signal = response.containers_to_signal.add()
@@ -290,6 +298,10 @@ def _proved_name(context: CallContext) -> str:
     """Return the node that the connection's token names (``yodel.serving.node_token``)."""
     is_of_node = context.token_kind == NODE_TOKEN_KIND and context.token_identifier is not None
     return (context.token_identifier or b"").decode("utf-8", "replace") if is_of_node else ""
+
+
+def _labels(message: msg.NodeLabelsProto) -> tuple[str, ...]:
+    return tuple(label.name for label in message.nodeLabels if label.name)
 
 
 def _log_reports(reports: Sequence[msg.LogAggregationReportProto]) -> list[LogAggregationReport]:

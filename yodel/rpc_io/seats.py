@@ -58,7 +58,7 @@ class Seats(Generic[S]):
         return iter(tuple(self._taken))
 
     def take(self, sitter: S, now_s: float) -> RemoteFault | None:
-        """Why there is no seat, or None: it has one."""
+        """Return why there is no seat, or None: it has one."""
         mine = self._by_address[sitter.address]
         if mine >= self._per_address_max:
             return _refusal(RPC_CONNECTIONS_PER_ADDRESS, sitter.address, mine + 1, self._per_address_max)

@@ -239,7 +239,7 @@ class RpcServer:
         return self._nonce()
 
     def add(self, connection: Connection) -> RemoteFault | None:
-        """Why there is no room for one more connection, or None."""
+        """Return why there is no room for one more connection, or None."""
         no_seat = self._seats.take(connection, asyncio.get_running_loop().time())
         self.figures.dropped_connections += no_seat is not None
         if no_seat is None:

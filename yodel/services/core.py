@@ -265,7 +265,10 @@ class Core:
         facts.follow(Change.COUNTED, lambda changes: self.binder.nodes_changed(changes, facts.counted))
         self.nodes = Agents(self.state, clock, facts, is_proof_required=limits.is_node_proof_required)
         self.reports = ContainerReports(self.engine, self.reconciler.end_from_outside)
-        admission = NodeManagerAdmission(limits.node_managers.allowed, ports.addresses_of)
+        are_labels_enabled = limits.asks.are_node_labels_enabled
+        admission = NodeManagerAdmission(
+            limits.node_managers.allowed, ports.addresses_of, are_labels_enabled=are_labels_enabled
+        )
         self.registration = Registration(
             self.engine, clock, self.nodes, self.reports, self.topology.place_of, self.topology.owner_of, admission
         )
@@ -278,6 +281,7 @@ class Core:
             self.written_limits,
             self.reconciler.observed,
             lambda node_id: self.holdings.ranks(node_id),
+            admission.why_labels_refused,
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)

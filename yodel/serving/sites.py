@@ -1,15 +1,15 @@
-"""By what callers are told apart, so that nobody is many by having many addresses."""
+"""Callers are told apart by their network, so that nobody is many by having many addresses."""
 
 from __future__ import annotations
 
 import ipaddress
 
 IPV6_SITE_BITS = 64
-"""What one customer gets at least: he has all addresses of it."""
+"""The network that one customer gets at least: he has all addresses of it."""
 
 
 def site_of(address: str) -> str:
-    """By what callers are told apart: an IPv4 address, or the network of 64 bits that an IPv6 one is in."""
+    """Return what callers are told apart by: an IPv4 address, or the network of 64 bits that an IPv6 one is in."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

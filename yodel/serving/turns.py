@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 
 TURN_S = 0.005
-"""Of processor time: a quarter of what the loop may be kept for."""
+"""The processor time of a turn: a quarter of what the loop may be kept for."""
 
 
 class Turns:

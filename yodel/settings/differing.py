@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """One setting.  ``value`` is None for a table; ``source`` is where it was read, empty if that is not known."""
+    """Describes one setting.  ``value`` is None for a table; ``source`` is where it was read, empty if unknown."""
 
     name: str
     value: str | None

@@ -21,12 +21,12 @@ _FILTERS = (
     "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer",
     "org.apache.hadoop.http.lib.StaticUserWebFilter",
 )
-"""What RMWebAppUtil.setupSecurityAndFilters makes of the default, and of AuthenticationFilterInitializer."""
+"""The filters that RMWebAppUtil.setupSecurityAndFilters makes of the default and of AuthenticationFilterInitializer."""
 Value = Callable[[Settings], Any]
 
 
 def properties(settings: Settings) -> dict[str, str]:
-    """By name; what is not set is left out."""
+    """Return the properties by name; what is not set is left out."""
     shown = {name: _text(value(settings)) for name, value in _VALUES.items()}
     return {name: text for name, text in sorted((shown | dict(settings.proxy_users)).items()) if text}
 
@@ -112,6 +112,7 @@ _VALUES: dict[str, Value] = {
     f"{_RM}max-completed-applications": _is("completed_max"),
     f"{_RM}nodes.include-path": _is("nodes_include_path"),
     f"{_RM}nodes.exclude-path": _is("nodes_exclude_path"),
+    "net.topology.table.file.name": _is("node_racks_path"),
     f"{_RM}nodemanager-graceful-decommission-timeout-secs": _is("decommission_timeout_s"),
     f"{_RM}nodemanagers.heartbeat-interval-ms": _is("node_heartbeat_interval_ms"),
     f"{_RM}delegation.key.update-interval": _ms("delegation_key_update_interval_s"),

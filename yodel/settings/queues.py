@@ -17,7 +17,7 @@ UID_MAX = 2**31 - 1
 _STRICT = ConfigDict(use_attribute_docstrings=True, extra="forbid", frozen=True)
 
 ObjectName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
-"""What Kubernetes takes as the name of an object."""
+"""The names that Kubernetes takes for an object."""
 ResourceName = Annotated[
     str, StringConstraints(pattern=r"^([a-z0-9.-]{1,253}/)[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
 ]
@@ -60,11 +60,11 @@ class CustomDialect(BaseModel):
     cpu_resource: ResourceName
     """Extended resource for CPU."""
     cpu_unit: Literal["milli", "core"] = "milli"
-    """What one unit of it means; cores are rounded up."""
+    """The meaning of one unit of it; cores are rounded up."""
     memory_resource: ResourceName
     """Extended resource for memory."""
     memory_unit: Literal["byte", "mib"] = "byte"
-    """What one unit of it means."""
+    """The meaning of one unit of it."""
     priority_class_name: str = ""
     """PriorityClass of the pods."""
     labels: Mapping[str, str] = Field(default_factory=dict)

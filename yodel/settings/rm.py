@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     """How a request for an OPPORTUNISTIC container is handled: as a GUARANTEED one, or refused."""
     node_labels_enabled: bool = False
     """Use node labels (yarn.node-labels.enabled). A node's label is the value of its Kubernetes label
-    `yodel.io/node-label`."""
+    `yodel.io/node-label`; a NodeManager registers with its own (yarn.nodemanager.node-labels.provider)."""
     rack_label: str = Field(
         default="topology.kubernetes.io/rack",
         pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
@@ -255,6 +255,9 @@ class Settings(BaseSettings):
     """File with the hosts that may register; unset: every host (yarn.resourcemanager.nodes.include-path)."""
     nodes_exclude_path: Path | None = None
     """File with the hosts that are excluded (yarn.resourcemanager.nodes.exclude-path)."""
+    node_racks_path: Path | None = None
+    """File with hosts of NodeManagers and their racks, in two columns (net.topology.table.file.name). Hosts that are
+    not in it are in `/default-rack`."""
     dynamic_resources_path: Path | None = None
     """File with sizes of nodes that override their own, in the form of Hadoop's dynamic-resources.xml."""
     node_token_file: Path | None = None
@@ -310,7 +313,7 @@ class Settings(BaseSettings):
 
     @property
     def differing(self) -> list[Differing]:
-        """Settings that are not at their defaults, without secrets."""
+        """Return the settings that are not at their defaults, without secrets."""
         return list(differing(self, self._sources))
 
     @field_validator("queue_settings")

@@ -1,4 +1,4 @@
-"""The table ``[security]``: how callers over RPC prove who they are.  Hadoop's property is named next to each."""
+"""The table ``[security]`` says how callers over RPC prove who they are.  Hadoop's property is named next to each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SecuritySettings(BaseModel):
     """File with that principal's keys (yarn.resourcemanager.keytab). It may hold others' too, and is read at each
     ticket. Standbys need the same one."""
     rpc_protection: Literal["authentication"] = "authentication"
-    """What is offered to clients with tickets (hadoop.rpc.protection): `integrity` and `privacy` are not supported
-    yet."""
+    """The protection offered to clients with tickets (hadoop.rpc.protection): `integrity` and `privacy` are not
+    supported yet."""
     auth_to_local: str = "DEFAULT"
     """Rules that map principals to users (hadoop.security.auth_to_local)."""
     auth_to_local_mechanism: Literal["hadoop", "mit"] = "hadoop"

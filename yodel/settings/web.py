@@ -1,4 +1,4 @@
-"""The table ``[web]``: who may call over HTTP, and what browsers are told.  Hadoop's property is named next to each."""
+"""The table ``[web]`` says who may call over HTTP, and what browsers are told, with Hadoop's property next to each."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Leadership:
             log.warning("lease not released, it will expire", lease_s=self._times.lease_s, error=str(silence))
 
     async def _renew_steadily(self, tasks: asyncio.TaskGroup) -> NoReturn:
-        """Without waiting for earlier attempts: a connection that broke silently may hang for longer than we lead."""
+        """Renew without waiting for earlier attempts: a connection that broke silently may hang longer than we lead."""
         under_way: set[asyncio.Task[None]] = set()
         while True:
             await asyncio.sleep(self._times.renewal_s)

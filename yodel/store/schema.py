@@ -38,7 +38,7 @@ class Schema:
 
     @property
     def is_usable(self) -> bool:
-        """By this release."""
+        """Return True if this release can use the tables."""
         if self.current is None or self.current < HEAD_REVISION:
             return False
         return self.current == HEAD_REVISION or (self.oldest_head is not None and self.oldest_head <= HEAD_REVISION)

@@ -24,7 +24,7 @@ CLOSE_TIMEOUT_S = 2.0
 ANSWERS_TO_A_CLAIM = 4
 """A claim may last as long as this many answers: connecting, two statements, and at first a look at the schema."""
 LEADER_PREFIX = "yodel leader "
-"""Of the name by which PostgreSQL knows a leader's connections; the holder follows."""
+"""The beginning of the name by which PostgreSQL knows a leader's connections; the holder follows."""
 
 _row = tables.leadership.c
 _CUT_OFF = text(

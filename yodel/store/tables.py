@@ -78,7 +78,7 @@ class QueueColumns(TypedColumns):
     submit_acl = Column(AnyText)
     administer_acl = Column(AnyText)
     limits = Column(JSON(none_as_null=True))
-    """What is not as a row without limits has it (``yodel.store.queue_rows``)."""
+    """The limits that are not as a row without limits has them (``yodel.store.queue_rows``)."""
     said = Column(JSON(none_as_null=True))
     """Pairs of a property and its text, as they were said."""
 
@@ -95,7 +95,7 @@ class QueueChangeColumns(TypedColumns):
     size = Column(BigInteger, nullable=False)
     """Characters of all of it: the oldest go when all together have too many."""
     since = Column(BigInteger)
-    """Of a change by an administrator of queues: the version before it; null of all others."""
+    """The version before a change by an administrator of queues; null of all others."""
 
 
 class NodeColumns(TypedColumns):
@@ -178,7 +178,7 @@ class AttemptColumns(TypedColumns):
     container_sequence = Column(BigInteger, nullable=False)
     keeps_containers = Column(Boolean, nullable=False)
     shuffle = Column(JSON(none_as_null=True))
-    """What its queue said of remote shuffle; null: nothing."""
+    """The words of its queue on remote shuffle; null: none."""
     awaits_agent = Column(Boolean, nullable=False, server_default=false())
 
 

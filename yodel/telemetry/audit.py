@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 VALUE_LENGTH_MAX = 1_000
-"""Of one field, in characters; what is longer ends in ``…``."""
+"""The most characters of one field; what is longer ends in ``…``."""
 UNAUTHORIZED = "Unauthorized user"  # RMAuditLogger.AuditConstants.UNAUTHORIZED_USER
 SUBMIT = "Submit Application Request"
 KILL = "Kill Application Request"
@@ -81,4 +81,4 @@ def _shortened(value: str) -> str:
 
 
 AUDIT = AuditLog()
-"""Of this process."""
+"""The audit log of this process."""

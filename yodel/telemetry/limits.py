@@ -451,9 +451,9 @@ class Refusals:
         )
 
     def counts(self, daemon: Daemon = Daemon.BOTH) -> dict[str, int]:
-        """By limit, of all in the table that a daemon looks at, since the process started."""
+        """Return counts by limit, of all in the table that a daemon looks at, since the process started."""
         return {limit.name: self._counts[limit.name] for limit in TABLE if limit.daemons & daemon}
 
 
 REFUSALS = Refusals()
-"""Of this process."""
+"""The refusals of this process."""

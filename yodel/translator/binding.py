@@ -99,7 +99,7 @@ class Chooser:
         return node is not None and node in self._eligible_for(wants)
 
     def explain(self, wants: Wants, avoided: Collection[str] = (), held: Collection[str] = ()) -> str:
-        """Why there is no place, in kube-scheduler's words.  Looks at every node."""
+        """Return why there is no place, in kube-scheduler's words.  Looks at every node."""
         reasons: Counter[str] = Counter()
         for node in self._ledger.nodes.values():
             reason = self._refusal(wants.spec, node)

@@ -59,7 +59,7 @@ class NodeBook:
     used: Amounts = field(default_factory=dict)
     free: Amounts = field(default_factory=dict)
     others: Amounts = field(default_factory=dict)
-    """Of ``used`` what pods hold that are not ours."""
+    """The part of ``used`` that pods of others hold."""
     pods_of: dict[str, int] = field(default_factory=dict)
     """Pods by application."""
 

@@ -69,7 +69,7 @@ def lacking(requests: Mapping[str, int], allocatable: Mapping[str, int], used: M
 
 
 def nowhere(nodes: int, reasons: Counter[str]) -> str:
-    """Why none of so many nodes will do."""
+    """Return why none of so many nodes will do."""
     if not nodes:
         return "no nodes available to schedule pods"
     texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
@@ -91,7 +91,7 @@ def tolerated(taint: Object, tolerations: Iterable[Object]) -> bool:
 
 
 def is_selected(spec: Object, node: Fitted) -> bool:
-    """By node selector and required node affinity."""
+    """Return True if node selector and required node affinity select the node."""
     selector: Mapping[str, str] = spec.get("nodeSelector") or {}
     if any(node.labels.get(key) != value for key, value in selector.items()):
         return False

@@ -31,7 +31,7 @@ AVOID_MAX = 10_000
 CLOSED_MAX = 500
 """Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed again."""
 STABLE_WEIGHT = 50
-"""Of nodes that are preferred as stable: hosts asked for weigh more, racks less."""
+"""The weight of nodes that are preferred as stable: hosts asked for weigh more, racks less."""
 _DIGEST = "sha256-"
 _KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 

@@ -81,7 +81,7 @@ class PodSettings:
     template: Mapping[str, Any] = field(default_factory=dict)
     landmarks: Landmarks = DEFAULT_LANDMARKS
     stable_nodes: StableNodes = ANY_NODES
-    """Of ApplicationMasters."""
+    """The stable nodes of ApplicationMasters."""
     needs_pod: str = ""
     """The setting of the queue that only a pod can have; empty: a NodeManager may do."""
 

@@ -24,7 +24,7 @@ from yodel.translator.pools import PoolRules, rules_of
 
 DEFAULTS_SECTION = "queue_defaults"
 _OF_PODS_ONLY = ("image", "pod_template", "gang", "read_only_root", "ephemeral_storage_limit_mib")
-"""What a queue may ask for that a NodeManager cannot give."""
+"""The settings of a queue that a NodeManager cannot give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class PodProfiles:
     default: PodSettings
     by_queue: Mapping[str, PodSettings]
     by_child: Mapping[str, PodSettings] = field(default_factory=dict)
-    """Of queues without settings of their own, below these children of root: with the dialect that they inherit."""
+    """The settings of queues without any of their own, below these children of root: with the inherited dialect."""
     node_managers_pool: str = YARN
 
     def of(self, queue_path: str) -> PodSettings:
@@ -114,8 +114,8 @@ def _layered(
     section: str,
     dialects: Mapping[str, CustomDialect],
 ) -> PodSettings:
-    """The queue's own settings over the defaults.  Where its containers are never pods it says nothing of pods, and the
-    defaults do not count."""
+    """Return the queue's own settings over the defaults.  Where its containers are never pods it says nothing of pods,
+    and the defaults do not count."""
     name = own.dialect or defaults.dialect or base.dialect.name
     engine = dialect(name, dialects, f"{section}.dialect")
     if engine.has_pods:

@@ -51,7 +51,7 @@ class Silence(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """By resource name: what is to be published (None: the name goes), what queues may count on, and what the pods
+    """Holds by resource name what is to be published (None: the name goes), what queues may count on, and what the pods
     there ask for."""
 
     amounts: Mapping[str, int | None]

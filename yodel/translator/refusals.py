@@ -1,4 +1,4 @@
-"""Why the API server would not take a pod, and what that means for its container.
+"""The API server's refusals say why it would not take a pod, and each means something for its container.
 
 A refusal is known by its words only: both a full quota and a webhook's no are 403 ``Forbidden``.  What may be different
 tomorrow without anybody changing the pod (quotas, a namespace's limits) is waited for, as YARN waits for room in a

@@ -56,8 +56,8 @@ def rpc_servers(
     require: Callable[[], None],
     kerberos: Kerberos | None,
 ) -> RpcServers:
-    """Not started yet.  ``require`` raises when nothing may be answered.  With ``kerberos`` clients and administrators
-    need tickets or tokens.
+    """Make the servers of the RPC ports, which are not started yet.  ``require`` raises when nothing may be answered.
+    With ``kerberos`` clients and administrators need tickets or tokens.
 
     Raises:
         InvalidValue: the secret of the node agents is too short or too long.

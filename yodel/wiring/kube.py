@@ -30,7 +30,7 @@ class KubeSide:
     """``api`` is what everybody calls; it answers once ``watch_pods`` has opened the way."""
 
     def __init__(self, settings: Settings, clock: Clock, limits: PaceLimits, lead: Leadership | None) -> None:
-        """With a ``lead``, nothing is asked that might be answered after it is lost."""
+        """Ask nothing, with a ``lead``, that might be answered after it is lost."""
         self._settings, self._clock = settings, clock
         self.late = LateKube()
         """For what must be known whoever leads: whether our own pod will be stopped."""

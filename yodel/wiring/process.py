@@ -63,7 +63,7 @@ async def run_rm(
 
 
 class _Health:
-    """Why nobody should be sent here, as who waits or serves tells it: one port of probes for both."""
+    """Tells why nobody should be sent here, as who waits or serves tells it: one port of probes for both."""
 
     def __init__(self) -> None:
         self.not_ready: Callable[[], str] = lambda: "starting"
@@ -97,7 +97,7 @@ async def _serve_with_lead(
 
 
 async def _gain_lead(settings: Settings, clock: Clock, leadership: Leadership, stop: asyncio.Event) -> bool:
-    """At once where nobody leads; else from behind the standby's few pages.  False when ``stop`` came first."""
+    """Gain the lead, behind the standby's few pages while another leads; False when ``stop`` came first."""
     if await leadership.try_to_gain():
         return True
     pages = standby_app(clock.now_ms(), lambda: leadership.reason)

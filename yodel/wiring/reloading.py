@@ -28,6 +28,7 @@ class Reloading:
             pod_profiles=from_settings.pod_profiles(settings),
             nodes_include_path=settings.nodes_include_path,
             nodes_exclude_path=settings.nodes_exclude_path,
+            node_racks_path=settings.node_racks_path,
             dynamic_resources_path=settings.dynamic_resources_path,
         )
 

@@ -154,7 +154,7 @@ class Rm:
                 task.cancel()
 
     def not_ready(self) -> str:
-        """Why nothing should be sent here yet; empty when all ports are served."""
+        """Return why nothing should be sent here yet; empty when all ports are served."""
         return self._not_ready
 
     async def _end_with_own_pod(self, stop: asyncio.Event) -> None:

@@ -60,7 +60,7 @@ class AppLogs:
     """Published by ``intent`` and not yet tidied up after."""
     uploads: int = 0
     warning: str = ""
-    """Of the upload that this agent made last; not a part of the journal."""
+    """The warning of the upload that this agent made last; not a part of the journal."""
     already: dict[LogKey, None] = field(default_factory=dict)
 
     def take(self, line: Mapping[str, Any]) -> None:
@@ -120,7 +120,7 @@ class Journals:
         self._directory = state_dir / "logs"
 
     def begin(self, application_id: ApplicationId, origin: LogContext) -> None:
-        """The first line; a journal that was there is begun again."""
+        """Write the first line; a journal that was there is begun again."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         line = {
             "user": origin.user,

@@ -226,7 +226,7 @@ def _appendable(remote: RemoteFiles, directory: str, job: Publish) -> tuple[str,
 
 
 def _write_checksum(remote: RemoteFiles, directory: str, job: Publish, name: str, index_end: int) -> None:
-    """By rename, so that readers never find half of it."""
+    """Write it by rename, so that readers never find half of it."""
     path = f"{directory}/{job.node_file}{CHECKSUM_SUFFIX}"
     writer = remote.create(path + TEMPORARY_SUFFIX, FILE_MODE)
     writer.write(encode_checksum(name, index_end))

@@ -34,9 +34,9 @@ from tests.support.hdfs import configuration_xml
 VERSION = "1.0.3"
 DEPTH = 3
 NOT_OF_THE_API = frozenset({"request", "construct_parameters"})
-"""What every class has for its own use."""
+"""Methods that every class has for its own use."""
 BY_CHANCE = frozenset({"scheduler_activities", "application_activities"})
-"""What they tell depends on what the scheduler does at the moment: only the root is compared."""
+"""Calls whose answers depend on what the scheduler does at the moment: only the root is compared."""
 NEVER_SENT = frozenset({"cluster_renew_delegation_token", "cluster_cancel_delegation_token"})
 """The library gives its headers twice there, and fails before it sends anything."""
 FAULTS_OF_HADOOP = frozenset({"cluster_application_attempt_info"})
@@ -64,7 +64,7 @@ class Calls:
         self.answers: dict[str, str] = {}
 
     def __call__(self, method: str, *arguments: object, **named: object) -> Any:
-        """What the method returns, a response as its data; None when it fails."""
+        """Return what the method returns, a response as its data; None when it fails."""
         try:
             answer = getattr(self._api, method)(*arguments, **named)
         except APIError as error:

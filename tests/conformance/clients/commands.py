@@ -72,7 +72,7 @@ def labels(target: Target) -> Outcome:
 
 
 def application(target: Target) -> Outcome:
-    """What is told of a running application, its attempt and its containers."""
+    """Ask for a running application, its attempt and its containers."""
     with _running(target) as app:
         attempt = target.rest(f"/apps/{app}/appattempts")["appAttempts"]["appAttempt"][0]["appAttemptId"]
         containers = target.yarn("container", "-list", attempt)
@@ -111,7 +111,7 @@ def _row_of(application_id: str, screen: str) -> str | None:
 
 
 def changes(target: Target) -> Outcome:
-    """What can be changed of a running application."""
+    """Change what can be changed of a running application."""
     with _running(target) as app:
         attempt = target.rest(f"/apps/{app}/appattempts")["appAttempts"]["appAttempt"][0]["appAttemptId"]
         container = _containers(target.yarn("container", "-list", attempt))[-1]
@@ -170,7 +170,7 @@ def jobs(target: Target) -> Outcome:
 
 
 def logs(target: Target) -> Outcome:
-    """Of an application that is over."""
+    """Read the logs of an application that is over."""
     result = shell.start(target, "-shell_command", "echo a word for the log").result(120)
     app = result.application_id
     target.ended(app)
@@ -303,13 +303,13 @@ def _said(result: Result) -> str:
 
 
 def _first_lines(result: Result, count: int) -> Result:
-    """Where what follows is chance: how many others there are, or when things happened."""
+    """Keep the first lines where what follows is chance: how many others there are, or when things happened."""
     stdout = "\n".join(result.stdout.splitlines()[:count])
     return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
 
 
 def _sorted(result: Result) -> Result:
-    """Where the order is that of a hash table."""
+    """Sort the lines where the order is that of a hash table."""
     stdout = "\n".join(sorted(masked(result.stdout).splitlines()))
     return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
 

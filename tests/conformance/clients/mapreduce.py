@@ -198,7 +198,7 @@ def sleep(target: Target, **arguments: Any) -> Result:
 
 
 def _outcome(target: Target, result: Result, facts: Mapping[str, object] | None = None) -> Outcome:
-    """With what the ResourceManager and the JobHistoryServer tell about it."""
+    """Return the outcome with what the ResourceManager and the JobHistoryServer tell about it."""
     if not result.application_id:
         return Outcome(exit_code=result.returncode, output=_said(result.text))
     app = target.ended(result.application_id)
@@ -224,7 +224,7 @@ def _in_history(target: Target, application_id: str) -> dict[str, object]:
 
 
 def _history(target: Target, application_id: str, path: str = "") -> dict[str, Any]:
-    """What the JobHistoryServer has, as soon as it has read the job's file."""
+    """Return what the JobHistoryServer has, as soon as it has read the job's file."""
     job_id = application_id.replace("application", "job")
     url = f"{target.hadoop.history_url}/ws/v1/history/mapreduce/jobs/{job_id}{path}"
 

@@ -1,4 +1,4 @@
-"""What a user sees of one run, ready to be compared with the run on the other cluster."""
+"""An outcome is what a user sees of one run, ready to be compared with the run on the other cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """For the table."""
+        """Return a line for the table."""
         return f"{self.final_status}, exit {self.exit_code}" if self.final_status else f"exit {self.exit_code}"
 
 
@@ -45,7 +45,7 @@ class Scenario:
     short: bool = False
     """A smaller twin of a scenario that the full form has."""
     version: str = ""
-    """Of the client, where it is not Hadoop's own."""
+    """The version of the client, where it is not Hadoop's own."""
     takes_queue_changes: bool = False
     """It changes the scheduler's configuration, which a real ResourceManager lets nobody do unless told to."""
 
@@ -79,7 +79,7 @@ def _line_differences(real: str, yodel: str) -> str:
 
 
 def without_counters(outcome: Outcome, *endings: str) -> Outcome:
-    """For a script that knows which counters are chance in it; it says why."""
+    """Drop counters for a script that knows which of them are chance; it says why."""
     return replace(outcome, counters={k: v for k, v in outcome.counters.items() if not k.endswith(endings)})
 
 

@@ -1,4 +1,4 @@
-"""What a real Hadoop answered to a script, kept in ``tests/conformance/recorded``, one file a script.
+"""Records keep what a real Hadoop answered to a script, in ``tests/conformance/recorded``, one file a script.
 
 ``make conformance`` writes them, and ``make nightly`` asks the real one again.  All other runs compare Yodel with them
 and ask nobody: where the script, or what it reaches, is another than the one that was recorded, they fail with the
@@ -23,7 +23,7 @@ from tests.conformance.clients.outcome import Outcome
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "tests" / "conformance" / "recorded"
 BYTES_MAX = 64 << 10
-"""Of one file: it is to be read by people."""
+"""The most of one file: it is to be read by people."""
 RENEW = "make conformance FORM=recorded"
 JAVAS_OWN = re.compile(r"at java\.\w+/")
 """A line of a stack inside Java: its number is that of a release of Java, which is another one elsewhere."""
@@ -106,12 +106,12 @@ def compared(known: Record | None, now: Record) -> Outcome:
 
 
 def _written(outcome: Outcome) -> dict[str, Any]:
-    """As JSON has it: the output as lines."""
+    """Return the outcome as JSON has it: the output as lines."""
     return {**asdict(outcome), "output": outcome.output.splitlines()}
 
 
 def by_root(value: Any) -> Any:
-    """With another name for who runs the tests, at any depth; names of fields stay."""
+    """Return a value with another name for who runs the tests, at any depth; names of fields stay."""
     if isinstance(value, dict):
         return {name: by_root(item) for name, item in value.items()}
     if isinstance(value, list):

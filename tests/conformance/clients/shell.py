@@ -105,7 +105,7 @@ def unmanaged(target: Target) -> Outcome:
 
 
 def start(target: Target, *words: object) -> Submission:
-    """By the newest client, whichever release ``target`` is about: older ones are not published with it."""
+    """Start with the newest client, whichever release ``target`` is about: older ones are not published with it."""
     target = replace(target, line="3.5")
     jar = target.jar("hadoop-yarn-applications-distributedshell")
     return target.java(SHELL, "-jar", jar, "-master_memory", 512, *words, more_classes=target.shell_extra())

@@ -43,7 +43,7 @@ def digest(script: Callable[..., object]) -> str:
 
 
 def digest_of(begin: Name, root: Path) -> str:
-    """As ``digest``, of the sources below ``root``; each file is read once."""
+    """Compute ``digest`` of the sources below ``root``; each file is read once."""
     if not begin.module.startswith(f"{FOLLOWED}.") or begin.name not in _module(begin.module, root).definitions:
         raise ValueError(f"{begin.module}.{begin.name}: a script that is recorded is a function of a module's")
     seen: dict[Name, str] = {}
@@ -97,7 +97,7 @@ def _module(module: str, root: Path) -> Module:
 
 
 def _names(node: ast.stmt) -> list[str]:
-    """What a statement at the top of a module gives a meaning to, or adds to."""
+    """Return the names that a statement at the top of a module gives a meaning to, or adds to."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     if isinstance(node, ast.Assign):

@@ -59,7 +59,7 @@ def read_table(path: Path) -> list[Row]:
 
 
 def merged(before: Iterable[Row], seen: Iterable[Row], order: Iterable[tuple[str, str, str]]) -> list[Row]:
-    """What was seen now, and what was seen before of all else, in the order of (client, version, scenario)."""
+    """Return what was seen now, and before of all else, in the order of (client, version, scenario)."""
     known = {(row.client, row.version, row.scenario): row for row in (*before, *seen)}
     return [known[key] for key in order if key in known]
 

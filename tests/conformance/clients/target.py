@@ -48,7 +48,7 @@ _folders = itertools.count(10001)  # all of one length, because Hadoop counts th
 
 
 class Surroundings(Protocol):
-    """What a ResourceManager has beside it: a file system, a JobHistoryServer, folders of configuration."""
+    """Offer what a ResourceManager has beside it: a file system, a JobHistoryServer, folders of configuration."""
 
     @property
     def hdfs(self) -> Hdfs: ...
@@ -77,7 +77,7 @@ class Target:
     user: str = ""
     """Whom HDFS and the ResourceManager believe the client to be; empty: who runs the tests."""
     spark_shuffle_port: int = 0
-    """Of the node's external shuffle service; 0 without one."""
+    """The port of the node's external shuffle service; 0 without one."""
     jars: Path = field(init=False)
     conf_dir: Path = field(init=False)
 
@@ -169,5 +169,5 @@ class Target:
 
 
 def settings(values: Mapping[str, object]) -> list[str]:
-    """As ``-D`` options of Hadoop's tools."""
+    """Return the values as ``-D`` options of Hadoop's tools."""
     return [f"-D{name}={value}" for name, value in values.items()]

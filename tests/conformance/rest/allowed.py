@@ -1,4 +1,4 @@
-"""What the real ResourceManager and Yodel may answer differently, each with its reason: the only place that says so.
+"""These lines allow the real ResourceManager and Yodel to differ, each with its reason: the only place that says so.
 
 ``calls`` and ``place`` are expressions for a whole call's name and a whole place; ``yodel_shows`` one that is found in
 what Yodel says there.  A difference that no line allows fails the run, and so does a line that no call needed.
@@ -37,7 +37,7 @@ class Allowed:
 
 @dataclass(slots=True)
 class Ledger:
-    """Which differences were seen, and what allowed them."""
+    """Note which differences were seen, and what allowed them."""
 
     calls_by_line: dict[Allowed, set[str]] = field(default_factory=dict)
     not_allowed: list[Difference] = field(default_factory=list)

@@ -129,7 +129,7 @@ def filtered() -> list[Step]:
 
 
 def not_there() -> list[Step]:
-    """What no path leads to, and what a path may not say."""
+    """Ask for what no path leads to, and for what a path may not say."""
     attempts = "/apps/$APP1/appattempts"
     parts = ("state", "queue", "priority", "timeouts", "appattempts")
     return [

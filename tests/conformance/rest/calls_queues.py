@@ -11,7 +11,7 @@ ALPHA = {"queue-name": "root.alpha", "params": {"entry": [{"key": "capacity", "v
 
 
 def at_last(unknown: object) -> list[Step]:
-    """What one side takes and the other refuses, so that they would not be in the same state any more."""
+    """Send last what one side takes and the other refuses, so that they would not be in the same state any more."""
     much = {**submission(12), "resource": {"memory": "much", "vCores": 1}}
     return [
         update(note="no such queue to change", update_queue=[queue("root.nosuch", capacity="10")]),

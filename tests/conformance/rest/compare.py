@@ -1,4 +1,4 @@
-"""Where two answers to one call differ: status, headers that matter, and the body's shape and values.
+"""Two answers to one call are compared: status, headers that matter, and the body's shape and values.
 
 Ids, times, hosts and sizes of the machine become the names of their kind; of what is measured only the type counts.
 The order of XML's elements, of headers and of objects in a list counts as little as Hadoop promises it.
@@ -43,7 +43,7 @@ TIMES = re.compile(r"(?i).*(time|timestamp|startedOn|lastHealthUpdate)$")
 KEYS = (
     *("queuePath", "containerId", "id", "key", "name", "accessType", "operation", "partitionName", "username", "state"),
 )
-"""What an object in a list is known by."""
+"""The names by which an object in a list is known."""
 FLOAT_TOLERANCE = 1e-6  # Hadoop counts with 32 bits and prints what it has
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d [A-Z]{3,5} \d{4}", "DATE"),
@@ -100,7 +100,7 @@ def differences(call: str, real: Seen, yodel: Seen) -> list[Difference]:
 
 
 def seen(side: Side, answer: Answer) -> Seen:
-    """What is comparable of an answer of that side."""
+    """Return what is comparable of an answer of that side."""
     return _Masking(side, answer).seen()
 
 

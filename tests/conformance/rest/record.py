@@ -1,4 +1,4 @@
-"""What a real ResourceManager answered to the sequence of calls, kept in ``tests/conformance/recorded/rest-api.json``.
+"""A record keeps what a real ResourceManager answered to the calls, in ``tests/conformance/recorded/rest-api.json``.
 
 A line a call, in the order in which they were sent; ``as`` names an earlier call with the same headers, or the same
 body.  What is measured, and times, are written as 0 or 1.  As with the other scripts (``clients/recorded.py``) it is
@@ -38,7 +38,7 @@ AS = "as"
 LONG = 20
 """Characters that naming another call has to save."""
 SOURCES = ("calls_apps.py", "calls_cluster.py", "calls_queues.py", "compare.py", "master.py", "sides.py", "steps.py")
-"""What the answers depend on, beside the rig's configuration; which of them Yodel may not give is none of it."""
+"""The files that the answers depend on, beside the rig's configuration; which of them Yodel may not give is apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def source() -> str:
 
 
 def portable(seen: Seen) -> Seen:
-    """As a record has it."""
+    """Return an answer as a record has it."""
     known = by_root(asdict(seen))
     return Seen(**{**known, "body": settled(known["body"])})
 

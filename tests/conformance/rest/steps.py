@@ -31,14 +31,14 @@ class Call:
 
     @property
     def name(self) -> str:
-        """How the table of differences knows it: ``GET /ws/v1/cluster/apps [xml] (killed)``."""
+        """Return the name in the table of differences: ``GET /ws/v1/cluster/apps [xml] (killed)``."""
         accept = self.headers.get("Accept", "any")
         kind = {JSON: "", XML: " [xml]"}.get(accept, f" [{accept}]")
         return f"{self.method} {self.path}{kind}{f' ({self.note})' if self.note else ''}"
 
     @property
     def request(self) -> tuple[str, str, str, str]:
-        """What is sent, without the note."""
+        """Return what is sent, without the note."""
         return self.method, self.path, json.dumps(dict(self.headers), sort_keys=True), self.body
 
 

@@ -19,7 +19,7 @@ PARTITIONS = 8
 
 
 def checked(part: int, rows, folder: str):
-    """What is in a partition of the last stage."""
+    """Return what is in a partition of the last stage."""
     (pathlib.Path(folder) / f"reducing-{part}").touch()
     pause = threading.Event()
     while not (pathlib.Path(folder) / "go").exists():

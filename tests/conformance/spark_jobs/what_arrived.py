@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 
 def seen_here(_: object = None) -> dict[str, object]:
-    """What the calling process finds in its working folder, its environment and its module path."""
+    """Return what the calling process finds in its working folder, its environment and its module path."""
     import extra_module
 
     return {

@@ -19,7 +19,7 @@ from tests.rigs.kubernetes.layout import (
 )
 
 OWN_GROUP = "yodel-rig"
-"""Of the authority, and of users that need no group."""
+"""The group of the authority, and of users that need no group."""
 NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 ADDRESSES = ("127.0.0.1", HOST_ADDRESS, KUBERNETES_SERVICE)
 INSIDE = f"https://{HOST_ADDRESS}:{API_PORT}"

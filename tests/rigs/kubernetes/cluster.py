@@ -107,7 +107,7 @@ class Cluster:
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
     def _label(self, node: Node) -> None:
-        """What a kubelet may not say of itself."""
+        """Label a node with what a kubelet may not say of itself."""
         labels = {"metadata": {"labels": {RACK_LABEL: layout.rack(node.number)}}}
         self.control_plane.call("PATCH", f"/api/v1/nodes/{node.name}", labels, MERGE)
 
@@ -128,7 +128,7 @@ class Cluster:
 
 
 def prepare_host() -> None:
-    """What the machine lacks is installed.  Raises RigError that says what to install, or to be root."""
+    """Install what the machine lacks.  Raises RigError that says what to install, or to be root."""
     if os.getuid() != 0:
         raise RigError("a cluster on this machine needs root; or use one of your own: KUBECONFIG=… make e2e")
     done = subprocess.run([str(RIG / "packages")], timeout=PACKAGES_TIMEOUT_S)

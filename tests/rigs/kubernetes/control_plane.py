@@ -77,8 +77,9 @@ class ControlPlane:
         )
 
     def stop_api_server(self) -> None:
-        """At once: a polite stop takes ten seconds.  With it goes the controller manager, as it does everywhere: it
-        ends when its lease cannot be renewed.  One that stayed would believe all nodes dead when the server is back."""
+        """Stop it at once: a polite stop takes ten seconds.  With it goes the controller manager, as it does
+        everywhere: it ends when its lease cannot be renewed.  One that stayed would believe all nodes dead when the
+        server is back."""
         for name in ("kube-controller-manager", API_SERVER):
             self._daemons.stop(name, signal.SIGKILL)
 
@@ -131,7 +132,7 @@ class ControlPlane:
             return False
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, Any]:
-        """As the administrator.  The answer's body is text when it is no JSON."""
+        """Call the API server as the administrator.  The answer's body is text when it is no JSON."""
         context = ssl.create_default_context(cafile=self._home.pki / "ca.crt")
         context.load_cert_chain(self._home.pki / "admin.crt", self._home.pki / "admin.key")
         connection = http.client.HTTPSConnection(

@@ -1,4 +1,4 @@
-"""Which processors each node's pods may use, and which the rest of the cluster: for measuring one node by itself.
+"""One node's pods may have processors apart from the rest of the cluster: for measuring that node by itself.
 
 Nodes have their groups in the cpuset hierarchy anyway.  What runs on the host (the control plane, containerds,
 kubelets, HDFS) is put into a group beside them, and back to the root when nothing is said of it any more.
@@ -17,7 +17,7 @@ from tests.rigs.kubernetes.node import CGROUPS
 
 CPUSET = CGROUPS / "cpuset"
 REST = CPUSET / f"{CGROUP}-rest"
-"""Of what runs on the host."""
+"""The group of what runs on the host."""
 
 
 def put(home: Home, nodes: Mapping[int, str], rest: str) -> None:

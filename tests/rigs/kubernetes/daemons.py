@@ -23,11 +23,11 @@ RESTARTS_MAX = 3
 
 
 class RigError(Exception):
-    """What went wrong, and where to look."""
+    """Raised to say what went wrong, and where to look."""
 
 
 def command(*words: str, check: bool = True, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
-    """What it printed, both streams.  Raises RigError with that when it failed."""
+    """Return what it printed, both streams.  Raises RigError with that when it failed."""
     done = subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL
     )
@@ -41,7 +41,7 @@ def pause(seconds: float) -> None:
 
 
 class Daemons:
-    """Those of one cluster, by name; their output is in ``log/NAME.log``."""
+    """Run the daemons of one cluster, by name; their output is in ``log/NAME.log``."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

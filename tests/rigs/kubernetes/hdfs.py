@@ -128,7 +128,7 @@ class ClusterHdfs:
 
 
 def is_formatted(name_folder: Path) -> bool:
-    """Whether a NameNode can start there: an image and its checksum are the last that a format writes."""
+    """Return whether a NameNode can start there: an image and its checksum are the last that a format writes."""
     sums = (name_folder / "current").glob("fsimage_*.md5")
     return any(path.with_suffix("").exists() for path in sums)
 

@@ -117,7 +117,7 @@ def cache_dir() -> Path:
 
 
 def build_images(cache: Path | None = None) -> RigImages:
-    """Those of this checkout and this machine, from the cache where they are there.
+    """Build the images of this checkout and this machine, from the cache where they are there.
 
     Raises MissingPackages, and CalledProcessError when a compiler or a server's own program fails.
     """
@@ -259,7 +259,7 @@ def _runtime(layers: _Layers) -> ImageContent:
 
 
 def _postgres(layers: _Layers) -> ImageContent:
-    """As the official image as far as the chart knows it: variables, uid, folders."""
+    """Make the image like the official one as far as the chart knows it: variables, uid, folders."""
     programs = _postgres_programs()
     process = Process(
         entrypoint=["/usr/local/bin/docker-entrypoint.sh"],
@@ -279,7 +279,7 @@ def _postgres(layers: _Layers) -> ImageContent:
 
 
 def _skeleton() -> list[Entry]:
-    """What every image has, its own users among it: those of this machine are nobody's business."""
+    """Return what every image has, its own users among it: those of this machine are nobody's business."""
     return [
         *(Entry(path=name, mode=0o755) for name in ("dev", "etc", "home", "opt", "proc", "root", "run", "sys", "var")),
         *(Entry(path=name, mode=0o1777) for name in ("tmp", "var/tmp")),

@@ -56,7 +56,7 @@ COLOCATION = {
     "resource.katalyst.kubewharf.io/reclaimed_millicpu": NODE_MILLI,
     "resource.katalyst.kubewharf.io/reclaimed_memory": NODE_MIB * MIB,
 }
-"""What Koordinator, Volcano and Katalyst would publish of a node: milli cores and bytes."""
+"""The amounts that Koordinator, Volcano and Katalyst would publish of a node: milli cores and bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def accounts(names: Sequence[str] = USERS) -> list[Account]:
 
 
 def publish(tools: Tools, node: str, amounts: Mapping[str, int]) -> None:
-    """What an engine's agent does: extended resources in the node's status.  The kubelet leaves them alone."""
+    """Publish extended resources in the node's status, as an engine's agent does.  The kubelet leaves them alone."""
     path = f"/api/v1/nodes/{node}"
     found = json.loads(tools.kubectl("get", "--raw", path))
     for name in ("resourceVersion", "managedFields"):  # whatever the kubelet wrote since
@@ -206,7 +206,7 @@ def _client(tools: Tools, target: Target, chosen: Values, users: Sequence[Accoun
 
 
 def endpoint(service: Mapping[str, Any], node_address: str) -> tuple[str, dict[str, int]]:
-    """Where the Service is reached from outside, and its ports by name."""
+    """Return where the Service is reached from outside, and its ports by name."""
     ports = service["spec"]["ports"]
     if service["spec"]["type"] == "LoadBalancer":
         given = service.get("status", {}).get("loadBalancer", {}).get("ingress") or [{}]
@@ -222,7 +222,7 @@ def _address(node: Mapping[str, Any]) -> str:
 def _write_client_conf(
     tools: Tools, folder: Path, address: str, ports: Mapping[str, int], hadoop: Mapping[str, Any]
 ) -> None:
-    """By ``yodel client-config``, with the limits of the release's own settings."""
+    """Write the configuration by ``yodel client-config``, with the limits of the release's own settings."""
     settings = tools.get("configmap", f"{RELEASE}-rm", NAMESPACE)["data"]["rm.toml"]
     options = [f"--{name}-port={port}" for name, port in ports.items()]
     options += [f"--property={text}" for text in hadoop.get("properties", [])]

@@ -1,4 +1,4 @@
-"""Where the parts of the cluster are: folders, addresses, names.  One cluster a machine."""
+"""The parts of the cluster have folders, addresses and names, which are defined here.  One cluster a machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 NODES_MAX = 9
 NETWORK = "10.89.0"
-"""Of the bridge between the host and the nodes."""
+"""The network of the bridge between the host and the nodes."""
 HOST_ADDRESS = f"{NETWORK}.1"
 BRIDGE = "yodelrig0"
 POD_NETWORK = "10.244.0.0/16"

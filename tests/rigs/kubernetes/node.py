@@ -130,7 +130,7 @@ class Node:
         self._start("proxy", str(self._binaries / "kube-proxy"), f"--config={self._folder}/proxy.json")
 
     def stop_kubelet(self) -> None:
-        """As it dies: its containers run on."""
+        """Stop the kubelet as it dies: its containers run on."""
         self._daemons.stop(self._daemon("kubelet"), signal.SIGKILL)
 
     def crash(self) -> None:
@@ -299,7 +299,7 @@ def _proxy(home: Home, number: int) -> dict[str, object]:
 
 
 def _unmount_below(*folders: Path) -> None:
-    """In reverse order of mounting."""
+    """Unmount in reverse order of mounting."""
     prefixes = tuple(f"{folder}/" for folder in folders)
     points = [line.split()[4].replace("\\040", " ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for point in reversed(points):

@@ -65,7 +65,7 @@ class LayerFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """How a container of the image starts, in the words of Docker's files."""
+    """Describe how a container of the image starts, in the words of Docker's files."""
 
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
@@ -107,7 +107,7 @@ class ImageContent:
 
     @property
     def digest(self) -> str:
-        """What containerd calls the image's."""
+        """Return what containerd calls the image's digest."""
         return digest(self.manifest)
 
 
@@ -271,7 +271,7 @@ def sweep(folder: Path, older_than_s: float, now_s: float) -> None:
 
 
 def used(path: Path) -> None:
-    """For ``sweep``; when it was made stays."""
+    """Mark a file as used, for ``sweep``; when it was made stays."""
     os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 

@@ -51,7 +51,7 @@ def interpreter() -> list[Entry]:
 
 
 def runtime_packages() -> list[Entry]:
-    """What pyproject.toml names for running, of this virtual environment; and the environment's own files."""
+    """Return what pyproject.toml names for running, of this virtual environment; and the environment's own files."""
     entries: dict[str, Entry] = {}
     shared: list[Path] = []
     for distribution in sorted(_needed(), key=lambda found: found.name):

@@ -1,4 +1,4 @@
-"""Whether a release is ready, and what to look at when it does not become so."""
+"""A release is waited for until it is ready, and diagnosed when it does not become so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many of a workload's pods are there, of the newest make."""
+    """Count how many of a workload's pods are there, of the newest make."""
 
     name: str
     ready: int
@@ -52,7 +52,7 @@ def wait(tools: Tools, namespaces: Sequence[str], selector: str, say: Say) -> No
 
 
 def _progress(tools: Tools, namespaces: Sequence[str], selector: str) -> Iterator[Progress]:
-    """In the order in which they become ready."""
+    """Yield workloads in the order in which they become ready."""
     kinds = "statefulsets,deployments,daemonsets"
     found: list[Mapping[str, Any]] = []
     for namespace in dict.fromkeys(namespaces):

@@ -1,4 +1,4 @@
-"""What the chart is installed with: the rig's values and what is known only then, or a file of somebody's own."""
+"""The chart is installed with the rig's values and what is known only then, or with a file of somebody's own."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _node_folders(folder: Path) -> list[dict[str, str]]:
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Values:
-    """As helm merges values: maps are, all else is replaced."""
+    """Merge as helm merges values: maps are, all else is replaced."""
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)

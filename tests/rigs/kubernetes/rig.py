@@ -1,4 +1,4 @@
-"""What `make cluster` is: the cluster, the file system beside it and Yodel in it, in the order of their needs."""
+"""The rig is what `make cluster` brings up: the cluster, the file system beside it and Yodel in it, in this order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What ``env`` and the tests know of a running rig.  ``nodes`` is 0 on a cluster of somebody's own."""
+    """Keep what ``env`` and the tests know of a running rig.  ``nodes`` is 0 on a cluster of somebody's own."""
 
     kubeconfig: str
     nodes: int
@@ -110,7 +110,7 @@ def down(say: Say) -> None:
 
 
 def is_up() -> bool:
-    """Whether there is one that works: not what is left of one that ended with its machine."""
+    """Return whether there is one that works: not what is left of one that ended with its machine."""
     state = read_state()
     return state is not None and (state.nodes == 0 or Daemons(HOME).find(API_SERVER) is not None)
 

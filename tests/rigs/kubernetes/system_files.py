@@ -1,4 +1,4 @@
-"""What a root file system is made of on a machine without images: the files of its installed Debian packages.
+"""A root file system is made on a machine without images from the files of its installed Debian packages.
 
 ``packages`` gives those of named packages and of all they depend on; ``libraries`` what programs from elsewhere (an
 interpreter of pyenv, a PostgreSQL of its own) have to find beside them.  Nothing is installed or fetched: a package
@@ -45,7 +45,7 @@ class Package:
     architecture: str
     provides: tuple[str, ...]
     depends: tuple[tuple[str, ...], ...]
-    """Of each tuple one is enough."""
+    """Alternatives: one of each tuple is enough."""
 
 
 def packages(wanted: Iterable[str]) -> list[Entry]:
@@ -64,7 +64,7 @@ def installed() -> dict[str, Package]:
 
 
 def closure(known: dict[str, Package], wanted: Iterable[str]) -> list[Package]:
-    """With their dependencies; alternatives are taken as they are installed.  Raises MissingPackages."""
+    """Return packages with their dependencies, alternatives as they are installed.  Raises MissingPackages."""
     providers = {name: package.name for package in known.values() for name in package.provides}
     missing = [name for name in wanted if name not in known and name not in providers]
     if missing:
@@ -93,14 +93,14 @@ def libraries(programs: Sequence[Path], without: Path | None = None) -> dict[str
 
 
 def library_entries(found: dict[str, Path]) -> list[Entry]:
-    """Where the loader looks without being told, under the names that are asked for."""
+    """Put libraries where the loader looks without being told, under the names that are asked for."""
     folder = library_folder()
     return [Entry(path=f"{folder}/{name}", source=path.resolve(), mode=0o755) for name, path in found.items()]
 
 
 @cache
 def library_folder() -> str:
-    """As ``usr/lib/x86_64-linux-gnu``."""
+    """Return the folder of shared libraries, such as ``usr/lib/x86_64-linux-gnu``."""
     loaded = libraries([Path("/bin/sh").resolve()])
     folder = next(path for name, path in loaded.items() if name.startswith("libc.so"))
     return str(folder.resolve().parent).lstrip("/")
@@ -118,7 +118,7 @@ def _package(paragraph: str) -> Package:
 
 
 def _names(text: str, separator: str) -> list[str]:
-    """Without versions and architectures."""
+    """Return names without versions and architectures."""
     return [name.split("(")[0].strip().split(":")[0] for name in text.split(separator) if name.strip()]
 
 

@@ -51,8 +51,8 @@ def unpacked(archives: Sequence[Path], folder: Path) -> Path:
 
 
 def link(root: Path, destination: Path) -> None:
-    """As another containerd's root folder, whole or not at all.  It is copied where the two are not of one file
-    system."""
+    """Link the files as another containerd's root folder, whole or not at all.  It is copied where the two are not of
+    one file system."""
     making = destination.with_name(f"{destination.name}.part")
     shutil.rmtree(making, ignore_errors=True)
     making.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ SETTINGS = {
 
 
 class Status(IntEnum):
-    """What it ends with; 2 is what make and a mistaken option end with."""
+    """List what it ends with; 2 is what make and a mistaken option end with."""
 
     RIGHT = 0
     WRONG = 1
@@ -105,7 +105,7 @@ def _ended(status: Status, reason: str = "") -> Status:
 
 
 def _missing(endpoints: dict[str, str]) -> str:
-    """Why there is nothing to run against; empty: there is."""
+    """Return why there is nothing to run against; empty: there is."""
     if not endpoints:
         return "no server is named: make remote-shuffle CELEBORN_MASTER=host:port UNIFFLE_COORDINATOR=host:port"
     for service, addresses in endpoints.items():
@@ -223,7 +223,7 @@ def _judged(service: str, what: str, found: object, expected: object) -> str:
 
 
 def _answer(report: list[list[Any]]) -> tuple[bool, int, int]:
-    """Whether partitions are in order, the rows, and the sum."""
+    """Return whether partitions are in order, the rows, and the sum."""
     parts = [part for part in report if part[2]]
     is_ordered = all(one[1] < other[0] for one, other in itertools.pairwise(parts))
     return is_ordered, sum(part[2] for part in parts), sum(part[3] for part in parts)
@@ -240,7 +240,7 @@ def _expected(size_mb: int) -> tuple[bool, int, int]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[pathlib.Path]:
-    """That every container may write to."""
+    """Make a folder that every container may write to."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-shared-"))
     folder.chmod(0o1777)
     try:

@@ -52,7 +52,7 @@ def test_queue_is_made_changed_moved_and_removed(served: Served) -> None:
 def test_what_changes_something_says_where_and_what_only_looks_does_not(
     served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """In one line on standard error, however much is sent."""
+    """The server is named in one line on standard error, however much is sent."""
     monkeypatch.setenv("YODEL_SERVER", "http://rm:1/")
     line, file = "Server: http://rm:1 (from YODEL_SERVER)", tmp_path / "capacity-scheduler.xml"
     file.write_text(served.run("export").stdout)

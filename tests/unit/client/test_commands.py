@@ -387,7 +387,7 @@ class _Stays(BaseHTTPRequestHandler):
 
 
 def test_watch_of_what_failed_ends_without_a_trace_while_the_stream_is_open() -> None:
-    """As a process: what is said at its very end is a part of it."""
+    """The command runs as a process: what is said at its very end is a part of it."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Stays) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         command = [sys.executable, "-m", "yodel", "app", "watch", str(FAILED.id)]

@@ -1,4 +1,4 @@
-"""Which ResourceManager is asked, by what names it."""
+"""A client finds its ResourceManager by an option, the environment or Hadoop's configuration, in this order."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_of_several_resource_managers_the_first_is_asked(tmp_path: Path) -> None
 
 
 def test_what_is_set_and_names_none_never_leaves_it_to_another(tmp_path: Path) -> None:
-    """With a slip of the pen in it, a command would change that one."""
+    """A command would change another ResourceManager where a slip of the pen in the first was passed over."""
     typo, file = tmp_path / "hadoop-prdo", tmp_path / "file"
     file.touch()
     hadoop = "HADOOP_CONF_DIR"

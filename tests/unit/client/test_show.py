@@ -1,4 +1,4 @@
-"""How answers look on a terminal, in a pipe and to programs."""
+"""Answers have a form for a terminal, one for a pipe and one for programs."""
 
 from __future__ import annotations
 

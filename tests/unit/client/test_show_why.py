@@ -1,4 +1,4 @@
-"""Why an application waits, in plain English."""
+"""The client says in plain English why an application waits."""
 
 from __future__ import annotations
 

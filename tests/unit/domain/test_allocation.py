@@ -195,7 +195,7 @@ def test_requests_of_one_each_that_stand_apart_get_a_node_each() -> None:
 
 
 def an_increase(number: int, extra: int) -> Increase:
-    """By so many times ``SIZE``."""
+    """Return an increase of ``extra`` times ``SIZE``."""
     container_id, node_id = a_container_id(container=number), NodeId("node-1", 8041)
     return Increase(container_id=container_id, node_id=node_id, target=SIZE * (extra + 1), extra=SIZE * extra)
 

@@ -41,7 +41,7 @@ def effects(attempt: Attempt, event: Any) -> tuple[Any, ...]:
 
 
 def ended(attempt: Attempt, event: Any) -> AttemptEnded:
-    """What the application is told of the end."""
+    """Return what the application is told of the end."""
     told = [effect.event for effect in effects(attempt, event) if isinstance(effect, Tell)]
     assert isinstance(told[-1], AttemptEnded)
     return told[-1]

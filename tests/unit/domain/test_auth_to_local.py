@@ -1,4 +1,4 @@
-"""hadoop.security.auth_to_local: expected values are KerberosName's."""
+"""Names are mapped by hadoop.security.auth_to_local: expected values are KerberosName's."""
 
 from __future__ import annotations
 

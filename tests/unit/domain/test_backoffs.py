@@ -1,4 +1,4 @@
-"""When wishes whose pods found no node are tried again."""
+"""Wishes whose pods found no node are tried again after a wait."""
 
 from __future__ import annotations
 

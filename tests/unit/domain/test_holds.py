@@ -1,4 +1,4 @@
-"""How many nodes are held, which, and which have room."""
+"""A part of the nodes is held, and only those with room that are not held are offered."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.records import a_node
 from yodel.domain import host_lists
-from yodel.domain.host_lists import HostLists, names_of, parse
+from yodel.domain.host_lists import HostLists, names_of, parse, parse_racks
 from yodel.errors import InvalidValue
 
 
@@ -54,6 +54,26 @@ def test_too_long_a_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_lists, "HOSTS_MAX", 1)
     with pytest.raises(InvalidValue):
         parse("a b", is_xml=False)
+
+
+def test_racks_are_a_table_of_two_columns() -> None:
+    racks = parse_racks("# hosts of the old cluster\n\nhost-1 /row-1/rack-1  # near the door\nhost-2\t/rack-2\n")
+    assert racks == {"host-1": "/row-1/rack-1", "host-2": "/rack-2"}
+    assert [HostLists(racks=racks).rack_of(host) for host in ("host-2", "host-3")] == ["/rack-2", "/default-rack"]
+
+
+@pytest.mark.parametrize(
+    "line", ["host-1", "host-1 rack-1", "host-1 /", "host-1 /a /b", f"host-1 /{'r' * 255}", "h /é"]
+)
+def test_line_that_is_no_host_and_rack_is_refused_by_its_number(line: str) -> None:
+    with pytest.raises(InvalidValue, match=r"racks, line 2.*expected a host and its rack"):
+        parse_racks(f"host-0 /rack-0\n{line}")
+
+
+def test_too_many_racks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_lists, "HOSTS_MAX", 1)
+    with pytest.raises(InvalidValue, match="at most 1"):
+        parse_racks("a /r\nb /r")
 
 
 HOSTS = st.frozensets(st.sampled_from("abcde"))

@@ -1,4 +1,4 @@
-"""What queues would ideally hold where priorities count."""
+"""Queues have an ideal share where priorities count."""
 
 from __future__ import annotations
 

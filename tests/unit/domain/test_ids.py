@@ -145,7 +145,7 @@ def test_refusal_of_a_long_text_shows_only_its_beginning() -> None:
     ],
 )
 def test_any_number_of_zeros_is_read(text: str, printed: str) -> None:
-    """As Hadoop's ``fromString`` reads them, by Java's ``parseInt``."""
+    """Identifiers are read as Hadoop's ``fromString`` reads them, by Java's ``parseInt``."""
     kinds = {"application": ApplicationId, "appattempt": ApplicationAttemptId, "container": ContainerId}
     kind = kinds.get(text.partition("_")[0], NodeId)
     assert str(kind.parse(text)) == printed
@@ -165,7 +165,7 @@ def test_pod_name_is_the_container_id_in_dns_letters() -> None:
 
 
 def test_a_pods_name_follows_from_no_container_but_where_one_is_planned_or_the_release_before_said_nothing() -> None:
-    """Who wants to know a container's pod reads its row."""
+    """A module that wants to know a container's pod reads its row."""
     may = {
         "yodel/services/scheduling/scheduler.py": "the pod that is made for a new container",
         "yodel/store/values.py": "rows of the release before",

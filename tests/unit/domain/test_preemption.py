@@ -1,4 +1,4 @@
-"""Who goes first, and how much of it: single cases that random clusters seldom show."""
+"""Preemption takes the right containers and no more of them: single cases that random clusters seldom show."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
 
 
 def victims_between(held_by_a: int, held_by_b: int, **percents: float) -> int:
-    """How many of ``a``'s go for ``b``, which wants all there is of twenty."""
+    """Return how many of ``a``'s go for ``b``, which wants all there is of twenty."""
     rows = [Queue(path=f"root.{name}", capacity_percent=of, user_limit_factor=-1.0) for name, of in percents.items()]
     tree = QueueShares((Queue(path="root", is_leaf=False), *rows), SIZE * 20)
     ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.b": {"u"}})

@@ -1,4 +1,4 @@
-"""In which order applications give containers back: one rule for preemption and for loans."""
+"""Applications give containers back in one order: one rule for preemption and for loans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yodel.domain.preemption.victims import Candidate
 from yodel.domain.resource import Resource
 
 BEFORE = -6
-"""Of a rank, what counts before its application."""
+"""The end of the part of a rank that counts before its application."""
 Given = LentContainer | Candidate
 few = st.integers(0, 2)
 ids = st.builds(ContainerId, st.builds(ApplicationAttemptId, st.builds(ApplicationId, st.just(1), few), few), few)

@@ -111,7 +111,7 @@ def test_weights_of_users_pass_down_and_are_judged_where_users_are() -> None:
 
 
 def test_applications_that_run_at_once_are_as_the_scheduler_says_where_a_queue_says_nothing() -> None:
-    """Of root and of parents too, and not of what is above a queue."""
+    """The limit applies to root and to parents too, and a queue does not take it from the one above."""
     tree = {"root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"}
     said = {"max-parallel-apps": "9", "root.a.max-parallel-apps": "2", "root.b.max-parallel-apps": str(2**31 - 1)}
     queues = described(conf(**tree, **said)).queues
@@ -352,7 +352,7 @@ def test_what_would_come_to_nothing_is_refused_by_its_name(name: str, value: str
     ],
 )
 def test_mistyped_property_is_answered_with_the_nearest(name: str, hint: str) -> None:
-    """Of what differs: that all of them begin alike says nothing."""
+    """The hint follows from where the names differ: that all of them begin alike says nothing."""
     properties = {"root.queues": "a,beta", "root.a.capacity": "50", "root.beta.capacity": "50", name: "5"}
     with pytest.raises(Refused) as refused:
         described({PREFIX + key: value for key, value in properties.items()})

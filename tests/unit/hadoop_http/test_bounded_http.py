@@ -45,7 +45,7 @@ class Timer:
 
 @dataclass(slots=True)
 class Clock:
-    """What a protocol uses of an event loop; tasks are the real one's."""
+    """Stand in for what a protocol uses of an event loop; tasks are the real one's."""
 
     now_s: float = 0.0
     timers: list[Timer] = field(default_factory=list)
@@ -151,7 +151,7 @@ class Connection:
         return self.wire.is_open
 
     def told(self, status: int, words: str) -> bool:
-        """Whether the last of it was that, and the sending side is ended without the connection being closed."""
+        """Return whether the last of it was that, and the sending side is ended without the connection being closed."""
         head, _, body = bytes(self.wire.sent).rpartition(b"\r\n\r\n")
         is_told = head.rpartition(b"HTTP/1.1 ")[2].startswith(b"%d " % status) and words.encode() in body
         return is_told and self.wire.is_ended

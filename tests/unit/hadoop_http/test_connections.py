@@ -1,4 +1,4 @@
-"""Who goes when a port is full, on a table of names."""
+"""A full port closes connections in a fixed order, on a table of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the servlet container itself answers."""
+"""The servlet container answers some paths itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which representation a caller gets."""
+"""A caller gets JSON or XML by the types it accepts."""
 
 from __future__ import annotations
 

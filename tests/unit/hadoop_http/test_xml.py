@@ -22,7 +22,7 @@ ROOTS = {
 BETWEEN_THE_CALLS = re.compile(
     r"<(elapsedTime|remainingTimeInSeconds|application-id|memorySeconds|vcoreSeconds|value|expiryTime|timestamp|dateTime)>[^<]*<"
 )
-"""What went on while the two forms were recorded one after the other."""
+"""The texts that changed while the two forms were recorded one after the other."""
 XML_ONLY = {"appattempt-running", "queue-access", "apps-POST-submit"}
 """Hadoop 3.5.0 has no JSON for these: 503, or no body at all."""
 

@@ -1,4 +1,4 @@
-"""Kerberos tickets on the server's machine: what a client sends, what has to be judged, what the server says."""
+"""Kerberos tickets are taken on the server's machine: a client sends them, they are judged, the server answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALICE = Negotiated(user="alice", principal="alice@EXAMPLE.COM", answer=b"answer"
 
 
 def judged(found: Negotiated = ALICE) -> ServerConnection:
-    """A machine that has been told the verdict and has said so."""
+    """Return a machine that has been told the verdict and has said so."""
     machine = connection(KERBEROS)
     feed(machine, SASL_PREFACE, NEGOTIATE)
     machine.data_to_send()

@@ -1,4 +1,4 @@
-"""Judging tickets with a library that answers what a test says; tests/conformance/test_kerberos.py has the real one."""
+"""Tickets are judged by a library that answers as a test says; tests/conformance/test_kerberos.py has the real one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yodel.host.tickets import KeytabAcceptor
 
 
 def acceptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **context: Any) -> KeytabAcceptor:
-    """One to whom every ticket has this context."""
+    """Return an acceptor to which every ticket has this context."""
     found = SimpleNamespace(**{"complete": True, "step": lambda _: b"answer", **context})
     library = SimpleNamespace(
         Name=lambda text, _: text,

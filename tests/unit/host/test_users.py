@@ -1,4 +1,4 @@
-"""Who users are on the nodes: the operator's table first, then this machine; never below the minimum."""
+"""A user on the nodes comes from the operator's table first, then from this machine; never below the minimum uid."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ async def test_a_closed_client_is_unavailable(kubeconfig: Path) -> None:
 
 
 async def test_a_stream_whose_client_was_closed_is_unavailable(tmp_path: Path) -> None:
-    """As when a process ends: a piece was read, and the next is asked for when the connection is gone."""
+    """A process ends: a piece was read, and the next is asked for when the connection is gone."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

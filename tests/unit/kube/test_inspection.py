@@ -1,4 +1,4 @@
-"""What is written for people, and what answers become."""
+"""Events and applications are written for people, and answers become records or refusals."""
 
 from __future__ import annotations
 

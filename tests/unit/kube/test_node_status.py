@@ -1,4 +1,4 @@
-"""What is asked of the API server to publish; its promises are in tests/contract/test_node_statuses_port.py."""
+"""Publishing asks this of the API server; its promises are in tests/contract/test_node_statuses_port.py."""
 
 from __future__ import annotations
 

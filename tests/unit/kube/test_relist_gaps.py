@@ -38,7 +38,7 @@ def bodies(rows: list[Container], version: int) -> list[Answer]:
 
 
 def a_pod(row: Container, version: int) -> dict[str, Any]:
-    """With what a kubelet and the managed fields add: about 4 kB."""
+    """Return a pod with what a kubelet and the managed fields add: about 4 kB."""
     body = pod(dns_name(row.id), version, container_id=str(row.id), phase="Running")
     body["metadata"] |= {"creationTimestamp": AT, "managedFields": [{"manager": "kubelet", "fieldsV1": MANAGED}]}
     body["spec"]["nodeName"] = "node-1"

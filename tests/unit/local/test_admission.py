@@ -1,4 +1,4 @@
-"""What a kubelet refuses, in its own words."""
+"""A kubelet refuses a pod that does not fit, in its own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which processes are an earlier cluster's, and that they are ended.  The processes are real, and sleep."""
+"""An earlier cluster's processes are found and ended. The processes are real, and sleep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of ``yodel local`` can be seen without its processes; the rest is in tests/conformance/test_yodel_local.py."""
+"""Parts of ``yodel local`` are seen without its processes; the rest is in tests/conformance/test_yodel_local.py."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_ready_file_holds_addresses_and_pids_by_role(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Disk:
-    """As ``shutil.disk_usage`` tells it."""
+    """Answer as ``shutil.disk_usage`` does."""
 
     total: int
     free: int

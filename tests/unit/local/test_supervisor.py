@@ -63,7 +63,7 @@ async def test_child_that_wrote_nothing_is_said_to_have_written_nothing(tmp_path
 async def test_child_whose_log_cannot_be_opened_is_tried_again_until_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a disk without a free inode."""
+    """The log cannot be opened, as on a disk without a free inode."""
     monkeypatch.setattr(supervisor, "RESTART_DELAYS_S", (0.01,))
     log_dir = tmp_path / "logs"
     log_dir.mkdir()

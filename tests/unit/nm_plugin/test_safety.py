@@ -1,4 +1,4 @@
-"""What protects a node goes on while everything that users can keep busy is busy: an agent on a made tree of groups."""
+"""A node stays protected while everything that users can keep busy is busy: an agent on a made tree of groups."""
 
 from __future__ import annotations
 

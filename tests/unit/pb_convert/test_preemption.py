@@ -9,7 +9,7 @@ MINIMUM = Resource(1024, 1)
 
 
 def test_the_contract_names_containers_and_how_much_they_are() -> None:
-    """As FiCaSchedulerApp.getAllocation: in containers of the minimum allocation, by what there is most of."""
+    """Containers are counted as FiCaSchedulerApp.getAllocation does: in minimum allocations, by the largest share."""
     containers = [
         a_container(container=2, capability=Resource(2048, 4)),
         a_container(container=3, capability=Resource(1536, 1)),

@@ -1,4 +1,4 @@
-"""What an interrupted ``make cluster`` leaves of a NameNode's folder is made anew by the next."""
+"""A NameNode's folder that an interrupted ``make cluster`` leaves is made anew by the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a standby says on its web port."""
+"""A standby says on its web port that it does not lead."""
 
 from __future__ import annotations
 

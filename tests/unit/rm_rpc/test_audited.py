@@ -1,4 +1,4 @@
-"""Which calls of the RPC ports leave a line in the audit log, and what it says."""
+"""Some calls of the RPC ports leave a line in the audit log, and the line says who did what."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ async def test_others_have_turns_while_a_long_list_is_made(world: World) -> None
 async def test_others_have_turns_while_a_long_list_is_searched_in_vain(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """What is looked at is one application that stands for as many as there could be."""
+    """The search looks at one application that stands for as many as there could be."""
     am = await world.running_am()
     monkeypatch.setattr(application_lists, "newest_first", lambda *_: [am.application_id] * number)
     handler = client_protocol(world).protocol().methods["getApplications"].handler

@@ -30,7 +30,7 @@ async def a_token(world: World, user: str = "alice", renewer: str = "yarn") -> s
 
 
 async def submitter(world: World, token: Token | None) -> Any:
-    """Who the RM takes a caller for that shows this token and calls itself eve."""
+    """Return whom the RM takes a caller for that shows this token and calls itself eve."""
     protocol = client_protocol(world)
     security = ServerSecurity(allow_simple=True, token_passwords=protocol.token_grant)
     async with serving(protocol.protocol(), security) as port:

@@ -100,7 +100,7 @@ async def test_node_that_registers_gets_the_keys(world: World, protocol: RpcProt
 async def test_who_says_a_word_of_ours_is_an_agent(
     world: World, protocol: RpcProtocol, fields: dict[str, object]
 ) -> None:
-    """Whatever its host is called, and however old it is."""
+    """Neither the name of its host nor its age matters."""
     request = registration(**fields)
     if "can" in fields:
         request.ClearField("kubernetes_node_name")
@@ -122,6 +122,28 @@ async def test_who_says_none_is_a_node_manager_and_told_which_setting_refuses_it
     assert not answer.HasField("nm_token_master_key")
     assert not answer.HasField("container_token_master_key")
     assert NODE not in world.rm.state.nodes
+
+
+async def test_labels_of_a_node_manager_are_accepted_or_refused_with_the_reason(
+    protocol: RpcProtocol, world: World
+) -> None:
+    """ResourceTrackerService.registerNodeManager and nodeHeartbeat; a NodeManager logs the message."""
+    labels = msg.NodeLabelsProto(nodeLabels=[pb.NodeLabelProto(name="gpu", isExclusive=True)])
+    answer = await call(protocol, "registerNodeManager", context(), registration(nodeLabels=labels))
+    assert answer.nodeAction == common.NODE_ACTION_NORMAL
+    assert (answer.areNodeLabelsAcceptedByRM, answer.diagnostics_message) == (
+        False,
+        "node labels gpu are not used (the setting node_labels_enabled = false)",
+    )
+    beat = heartbeat()
+    beat.nodeLabels.CopyFrom(labels)
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert (answer.areNodeLabelsAcceptedByRM, "node labels gpu" in answer.diagnostics_message) == (False, True)
+    beat.nodeLabels.CopyFrom(msg.NodeLabelsProto())
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert (answer.areNodeLabelsAcceptedByRM, answer.diagnostics_message) == (True, "")
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(1))
+    assert not answer.HasField("areNodeLabelsAcceptedByRM")
 
 
 async def test_node_with_less_than_nothing_is_refused(protocol: RpcProtocol) -> None:
@@ -330,7 +352,7 @@ async def test_long_report_means_what_a_short_one_does(world: World, protocol: R
 
 
 def node_context(name: bytes) -> CallContext:
-    """As the connection of an agent with a node's token."""
+    """Return the context of a connection of an agent with a node's token."""
     return replace(context(), token_kind=NODE_TOKEN_KIND, token_identifier=name)
 
 

@@ -58,7 +58,7 @@ def told(limit: Limit) -> int:
 
 
 def padded(body: bytes, size: int) -> bytes:
-    """With a long text behind it."""
+    """Return the body with a long text behind it."""
     text = b"x" * (size - len(body) - 5)
     return body + URL + bytes((len(text) & 0x7F | 0x80, len(text) >> 7 & 0x7F | 0x80, len(text) >> 14)) + text
 

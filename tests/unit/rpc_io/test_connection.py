@@ -266,7 +266,7 @@ class Clerk:
 
 
 async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcResponseHeaderProto, bytes]]:
-    """The next frames that the server says."""
+    """Return the next frames that the server says."""
     found = []
     for _ in range(count):
         frame = await reader.readexactly(4)
@@ -278,10 +278,10 @@ async def answers(reader: asyncio.StreamReader, count: int) -> list[tuple[RpcRes
 
 @contextlib.asynccontextmanager
 async def with_ticket(
-    clerk: Clerk, token: bytes, service: Service
+    clerk: Clerk, token: bytes, service: Service, limits: RpcLimits | None = None
 ) -> AsyncIterator[tuple[RpcServer, asyncio.StreamReader, asyncio.StreamWriter]]:
     security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
-    async with serving(service, security) as (server, port), connected(port) as (reader, writer):
+    async with serving(service, security, limits) as (server, port), connected(port) as (reader, writer):
         writer.write(SASL_PREFACE + NEGOTIATE)
         await answers(reader, 1)
         writer.write(initiate("KERBEROS", "GSSAPI", token))
@@ -323,7 +323,8 @@ async def test_refused_ticket_gets_the_reason_and_the_end(token: bytes, java_cla
 
 async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:
     clerk, service = Clerk(), Service()
-    async with with_ticket(clerk, b"ticket", service) as (server, _, writer):
+    limits = RpcLimits(handshake_timeout_s=0.5)  # while a ticket is judged nothing is read, not even that the peer left
+    async with with_ticket(clerk, b"ticket", service, limits) as (server, _, writer):
         writer.close()
         await until(lambda: server.connection_count == 0)
         clerk.may_judge.set()

@@ -1,4 +1,4 @@
-"""Which refusals are failures to log in."""
+"""Some refusals are failures to log in, and are counted as such."""
 
 from __future__ import annotations
 

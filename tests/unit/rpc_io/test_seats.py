@@ -1,4 +1,4 @@
-"""Who gets a seat, and who gives way."""
+"""A caller gets a seat where there is room, or the longest idle one gives way."""
 
 from __future__ import annotations
 

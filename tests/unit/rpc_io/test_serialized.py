@@ -33,7 +33,7 @@ async def test_long_list_has_the_bytes_of_one_that_is_written_at_once(count: int
 
 
 async def longest_turn_s(work: Coroutine[Any, Any, object]) -> float:
-    """In processor time, until it is done."""
+    """Return the longest turn in processor time until the work is done."""
     task, longest_s, before_s = asyncio.ensure_future(work), 0.0, time.thread_time()
     while not task.done():
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What unfinished frames hold together, and whose goes first."""
+"""Unfinished frames have one limit together, and the first frame of the heaviest address goes."""
 
 from __future__ import annotations
 

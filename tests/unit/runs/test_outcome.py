@@ -1,4 +1,4 @@
-"""What fails a run and what does not: few failures that pass the second time, and nothing that leaves a doubt."""
+"""A run passes with few failures that pass the second time, and fails for anything that leaves a doubt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KILLED = -9
 
 
 def reports(name: str, failed_in: str = "", skipped: bool = False) -> list[dict[str, Any]]:
-    """Those of a test that came to its end."""
+    """Return the reports of a test that came to its end."""
     if failed_in == "setup" or skipped:
         outcomes = {"setup": "skipped" if skipped else "failed", "teardown": "passed"}
     else:

@@ -29,7 +29,7 @@ def test_unsteady():
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is run here is no worker of the xdist that may run this, and loads no plugin that it does not need."""
+    """Let what is run here be no worker of the xdist that may run this, and load no plugin that it does not need."""
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

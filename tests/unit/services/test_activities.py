@@ -1,4 +1,4 @@
-"""Who asked is told, once; who did not costs nothing; what is kept is bounded."""
+"""A reader who asked is told once; one who did not costs nothing; what is kept is bounded."""
 
 from __future__ import annotations
 

@@ -128,6 +128,20 @@ async def test_missing_list_is_told_and_the_old_one_counts(
     assert world.rm.state.nodes[NODE].is_usable
 
 
+async def test_racks_are_read_with_the_lists(
+    world: World, admin: AdminService, administration: Administration, tmp_path: Path
+) -> None:
+    """``yarn rmadmin -refreshNodes`` reads both; a malformed table changes nothing."""
+    (tmp_path / "racks").write_text("host-1 /rack-1")
+    administration.change(node_racks_path=tmp_path / "racks")
+    await admin.refresh_nodes(is_graceful=False, timeout_s=None)
+    assert world.rm.nodes.lists.rack_of("host-1") == "/rack-1"
+    (tmp_path / "racks").write_text("host-1 /rack-2\nhost-2")
+    with pytest.raises(InvalidValue, match="line 2"):
+        await admin.refresh_nodes(is_graceful=False, timeout_s=None)
+    assert world.rm.nodes.lists.rack_of("host-1") == "/rack-1"
+
+
 async def test_unreadable_lists_are_refused(
     admin: AdminService, administration: Administration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

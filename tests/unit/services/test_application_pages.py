@@ -48,7 +48,7 @@ FILTERS = (
 async def test_pages_joined_are_the_sorted_list(
     monkeypatch: pytest.MonkeyPatch, seed: int, read_max: int | None
 ) -> None:
-    """Also where applications came in another order than that of their times, and some were forgotten or changed."""
+    """Applications came in another order than that of their times, and some were forgotten or changed."""
     monkeypatch.setattr(application_index, "PAGE_MAX", 4)
     chance = random.Random(seed)
     kept = {

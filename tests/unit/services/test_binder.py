@@ -87,7 +87,7 @@ class Desk:
         self.binder.refused(container, a_pod(container, node_name, phase=PodPhase.FAILED, reason=reason))
 
     async def heard(self) -> list[ContainerId]:
-        """Who was woken since the last time."""
+        """Return the containers that were woken since the last time."""
         await asyncio.sleep(0)
         found = [*self.woken]
         self.woken.clear()

@@ -1,4 +1,4 @@
-"""What one module keeps, no other writes: looked for in the source of all of them."""
+"""A book is written by its own module only, as the source of all modules shows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +53,18 @@ class Book:
         """Methods that change it, each with a module that may call it."""
         tellers = self.tellers or {}
         return {(method, module) for module, methods in tellers.items() for method in methods.split()}
+
+    @cached_property
+    def definition(self) -> ast.ClassDef:
+        tree = ast.parse(self.path.read_text())
+        (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self.kind)
+        return found
+
+    @cached_property
+    def fields(self) -> set[str]:
+        """Return what instances hold, by the names that strangers would call it, and the methods."""
+        kept = {chain(place)[-1] for node in ast.walk(self.definition) for place in places(node)}
+        return kept | {node.name for node in self.definition.body if isinstance(node, ast.FunctionDef)}
 
 
 Statement = ast.Assign | ast.Delete | ast.AugAssign | ast.AnnAssign | ast.Call
@@ -193,14 +206,8 @@ def chain(node: ast.expr) -> list[str]:
                 return names
 
 
-def definition(book: Book) -> ast.ClassDef:
-    tree = ast.parse(book.path.read_text())
-    (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == book.kind)
-    return found
-
-
 def places(node: ast.AST) -> list[ast.expr]:
-    """What a statement assigns or deletes."""
+    """Return what a statement assigns or deletes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             found = targets
@@ -211,18 +218,12 @@ def places(node: ast.AST) -> list[ast.expr]:
     return [p for place in found for p in (place.elts if isinstance(place, ast.Tuple) else [place])]
 
 
-def fields(book: Book) -> set[str]:
-    """What instances of the book hold, by the names that strangers would call it, and its methods."""
-    kept = {chain(place)[-1] for node in ast.walk(definition(book)) for place in places(node)}
-    return kept | {node.name for node in definition(book).body if isinstance(node, ast.FunctionDef)}
-
-
 def written(statements: Sequence[Statement], book: Book) -> Iterator[str]:
-    """Where something of the book is assigned, deleted or changed in place, or the book goes by another name."""
-    known = fields(book)
+    """Yield where something of the book is assigned, deleted or changed in place, or the book goes by another name."""
+    known = book.fields
 
     def is_in(names: list[str]) -> bool:
-        """Whether this is something of the book: other things may have its name."""
+        """Return whether this is something of the book: other things may have its name."""
         return any(name == book.name and below in known for name, below in pairwise(names))
 
     for node in statements:
@@ -257,7 +258,7 @@ def calls(statements: Sequence[Statement], book: Book) -> set[str]:
 
 def changing(book: Book) -> set[str]:
     """Methods of the book that change what is its own, or tell others to."""
-    methods = {node.name: node for node in definition(book).body if isinstance(node, ast.FunctionDef)}
+    methods = {node.name: node for node in book.definition.body if isinstance(node, ast.FunctionDef)}
     told = {method for one in TOLD for method, _ in one.told}
     found: set[str] = set()
     while True:
@@ -286,7 +287,7 @@ def statements_of(text: str) -> Sequence[Statement]:
 
 
 def sources() -> Iterator[tuple[str, Sequence[Statement]]]:
-    """By their names from ``yodel/services``."""
+    """Yield the modules' statements by their names from ``yodel/services``."""
     for package in ("yodel/services", "yodel/rm_rpc", "yodel/rm_api", "yodel/wiring"):
         for path in (ROOT / package).rglob("*.py"):
             inside = path.relative_to(ROOT / "yodel").as_posix()

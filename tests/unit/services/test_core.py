@@ -31,8 +31,9 @@ def attributes(thing: object) -> Iterator[tuple[str, object]]:
 
 
 def wires(core: Core) -> set[Wire]:
-    """What hangs together: values, services, and the methods that they lend to one another.  A port's value is known by
-    the port's name, whatever adapter it is."""
+    """Return how the core hangs together: values, services, and the methods that they lend to one another.  A port's
+    value is known by the port's name, whatever adapter it is.
+    """
     names = {port.name: f"port {port.name}" for port in fields(core._ports)} | dict.fromkeys(TIME, "port of time")
     ports = {id(getattr(core._ports, name)): shown for name, shown in names.items()}
     found: set[Wire] = set()
@@ -73,7 +74,7 @@ async def test_process_playbook_and_rest_world_are_wired_alike() -> None:
 
 
 def without_absent(found: set[Wire]) -> set[Wire]:
-    """Who writes events and the board is somebody or nobody."""
+    """Leave out the wires to the writer of events and to the board, which may be absent."""
     return {wire for wire in found if wire[2] not in ("port events", "port board")}
 
 

@@ -1,4 +1,4 @@
-"""What the playbook (tests/playbook/test_decommission.py) does not show: the arithmetic of time and of the lists."""
+"""The time allowed and the lists are computed as the playbook (tests/playbook/test_decommission.py) does not show."""
 
 from __future__ import annotations
 

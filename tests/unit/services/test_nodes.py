@@ -116,7 +116,7 @@ async def test_what_an_agent_may_forget_is_told_up_to_a_maximum(world: World, mo
 
 
 async def test_end_that_is_told_again_is_no_news(world: World) -> None:
-    """As agents of earlier releases tell it, until it may be forgotten: neither queue nor disk is touched."""
+    """Agents of earlier releases tell an end until it may be forgotten: neither queue nor disk is touched."""
     am = await world.running_am()
     (task,) = await am.obtain(1)
     await world.beat(complete(task, 3))

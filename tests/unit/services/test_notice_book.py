@@ -1,4 +1,4 @@
-"""Who is to go, when and why, whoever says it."""
+"""The notices tell who is to go, when and why, whoever says it."""
 
 from __future__ import annotations
 

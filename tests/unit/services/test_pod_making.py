@@ -1,4 +1,4 @@
-"""What of a submission becomes its pods."""
+"""A submission's launch context names the image of its pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is held in queues and by users, and what is told of it, as rows come and go."""
+"""Quotas tell what queues and users hold as rows come and go."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_application_that_is_moved_and_ends_in_one_commit_leaves_nothing() -> No
 
 
 def test_ledger_that_holds_still_stays_as_it_is_when_rows_come_and_go() -> None:
-    """In a queue, by a user, and of several pools together."""
+    """The ledger is the same in a queue, by a user, and of several pools together."""
     state = state_of_one()
     quotas = Quotas(state, SIZE, 0.5, PreemptionRules(), FakeClock())
     rules = PoolRules(pools=Pools(by_child={"root.b": PoolName("lent")}))

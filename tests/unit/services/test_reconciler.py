@@ -14,7 +14,7 @@ from yodel.services.pods.reconciler import REFUSED_RETRY_S, Reconciler, Reconcil
 
 
 def reconciler_of(world: World) -> Reconciler:
-    """One that has seen nothing yet."""
+    """Return a reconciler that has seen nothing yet."""
     rm = world.rm
     return Reconciler(
         rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None, rm.node_managers
@@ -102,7 +102,7 @@ async def preempted(world: World) -> ContainerId:
 async def test_why_a_pod_went_is_known_after_any_number_of_listings(
     world: World, is_watched: bool, relists: int
 ) -> None:
-    """Whether the watch or a listing said that it went, before anybody looked at its container."""
+    """The watch or a listing said that the pod went before anybody looked at its container."""
     container_id = await preempted(world)
     pod = world.pods.pods.pop(dns_name(container_id))
     if is_watched:

@@ -55,7 +55,7 @@ ROWS = 4 * BATCH
 
 
 async def turns_of_others(work: Awaitable[None]) -> int:
-    """How often somebody else has a turn until it is done."""
+    """Count how often somebody else has a turn until the work is done."""
     task, turns = asyncio.ensure_future(work), 0
     while not task.done():
         await asyncio.sleep(0)

@@ -33,7 +33,7 @@ from yodel.services.scheduling.configuration import (
 
 
 class Shares(list[float]):
-    """What was put in force."""
+    """Record the shares that were put in force."""
 
 
 def service(world: World, shares: Shares | None = None, *, are_acls_enabled: bool = False) -> SchedulerConfService:

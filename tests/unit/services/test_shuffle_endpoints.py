@@ -1,4 +1,4 @@
-"""Whether the endpoints of shuffle services are there, as far as was looked."""
+"""Endpoints of shuffle services are up, away or unknown, as far as was looked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.host.endpoints import TcpEndpoints
 from yodel.ports.store import ClusterIdentity
-from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
+from yodel.services.applications.shuffle_endpoints import LOOK_S, ShuffleEndpoints
 from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.state import ClusterState
 
@@ -88,8 +88,9 @@ async def test_what_no_queue_names_any_more_is_forgotten(looked: Looked) -> None
 async def test_queue_that_names_some_has_them_looked_at_without_waiting(looked: Looked) -> None:
     task = asyncio.create_task(looked.looks.run())
     looked.say(words("m-1:9097"))
-    while looked.presences()[0] is Presence.UNKNOWN:  # noqa: ASYNC110 - ten seconds would pass otherwise
-        await asyncio.sleep(0)
+    async with asyncio.timeout(LOOK_S / 2):
+        while looked.presences()[0] is Presence.UNKNOWN:  # noqa: ASYNC110 - nothing wakes who looks from outside
+            await asyncio.sleep(0)
     task.cancel()
     assert looked.presences() == [Presence.UP, Presence.UNKNOWN]
 

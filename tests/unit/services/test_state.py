@@ -149,7 +149,7 @@ def test_kubernetes_node_with_a_new_agent_is_not_closed_by_its_old_one() -> None
 
 
 def agents(*states: NodeState) -> list[Node]:
-    """Of one Kubernetes node, each with cores of its own number."""
+    """Return nodes of one Kubernetes node, each with cores of its own number."""
     return [
         Node(id=NodeId("h", n), state=state, kubernetes_node_name="k1", capability=Resource(1024 * n, n))
         for n, state in enumerate(states, 1)

@@ -1,4 +1,4 @@
-"""What a submission may hold, what a user may hold, and that nothing of it stays when the application has ended."""
+"""Submissions and users have limits on what they hold, and nothing stays when the application has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What began and ended stays counted, whatever is moved or forgotten."""
+"""Applications that began and ended stay counted, whatever is moved or forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents wrote to bound batch pods: who answers for it, who has confirmed that it is gone, and who is silent."""
+"""Each agent answers for what it wrote to bound batch pods: it confirms that it is gone, or it is silent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a connection ends."""
+"""A connection whose peer has left ends without an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from yodel.serving.lingering import Lingering
 
 
 class Left:
-    """A transport whose peer has gone without its knowledge."""
+    """Stands in for a transport whose peer has gone without its knowledge."""
 
     is_aborted = False
 

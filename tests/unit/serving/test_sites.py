@@ -1,4 +1,4 @@
-"""Which addresses count as one caller."""
+"""Addresses of one customer count as one caller."""
 
 from __future__ import annotations
 

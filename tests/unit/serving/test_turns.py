@@ -112,7 +112,7 @@ async def test_pings_are_no_way_around_the_turns() -> None:
 
 
 async def test_another_caller_is_answered_between() -> None:
-    """Of a thousand calls and twenty that come behind them, the twenty wait for about as many of the others."""
+    """Twenty calls that come behind a thousand wait for about as many of the others."""
     async with costly() as (service, port, _), connected(port) as (_, flood), connected(port) as (_, bob):
         flood.write(calls("mallory", "allocate", 1000))
         await until(lambda: len(service.calls) > 0)

@@ -193,7 +193,7 @@ async def test_migrate_works_in_a_folder_with_a_percent_sign(tmp_path: Path) -> 
 async def test_failure_says_whether_the_disk_of_the_file_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of PostgreSQL's nothing is known here, and nothing of a folder that is gone."""
+    """Nothing is known here of PostgreSQL's disk, and nothing of a folder that is gone."""
     free = {"bytes": (1 << 20) - 1}
     monkeypatch.setattr("yodel.store.engine.shutil.disk_usage", lambda path: _usage(path, free["bytes"]))
 

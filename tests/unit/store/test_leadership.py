@@ -1,4 +1,4 @@
-"""Who leads, under fake loop time: the row is a fake with the database's clock, and may be silent or slow."""
+"""One process leads, under fake loop time: the row is a fake with the database's clock, and may be silent or slow."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ async def test_keep_raises_what_happened_when_the_process_is_let_live(row: Row) 
 
 
 async def test_a_process_that_stood_still_does_not_lead_when_it_wakes(row: Row) -> None:
-    """As after SIGSTOP: nothing of it ran, the clock went on."""
+    """The process stands still as after SIGSTOP: nothing of it ran, the clock went on."""
     first = Process(row, "a")
     await first.leadership.gain(first.stop)
     await asyncio.sleep(TIMES.lease_s + 1)

@@ -1,4 +1,4 @@
-"""Which tables a release can use, and waiting for somebody else's migration."""
+"""A release uses the tables that serve it, and waits for somebody else's migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When garbage is collected, and what is left alone."""
+"""Garbage is collected when it has grown old, and what stays is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which node is chosen, and why none."""
+"""A node is chosen for each pod, or a reason is given why none was."""
 
 from __future__ import annotations
 

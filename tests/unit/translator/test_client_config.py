@@ -1,4 +1,4 @@
-"""What clients are told of a ResourceManager."""
+"""Clients are told the addresses, limits and properties of a ResourceManager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is free: listings and watches in any order, assumptions, and the order of nodes."""
+"""The ledger knows what is free: listings and watches in any order, assumptions, and the order of nodes."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ ENDS = (
 )
 WAITS = ("", "ContainerCreating", "ErrImagePull", "InvalidImageName", "CreateContainerError")
 STATES = (*((end, "") for end in ENDS), *((ENDS[0], waits) for waits in WAITS[1:]))
-"""Of its container: what has ended waits for nothing."""
+"""The states of its container: one that has ended waits for nothing."""
 DELETIONS = ((False, None), (True, PATIENT), (True, LATE))
 OF_NODES_AND_CLUSTERS = frozenset({*DISRUPTIONS, "Evicted", "Preempting", "NodeLost"})
-"""What others do to a pod.  "Evicted" may also be the pod's own storage, by its message, which is not said here."""
+"""Reasons by which others act on a pod.  "Evicted" may also be its own storage, by its message, which is not here."""
 
 
 def a_pod(phase: PodPhase, **changes: Any) -> PodObservation:
@@ -43,7 +43,7 @@ def a_pod(phase: PodPhase, **changes: Any) -> PodObservation:
 
 
 def all_pods() -> list[PodObservation]:
-    """Of every phase, with every reason, end, wait, disruption and deletion, on a node or on none."""
+    """Return pods of every phase, with every reason, end, wait, disruption and deletion, on a node or on none."""
     return [
         a_pod(
             phase,

@@ -33,7 +33,7 @@ def a_manifest(settings: PodSettings = SETTINGS, identity: PosixIdentity | None 
 
 
 def golden(amounts: dict[str, str]) -> dict[str, Any]:
-    """What a task of 2048 MiB and 2 vcores becomes, whatever the dialect."""
+    """Return the pod that a task of 2048 MiB and 2 vcores becomes, whatever the dialect."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""Which resources are one pool, and what an allocatable comes to."""
+"""Resources are grouped into pools, and an allocatable comes to vcores and MiB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a loan and the pods of a node to names and plain integers."""
+"""A loan and the pods of a node become names and plain integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why pods are refused: each text is one that a plug-in of Kubernetes 1.36 writes."""
+"""A pod's refusal is known by its text: each is one that a plug-in of Kubernetes 1.36 writes."""
 
 from __future__ import annotations
 

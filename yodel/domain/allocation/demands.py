@@ -52,7 +52,7 @@ class Demand:
     waited_s: Mapping[AskKey, float] = field(default_factory=dict)
     """How long a wish has waited for the places it prefers; one that is not named has waited long enough."""
     most: Resource | None = None
-    """What the attempt was told a container may be at most: no ask is rounded up over it."""
+    """The most that a container may be, as the attempt was told: no ask is rounded up over it."""
     may_have_rules: bool = True
     """Kubernetes' scheduler chooses the nodes, so it may keep what it can of the constraints."""
 
@@ -183,7 +183,7 @@ class Decision:
     figures: Mapping[str, Figures] = field(default_factory=dict, compare=False)
     """By pool, what was gone by: of this is told what is in the way."""
     outcomes: tuple[Outcome, ...] = ()
-    """Of every wish of the attempts that are watched, in the order they were served."""
+    """The outcome of every wish of the attempts that are watched, in the order they were served."""
     heard: Collection[ApplicationAttemptId] | None = None
     """Attempts of which ``waiting`` tells; None: of all there are."""
     looked: Mapping[str, Looked] = field(default_factory=dict, compare=False)

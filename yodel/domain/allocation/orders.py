@@ -23,9 +23,9 @@ class PlanRequest:
     count: int
     planned: int = 0
     allowed: int = 0
-    """What limits let of the last turn."""
+    """The number that limits allowed of the last turn."""
     own: Hindrance | None = None
-    """What is in its way, whatever room there is."""
+    """The hindrance in its way, whatever room there is."""
     is_in_pieces: bool = False
     """There is room, but not on one node."""
 

@@ -54,7 +54,7 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """Why no node could take something even if all were empty."""
+    """Tell why no node could take something even if all were empty."""
 
     hurdle: Hurdle
     text: str
@@ -204,7 +204,7 @@ class Places:
         return [node for node in self.nodes if expression.admits(node.label)]
 
     def allowed(self, placement: Placement) -> list[NodePlace]:
-        """Nodes where the placement is possible, however full they are; constraints are not looked at."""
+        """Return nodes where the placement is possible, however full they are; constraints are not looked at."""
         return [node for node in self.labelled(placement) if _is_allowed(node, placement)]
 
     def named(self, placement: Placement) -> list[NodePlace]:
@@ -220,7 +220,7 @@ class Places:
     def satisfying(
         self, placement: Placement, constraint: Constraint, application_id: ApplicationId
     ) -> Sequence[NodePlace]:
-        """Nodes where the placement is possible and the constraint holds, however full they are."""
+        """Return nodes where the placement is possible and the constraint holds, however full they are."""
         key = (placement, constraint, application_id)
         if key not in self._satisfying:
             allowed = self.allowed(placement)
@@ -228,7 +228,7 @@ class Places:
         return self._satisfying[key]
 
     def why_never(self, placement: Placement, capability: Resource) -> str:
-        """Why no node could take it even if all were empty; empty when one could."""
+        """Return why no node could take it even if all were empty; empty when one could."""
         never = self.never(placement, capability)
         return never.text if never is not None else ""
 

@@ -47,7 +47,7 @@ class _Leaf:
     demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
     """Those with something to serve."""
     is_told: bool = False
-    """What the last look said of it still holds."""
+    """True if the last look's words of it still hold."""
     sleep: _Sleep | None = None
 
     @property
@@ -161,7 +161,7 @@ class Rounds:
         free_of: Callable[[PoolName], Resource],
         pool_of: Callable[[str], PoolName],
     ) -> dict[PoolName, LeafTurn]:
-        """By pool, the leaves that this round looks at.
+        """Return by pool the leaves that this round looks at.
 
         ``basis`` is all that a decision reads but what is put here and what is held; ``changed`` are queues that
         something else is held of since the last round.  ``ledger`` is told who wants something.

@@ -20,7 +20,7 @@ from yodel.domain.resource import Resource
 
 AT_ONCE_MAX = 1_000_000
 Head = tuple[Demand, Wish | None]
-"""What is served next of an application: None is what comes before its wishes, its AM or larger containers."""
+"""The next of an application to be served: None is what comes before its wishes, its AM or larger containers."""
 
 
 class ServingOrder:
@@ -115,7 +115,7 @@ class LeafTurns:
         self._waiting: dict[str, None] = dict.fromkeys(leaves)
         """Leaves that had no turn yet, or not their last one."""
         self._lines: dict[str, ServingOrder] = {}
-        """Of leaves that had a turn."""
+        """The orders of leaves that had a turn."""
         self._heaps: dict[str, list[tuple[ServingRank, str]]] = {}
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""

@@ -23,7 +23,7 @@ HIGH_PERCENT = 90
 LOW_PERCENT = 85
 STALL_PERCENT = 10.0
 ABSURD_PERCENT = 110
-"""Of a node's memory: more cannot be used."""
+"""The most of a node's memory that is believed: more cannot be used."""
 READINGS = 2
 APART_MS = 4_000
 """From one container that is ended to the next: what the first one frees has to be seen."""

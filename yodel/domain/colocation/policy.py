@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 AMOUNT_MAX: Final = 1 << 40
-"""Of milli of a core or MiB: above any node, and far from where a product of it would overflow on the wire."""
+"""The most of milli of a core or MiB: above any node, and far from where a product of it would overflow on the wire."""
 FORMULA_RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "part_percent": (1, 100),
     "share_percent": (0, 100),

@@ -14,7 +14,7 @@ from typing import Final
 CPU_MILLI: Final = "cpu_milli"
 MEMORY_MIB: Final = "memory_mib"
 RESOURCES: Final = (CPU_MILLI, MEMORY_MIB)
-"""What may be lent, by its name with its unit."""
+"""The resources that may be lent, by name with unit."""
 APART: Final = "apart"
 """A ResourceManager that says so reads the loan and what is written as two reports; others read them as one."""
 OTHERS_PODS: Final = "best-effort-pods-of-others"

@@ -86,7 +86,7 @@ def loan_of(resource: str, numbers: Numbers, window: UsageWindow, before: Before
 
 
 Found = tuple[int, str] | None
-"""What a step leaves of the amount, and why; None where the step is not part of this loan."""
+"""The amount that a step leaves, and why; None where the step is not part of this loan."""
 
 
 def is_climbing(loan: Loan) -> bool:
@@ -118,7 +118,7 @@ def _agent_most(numbers: Numbers, window: UsageWindow, before: Before, amount: i
 
 
 def _largest_step_up(numbers: Numbers, window: UsageWindow, before: Before, amount: int) -> Found:
-    """At least what the last step rounds to, or a small node would never grow."""
+    """Return a step of at least what the last step rounds to, or a small node would never grow."""
     if before.last is None:
         return amount, "first value"
     step = max(numbers.round_to, window.capacity * numbers.step_up_percent // 100)

@@ -17,7 +17,7 @@ from yodel.domain.colocation.measured import InstantUse
 from yodel.domain.colocation.shaping import Numbers
 
 FLOOR_PERCENT: Final = 5
-"""Of the node."""
+"""The floor, as a part of the node."""
 MASTER_MILLI: Final = 100
 """For each ApplicationMaster of Yodel's own among the best-effort pods."""
 

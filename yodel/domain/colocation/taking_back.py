@@ -17,7 +17,7 @@ from yodel.domain.preemption.order import order_of
 
 CPU_VICTIMS_MAX: Final = 3
 CPU_VICTIMS_WITHIN_S: Final = 60.0
-"""Of one node: so many go for cores alone in so much time."""
+"""The time in which CPU_VICTIMS_MAX containers of one node may go for cores alone."""
 Amounts = Mapping[str, int]
 
 
@@ -53,7 +53,7 @@ class LentContainer:
 
     @property
     def standing(self) -> str:
-        """Why it is where it is in the order, in words."""
+        """Return why it is where it is in the order, in words."""
         side = "above" if self.over_milli >= 0 else "below"
         words = [
             f"its queue uses {abs(self.over_milli) / 10:.1f} % of the pool {side} its guarantee",
@@ -69,7 +69,7 @@ def in_order(holdings: Iterable[LentContainer]) -> list[LentContainer]:
 
 
 def deficit(held: Amounts, lent: Amounts, going: Iterable[LentContainer] = ()) -> dict[str, int]:
-    """By type, what is held beyond what is lent once these are gone; only types that are short."""
+    """Return by type what is held beyond what is lent once these are gone; only types that are short."""
     left = {kind: held.get(kind, 0) - lent.get(kind, 0) for kind in RESOURCES}
     for one in going:
         for kind in RESOURCES:

@@ -28,7 +28,7 @@ from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, part_of, part_up_of, rounded_up, times_in, total_of
 
 CLAIMS_MAX = 1000
-"""Of one round: wishes that room is looked for."""
+"""The most wishes that one round looks for room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +38,16 @@ class Held:
     used: Set[str]
     candidates: Sequence[Candidate]
     free_on: Mapping[NodeId, Resource]
-    """What each node has that may be used; negative where it lends less than is held there."""
+    """The amount of each node that may be used; negative where it lends less than is held there."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Of what queues hold above the maximum of an open window: what may go in this round, over 0 and at most 1."""
+    """The part, over 0 and at most 1, of what queues hold above an open window's maximum that may go in this round."""
     maxima: Mapping[str, Resource] = field(default_factory=dict)
-    """Of queues that have less now because less is lent: what they may hold until somebody says less."""
+    """The maxima of queues that have less now because less is lent, until somebody says less."""
     holds: Sequence[NodeReservation] = ()
     """Nodes that are held for one container each, and how many more may be."""
     holds_left: int = 0
     claims: Sequence[Claim] = ()
-    """Of earlier rounds."""
+    """The claims of earlier rounds."""
     without_node: Mapping[str, Resource] = field(default_factory=dict)
     """By queue, parents too, what counts as used and is not: pods that no node was found for, and what is held free."""
 

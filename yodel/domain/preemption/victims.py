@@ -23,10 +23,10 @@ from yodel.domain.preemption.order import order_of
 from yodel.domain.resource import NONE, Resource, larger
 
 VICTIMS_MAX = 1000
-"""Of one round."""
+"""The most victims of one round."""
 BELOW_NOTHING = Resource(-1, -1)
 Price = tuple[int, ...]
-"""Of making room on a node; the least is paid."""
+"""The price of making room on a node; the least is paid."""
 
 
 class Ease(Enum):
@@ -152,7 +152,7 @@ class VictimSelection:
         self._of_queue: dict[str, list[Candidate]] = {}
         self._on_node: dict[NodeId, list[Candidate]] = {}
         self._others: Counter[str] = Counter()
-        """Of each queue, those that are no ApplicationMasters and stay."""
+        """The number of containers of each queue that are no ApplicationMasters and stay."""
         for one in self._ordered:
             self._of_queue.setdefault(one.queue, []).append(one)
             self._others[one.queue] += not one.is_am
@@ -373,7 +373,7 @@ class _Search:
         return self._selection.price(chosen) if chosen else None
 
     def _chosen(self, node_id: NodeId) -> list[Candidate]:
-        """Without a hold only one that is as large as what is wanted: who is served next gets its room whole."""
+        """Choose, without a hold, only one as large as what is wanted: who is served next gets its room whole."""
         on_node, selection = self._on_node[node_id], self._selection
         chosen = selection.among(selection.on(node_id), self._size, on_node, self._may_go)
         if self._may_hold or self._is_simple(chosen):
@@ -394,7 +394,7 @@ def lowers(size: Resource, lack: Resource) -> bool:
 
 
 def _needed(chosen: list[Candidate], size: Resource, free: Resource) -> list[Candidate]:
-    """Without those that the last of them made needless."""
+    """Return the chosen without those that the last of them made needless."""
     for one in chosen[-2::-1]:
         if size.fits_in(free - one.size):
             chosen.remove(one)

@@ -14,12 +14,12 @@ from yodel.domain.scheduler_conf import PATH_PARTS_MAX, PREFIX, QUEUES_MAX, Conf
 from yodel.errors import InvalidQueues
 
 NAME_BYTES_MAX = 4096
-"""Of a property, with the path of its queue."""
+"""The most bytes of a property's name, with the path of its queue."""
 VALUE_LENGTH_MAX = 4096
 NAMES_LENGTH_MAX = QUEUES_MAX * 129
-"""Of the names of queues below one, with the commas between them."""
+"""The most characters of the names of queues below one, with the commas between them."""
 NAME_PARTS_MAX = PREFIX.count(".") + PATH_PARTS_MAX + 8
-"""Of a property without the user in it; the longest names of Hadoop have six after the path."""
+"""The most parts of a property's name without the user in it; the longest names of Hadoop have six after the path."""
 SHOWN_LENGTH_MAX = 80
 
 

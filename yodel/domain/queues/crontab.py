@@ -29,7 +29,7 @@ FIVE_FIELDS = (
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 MINUTES_OF_DAY = 1440
 DAYS_KEPT_MAX = 40
-"""Of one expression, after each of which it is known which day comes next."""
+"""The most days of one expression after each of which it is known which day comes next."""
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")

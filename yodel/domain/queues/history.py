@@ -29,8 +29,8 @@ class TreeChange:
     before: tuple[SchedulerProperty, ...] = ()
     after: tuple[SchedulerProperty, ...] = ()
     since: int | None = None
-    """Of a change by somebody who administers queues and not the cluster: the version before it, and before those that
-    were put together with it.  None of all others."""
+    """The version before a change by somebody who administers queues and not the cluster, and before those that were
+    put together with it.  None of all others."""
 
     @property
     def version_before(self) -> int:
@@ -54,7 +54,7 @@ class ChangesKept:
 
     count: int = 1000
     size: int = 64 * 1024 * 1024
-    """Of all together, in characters: one import of 5,000 queues has some five million."""
+    """The most characters of all together: one import of 5,000 queues has some five million."""
     of_administrators: int = 200
     """The last so many of the cluster's administrators are kept whatever others do, within the size."""
 

@@ -25,7 +25,7 @@ from yodel.errors import Refused
 REFUSALS_MAX = 100
 """Told of one file."""
 REFUSED_NAME_LENGTH = 160
-"""Of a name that is out of bounds, which may be of any length."""
+"""The shown length of a name that is out of bounds, which may be of any length."""
 _ORDERS: Mapping[bool, frozenset[str]] = {
     False: frozenset({"fifo", "fair", "fifo-with-partitions"}),
     True: frozenset({"utilization", "priority-utilization"}),
@@ -54,7 +54,7 @@ class Understood:
 
     properties: dict[str, str] = field(default_factory=dict)
     notes: list[ImportRemark] = field(default_factory=list)
-    """What was converted or left out."""
+    """The properties that were converted or left out."""
     refusals: list[ImportRemark] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ def ignored(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
-    """By name; what is said twice, where Hadoop takes the last, is refused, and so is what is too long to look at."""
+    """Return entries by name; refuse one that occurs twice, where Hadoop takes the last, or is too long to look at."""
     once: dict[str, Entry] = {}
     for entry in entries:
         try:

@@ -102,9 +102,9 @@ class UsageLedger:
         self._limits: dict[tuple[str, Resource], tuple[Resource, _Limit]] = {}
         self._held_by_active: dict[str, tuple[Resource, float]] = {}
         self._left: dict[str, Resource] = {}
-        """What maxima leave, by path; forgotten when something is taken."""
+        """The resources that maxima leave, by path; forgotten when something is taken."""
         self._am_limits: dict[str, Resource] = {}
-        """Of leaves; forgotten with it."""
+        """The limits of masters by leaf; forgotten with it."""
 
     def hold_still(self) -> None:
         """Keep what is held at this moment, whatever becomes of the figures it was made of."""

@@ -16,7 +16,7 @@ WEIGHT_MAX = 1_000_000.0
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
 USER_LENGTH_MAX = 256
-"""Of a user's name, as the RPC ports take it (``hadoop_rpc.server_connection``)."""
+"""The longest name of a user, as the RPC ports take it (``hadoop_rpc.server_connection``)."""
 _USER = USER_WEIGHT.name.partition("USER")
 
 

@@ -33,7 +33,7 @@ from yodel.errors import Refused
 LEGACY, OVERRIDE, FORMAT, JSON = (PREFIX + row.name for row in (RULES, OVERRIDES, RULE_FORMAT, JSON_RULES))
 MAPPING_PROPERTIES = frozenset({LEGACY, OVERRIDE, FORMAT, JSON})
 TEXT_LENGTH_MAX = 65_536
-"""Of all rules."""
+"""The most characters of all rules."""
 RULES_MAX = 500
 TARGET_LENGTH_MAX = 1024
 _FIELDS = frozenset(

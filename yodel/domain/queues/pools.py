@@ -92,7 +92,7 @@ class _Part:
     held: Resource = NONE
     counted: Resource = NONE
     digits: int = 0
-    """Of what is free in MiB; 0: nothing, or the node lends nothing."""
+    """The digits of what is free in MiB; 0: nothing, or the node lends nothing."""
 
 
 class Pool:
@@ -100,10 +100,10 @@ class Pool:
 
     def __init__(self) -> None:
         self.size = NONE
-        """What usable nodes lend."""
+        """The amount that usable nodes lend."""
         self.total = NONE
-        """What there is, given away or free: a node's loan, or what is held there where that is more; of a node that
-        is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
+        """The amount there is, given away or free: a node's loan, or what is held there where that is more; of a node
+        that is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
         self.lender_count = 0
         self._parts: dict[NodeId, _Part] = {}
         self._largest: Resource | None = None

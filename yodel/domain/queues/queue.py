@@ -73,7 +73,7 @@ class Queue:
     """No application of the queue lives longer (maximum-application-lifetime); not positive means no limit.  As of the
     queue above unless it says otherwise."""
     default_lifetime_s: int = -1
-    """What an application gets that asks for none (default-application-lifetime), likewise; not positive: the
+    """The lifetime of an application that asks for none (default-application-lifetime), likewise; not positive: the
     longest."""
     submit_acl: str | None = None
     """acl_submit_applications; None: nothing is said (``yodel.domain.queues.access``)."""
@@ -86,11 +86,11 @@ class Queue:
     maximum_amounts: Amounts = ()
     """The maximum, likewise."""
     is_free_mix: bool = False
-    """Of the root: shares of all kinds may be siblings (legacy-queue-mode.enabled is false)."""
+    """True, at the root, if shares of all kinds may be siblings (legacy-queue-mode.enabled is false)."""
     user_limit_factor: float = 1.0
     """A user holds at most this many times the queue's guarantee (user-limit-factor); -1: no limit of users."""
     minimum_user_limit_percent: float = 100.0
-    """Of the queue, what each of its active users may have at least (minimum-user-limit-percent)."""
+    """The percentage of the queue that each of its active users may have at least (minimum-user-limit-percent)."""
     user_weights: Pairs = ()
     """user-settings.NAME.weight by user, sorted; 1 where nothing is said.  Or what equals these pairs, the table that
     many queues have together (``yodel.domain.queues.user_weights``)."""
@@ -111,19 +111,19 @@ class Queue:
     priority: int = 0
     """The higher is served first, where the queue above serves by priority."""
     is_by_priority: bool = False
-    """Of a queue with others below it: who is under his guarantee is served by priority (ordering-policy is
-    priority-utilization); as of the queue above unless it says otherwise."""
+    """True, for a queue with others below it, if who is under his guarantee is served by priority (ordering-policy is
+    priority-utilization); as for the queue above unless it says otherwise."""
     is_preemption_disabled: bool = False
-    """What it holds above its guarantee is not asked back (disable_preemption); of a leaf, as of those above it unless
-    it says otherwise."""
+    """True if the part that it holds above its guarantee is not asked back (disable_preemption); for a leaf, as for
+    those above it unless it says otherwise."""
     is_intra_queue_preemption_disabled: bool = False
     """Nor within it (intra-queue-preemption.disable_preemption)."""
     enforcement: LimitEnforcement = LimitEnforcement.LIMIT
-    """Of the root: for the whole tree."""
+    """The enforcement that the root says for the whole tree."""
     windows: tuple[Window, ...] = ()
     """When it may hold less, by name."""
     shuffle: tuple[ShuffleProperty, ...] = ()
-    """What it says of remote shuffle, and what those above it say, by name (``yodel.domain.shuffle.words``)."""
+    """The words that it and those above it say of remote shuffle, by name (``yodel.domain.shuffle.words``)."""
     said: tuple[tuple[str, str], ...] = ()
     """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
 
@@ -173,7 +173,7 @@ def find(queues: Iterable[Queue], name: str) -> Queue | None:
 
 
 def refusal(queues: Iterable[Queue], name: str, user: str, application_id: object) -> str | None:
-    """Why an application may not be submitted there, in the CapacityScheduler's words; None when it may.
+    """Return why an application may not be submitted there, in the CapacityScheduler's words; None when it may.
 
     Hadoop 3.5 says who submitted to an unknown queue twice, without a space between.
     """

@@ -33,7 +33,7 @@ class Share:
     """Its own path and those above it, last the root, or what stands for it among the queues of one pool."""
     whole: Resource
     weights: UserWeights = NO_WEIGHTS
-    """Of users, where they are not 1."""
+    """The weights of users, where they are not 1."""
     is_by_resource: bool = False
     """It is no product of percents along the path, so what is below it is counted by resource too."""
 
@@ -48,7 +48,7 @@ class QueueShares:
         self.shares: dict[str, Share] = {}
         self.below: dict[str, list[str]] = {}
         self.tops: dict[str, Share] = {}
-        """What stands for the root among the queues of one pool."""
+        """The share that stands for the root among the queues of one pool."""
         self.said: dict[str, Queue] = {}
         """Queues whose row here has other percents than were said, as they were."""
         self.windows = windows
@@ -197,7 +197,7 @@ def _nominal(queue: Queue, below: Sequence[Queue]) -> float:
 
 
 def _derived(queue: Queue, parts: tuple[float, float], above: Share, *, is_mixed: bool) -> Queue:
-    """With the percents that its amounts come to at the moment, as the CapacityScheduler shows them."""
+    """Return the queue with the percents that its amounts come to now, as the CapacityScheduler shows them."""
     capacity, maximum = parts
     if is_mixed:
         queue = replace(queue, capacity_percent=100.0 * capacity / above.capacity if above.capacity else 0.0)

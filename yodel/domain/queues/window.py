@@ -11,7 +11,7 @@ DURATION_S_MAX = 31 * 86_400
 STOP_NEW_BEFORE_S_MAX = 86_400
 WINDOWS_OF_QUEUE_MAX = 20
 WINDOWS_MAX = 500
-"""Of all queues: what they do is found again at the edges of each."""
+"""The most windows of all queues: what they do is found again at the edges of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.window import WINDOWS_MAX, Window
 
 DAYS_MAX = 14
-"""Of one window whose openings are put together to tell when it ends: some never do."""
+"""The most days of one window whose openings are put together to tell when it ends: some never do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def with_words(queues: Iterable[Queue], properties: Mapping[str, str]) -> list[Q
 
 
 def words_of(paths: Set[str], properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """By queue, what the properties say of it by its own names; what is of none is the root's, by full names."""
+    """Return by queue what the properties say of it by its own names; what is of none is the root's, by full names."""
     words: dict[str, dict[str, str]] = {path: {} for path in paths}
     for name, text in properties.items():
         path, own = owner(name.removeprefix(PREFIX), paths)

@@ -20,7 +20,7 @@ _POLICY = f"{_CLIENT}spark.shuffle.fallback.policy"
 _LOOK_UP = "spark.celeborn.rpc.lookupTimeout"
 _FORCED = f"{_CLIENT}spark.shuffle.forceFallback.enabled"
 _IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
-"""Of the 0.5 line, whose ``DefaultIdentityProvider`` reads properties of the JVM alone, and of the 0.6 line."""
+"""The identities of the 0.5 line, whose ``DefaultIdentityProvider`` reads JVM properties alone, and of the 0.6 line."""
 
 
 def can_fall_back(settings: Mapping[str, str]) -> bool:

@@ -34,9 +34,9 @@ MASTER_CLASS = "org.apache.spark.deploy.yarn.ApplicationMaster"
 CLIENT_MODE_CLASS = "org.apache.spark.deploy.yarn.ExecutorLauncher"
 OPT_OUT_TAG = "yodel-no-remote-shuffle"
 LINES, NO_LINES = "lines", "none"
-"""What tokens say where nothing was added: a submitter may have the settings from elsewhere, and needs the jar."""
+"""The words in tokens for added lines and for none: a submitter may have the settings from elsewhere."""
 TOLD_BYTES_MAX = 1024
-"""Of what a container token says of it: every container of the attempt has one."""
+"""The most bytes that a container token says of it: every container of the attempt has one."""
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
@@ -139,7 +139,7 @@ class ShuffleDecision:
 
     @property
     def refusal(self) -> str:
-        """Why the attempt fails; empty: it does not."""
+        """Return why the attempt fails; empty: it does not."""
         return f"{self.service}, required by {self.queue}, is not available: {self.reason}." if self.is_refused else ""
 
 

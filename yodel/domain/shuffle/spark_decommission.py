@@ -1,4 +1,4 @@
-"""``spark-decommission``: executors that will be stopped hand on what they have shuffled and cached.  Spark 3.5 and 4.
+"""``spark-decommission`` lets executors that will be stopped hand on their shuffled and cached data (Spark 3.5 and 4).
 
 An executor decommissions when its node leaves (``YarnAllocator.handleNodesInDecommissioningState``) or its agent tells
 it to; it moves its blocks to other executors, and what none takes to the fallback storage, where that is said.

@@ -32,7 +32,7 @@ NONE = "none"
 SPARK, REFUSE = "spark", "refuse"
 VALUE_LENGTH_MAX = 1024
 OPTIONS_MAX = 64
-"""Of one queue, with those it has from above."""
+"""The most options of one queue, with those it has from above."""
 PLACEHOLDERS = ("{user}", "{application}")
 ENDPOINTS_MAX = 16
 JAR_LENGTH_MAX = 500
@@ -105,7 +105,7 @@ class QueueShuffleSettings:
     when_away: str
     options: Mapping[str, ShuffleProperty]
     client: Mapping[str, ShuffleProperty] = field(default_factory=dict)
-    """Of a service that has one: the words in OF_CLIENTS that are said."""
+    """The words in OF_CLIENTS that are said, for a service that has a client."""
 
     def text(self, name: str) -> str:
         """Return the value of a property in OF_CLIENTS; empty: it is not set."""

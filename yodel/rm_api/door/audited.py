@@ -24,7 +24,7 @@ READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 ERROR_BYTES_MAX = 4_096
 LOG_LEVEL, FORMAT = "/logLevel", "/ws/v1/cluster/scheduler-conf/format"
 CHANGED_BY_READING: Mapping[str, str | None] = {LOG_LEVEL: "level", FORMAT: None}
-"""What Hadoop changes by GET, and the field that says so; None: it always does."""
+"""Paths that Hadoop changes by GET, and the field that says so; None: it always does."""
 _APPLICATION = re.compile(r"/(application_[0-9]+_[0-9]+)(?=/|$)")
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _APPS = "/(?:ws/v1/cluster/apps|api/v1/applications)"

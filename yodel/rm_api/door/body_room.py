@@ -16,7 +16,7 @@ from yodel.telemetry.limits import REFUSALS
 HELD_BYTES_MAX = 128 * 1024 * 1024
 """Eight of the largest bodies there are; real ones have some tens of KiB."""
 SMALL_BYTES = 64 * 1024
-"""Of each body, in the room that is for beginnings."""
+"""The bytes of each body in the room that is for beginnings."""
 SMALL_HELD_BYTES_MAX = 1024 * SMALL_BYTES
 
 

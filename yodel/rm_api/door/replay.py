@@ -20,10 +20,10 @@ from yodel.rm_api.door.caller import caller_in
 
 QUESTION_BYTES_MAX = 4096
 ANSWER_BYTES_MAX = 256 * 1024
-"""What one connection is written in one go, whether it reads or not."""
+"""The bytes that one connection is written in one go, whether it reads or not."""
 ANSWERS_MAX = 512
 KEPT_BYTES_MAX = 16 * 1024 * 1024
-"""Of all answers, as if they shared nothing; when full it starts again."""
+"""The most bytes of all answers, as if they shared nothing; when full it starts again."""
 OK = 200
 _ASKED = "yodel.asked"
 _HEAD_END = b"\r\n\r\n"

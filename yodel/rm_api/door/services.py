@@ -73,7 +73,7 @@ class DoorRules:
     admin_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """From where administration is taken; empty for everywhere."""
     body_bytes_max: int = 4 * 1024 * 1024
-    """Of a body that is read here."""
+    """The most bytes of a body that is read here."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -61,7 +61,7 @@ OBJECTS = frozenset(
         *("resourceInformations", "global-updates", "params"),
     }
 )
-"""What is an object even when it is empty."""
+"""Elements that are objects even when they are empty."""
 
 
 class TooMany(InvalidValue):

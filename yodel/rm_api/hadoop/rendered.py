@@ -19,9 +19,9 @@ from yodel.services.views.queries import ApplicationView, Queries
 from yodel.services.views.rows import IndexPage
 
 BYTES_MAX = 64 * 1024 * 1024
-"""Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""
+"""The most bytes of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""
 REPLACED_BYTES_MAX = 32 * 1024 * 1024
-"""Of pages that were replaced and that somebody still reads: beyond it new readers are given no pages to hold."""
+"""The most bytes of replaced pages that somebody still reads: beyond it new readers get no pages to hold."""
 COMPRESSION_LEVEL = 4
 
 Render = Callable[[ApplicationView], bytes]
@@ -150,7 +150,7 @@ class RenderedApplications:
         )
 
     def _keep(self, number: int, page: RenderedPage) -> None:
-        """While there is room; pages of forgotten applications make some."""
+        """Keep the page while there is room; pages of forgotten applications make some."""
         known = self._queries.rows.pages
         if len(self._pages) >= len(known):
             self._pages = {kept: found for kept, found in self._pages.items() if kept in known}

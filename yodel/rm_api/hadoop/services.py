@@ -29,7 +29,7 @@ from yodel.services.views.queries import Queries
 from yodel.telemetry.rates import Rate
 
 CHANGES_WAITING_GAUGE = "changes_waiting"
-"""Of ``gauges``: changes that wait to be written, which Hadoop's REST calls the dispatcher's event queue."""
+"""The name in ``gauges`` of changes that wait to be written, which Hadoop's REST calls the dispatcher's event queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class ProcessFigures:
     conf: Callable[[], Mapping[str, str]] = dict
     """The settings under the names of Hadoop's properties."""
     gauges: Callable[[], Mapping[str, float]] = dict
-    """What Prometheus is told beside Hadoop's own counts, by name."""
+    """The gauges that Prometheus is told beside Hadoop's own counts, by name."""
     rpc_servers: Callable[[], Sequence[RpcServer]] = tuple
     """The ports of the RPC that are served."""
     group_lookups: Rate = field(default_factory=Rate)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from yodel.rm_api.door.replay import Versions
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
-"""Of one form, as much as 5,000 queues take; what is longer is made again for each who does not wait for it."""
+"""The most bytes of one form, as much as 5,000 queues take; a longer one is made for each who does not wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from yodel.rm_api.proxy import pictures
 
 PROXIED = "/proxy/"
 PAGES = ("/cluster",)
-"""What pages of applications link to and may send their readers back to."""
+"""The paths that pages of applications link to and may send their readers back to."""
 READING = ("GET", "HEAD")
 NOTHING_HERE = (
     "This address serves only applications' pages, below /proxy/; for anything else use the ResourceManager's."

@@ -106,7 +106,7 @@ def _is_to_be_warned(request: Request, services: ProxyServices, view: Applicatio
 
 
 def _is_approved(request: Request, application_id: ApplicationId) -> bool:
-    """By the warning's cookie; a link made elsewhere approves nothing for somebody who was not warned."""
+    """Return True by the warning's cookie; a link made elsewhere approves nothing for somebody who was not warned."""
     try:
         found = SimpleCookie(request.headers.get("cookie", "")).get(f"checked_{application_id}")
     except CookieError:
@@ -163,7 +163,7 @@ def _outside(tracking_url: str) -> str:
 
 
 def _moved(url: str) -> Response:
-    """ProxyUtils.sendRedirect, its page included; nothing in ``url`` is encoded again."""
+    """Redirect as ProxyUtils.sendRedirect does, its page included; nothing in ``url`` is encoded again."""
     safe = url.encode("ascii", "ignore").decode().replace("\r", "").replace("\n", "")
     body = f"<h1>Moved</h1><div>Content has moved {html.link(safe, 'here')}</div>"
     page = f"<html><head><title>Moved</title></head><body>{body}</body></html>"

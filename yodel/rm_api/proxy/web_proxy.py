@@ -94,7 +94,7 @@ _OF_ORIGIN = frozenset(
         *("public-key-pins", "expect-ct", "p3p", "set-login", "activate-storage-access", "www-authenticate"),
     }
 )
-"""What a browser keeps for an origin, or asks its user in an origin's name.  Cookies do not go to the AM either."""
+"""Headers that a browser keeps for an origin, or asks its user about for it.  Cookies do not go to the AM either."""
 WORKER = "service-worker"
 """The request header with which a browser fetches a script that would stay between a page and its server."""
 

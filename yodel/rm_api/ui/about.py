@@ -1,4 +1,4 @@
-"""The page about this ResourceManager: versions, leader, database, rights, settings; and who its reader is."""
+"""The page about this ResourceManager shows versions, leader, database, rights, settings; and who its reader is."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
@@ -12,22 +11,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.shuffle.decision import ShuffleDecision, Status
-from yodel.domain.states import ContainerExitStatus, FinalApplicationStatus, YarnApplicationState
+from yodel.domain.states import FinalApplicationStatus, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.door.rim import named_user, reader
 from yodel.rm_api.hadoop.routes.filters import application_filter, application_states
 from yodel.rm_api.proxy.routes import has_pages
-from yodel.rm_api.ui.frame import message, moved, page
+from yodel.rm_api.ui.frame import answer_at, message, moved, page
 from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.v1.applications import cursor_of, key_in
 from yodel.rm_api.v1.callers import CALLERS, DO_AS
-from yodel.rm_api.v1.container_pages import container_page, kept_container
+from yodel.rm_api.v1.container_pages import container_page, found_container
+from yodel.rm_api.v1.failure import Failure, why_it_failed
 from yodel.services.views.application_pages import Wanted, applications_page
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
 from yodel.services.views.rows import Key
@@ -37,21 +36,7 @@ LISTED_MAX = 100
 READ_MAX = 1_000
 """Applications that are read for one page of the list: a name may be rare."""
 CONTAINERS_LISTED_MAX = 100
-"""Of an application's containers on a page, those that ended and are kept among them."""
-STOPPED = ContainerExitStatus.TERMINATED
-NO_FAILURES = (
-    ContainerExitStatus.SUCCESS,
-    ContainerExitStatus.INVALID,
-    ContainerExitStatus.ABORTED,
-    ContainerExitStatus.PREEMPTED,
-    ContainerExitStatus.KILLED_BY_APPMASTER,
-    ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
-    ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
-    ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
-)
-"""Exit statuses of containers that did not end by themselves, or ended well."""
-_LOG_HEADING = re.compile(r"Last \d+ bytes of .{1,255} :")
-"""What precedes a log's end in diagnostics (ContainerLaunch.tailFile)."""
+"""The most of an application's containers on a page, those that ended and are kept among them."""
 APPLICATIONS = ("/cluster/apps", "Applications")
 TABS = (
     ("All", tuple(YarnApplicationState.__members__)),
@@ -78,17 +63,17 @@ class Details:
 
     why: WhyView
     shuffle: ShuffleDecision | None
-    amounts: tuple[tuple[str, str], ...]
+    amounts: tuple[tuple[str, str, str], ...]
     attempts: tuple[tuple[Attempt, Container | None, str], ...]
     containers: tuple[Container, ...]
+    containers_at: str
+    """Their list in ``/api/v1``."""
     known: frozenset[ContainerId]
     """Those of the page: a master that was never started is none."""
     containers_note: str
     next_containers: str | None
-    failed: Container | None
-    """The container that explains a failure: the first that ended badly, as far as it is known."""
-    last_words: str
-    """The last line that is known of the failure."""
+    failure: Failure | None
+    """None: it has not failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +147,7 @@ async def applications(request: Request) -> Response:
                 _address("" if name == "All" else ",".join(of), asked, cursor=None),
                 sum(counts[YarnApplicationState[one]] for one in of) if not is_narrowed else None,
                 states == ("" if name == "All" else ",".join(of)),
+                of,
             )
             for name, of in TABS
         ],
@@ -231,49 +217,34 @@ async def _details(request: Request, services: PageServices, view: ApplicationVi
     except Unavailable as error:
         note = str(error)
     masters = [(attempt, queries.rows.master_of(attempt)) for attempt in queries.attempts(row.id)]
-    failed = await _first_failed(services, row, found) if row.final_status is FinalApplicationStatus.FAILED else None
+    has_failed = row.final_status is FinalApplicationStatus.FAILED and not note
     return Details(
         why=await queries.why.asked(row, services.rights.viewer(reader(request))),
         shuffle=view.attempt.shuffle if view.attempt is not None else None,
         amounts=tuple(_amounts(view)),
         attempts=tuple((one, master, queries.log_url(master) if master else "") for one, master in masters),
         containers=found,
+        containers_at=answer_at(
+            request, f"/applications/{row.id}/containers", limit=CONTAINERS_LISTED_MAX, cursor="containers"
+        ),
         known=frozenset(one.id for one in found),
         containers_note=note,
         next_containers=following,
-        failed=failed,
-        last_words=_last_line(failed.diagnostics if failed is not None else "") or _last_line(row.diagnostics),
+        failure=await why_it_failed(request, str(row.id)) if has_failed else None,
     )
 
 
-async def _first_failed(services: PageServices, row: Application, shown: Sequence[Container]) -> Container | None:
-    """Return the one of those in memory and on the page that ended badly first; one that was stopped counts last."""
-    source, limit = services.containers, CONTAINERS_LISTED_MAX
-    in_memory, _ = await container_page(source, row, _has_failed, limit, None, are_ended_wanted=False)
-    failed = [one for one in (*in_memory, *shown) if _has_failed(one)]
-    return min(failed, key=lambda one: (one.exit_status == STOPPED, one.finished_ms, one.id), default=None)
-
-
-def _has_failed(row: Container) -> bool:
-    return not row.is_live and row.exit_status not in NO_FAILURES
-
-
-def _last_line(text: str) -> str:
-    """Return the last line that is more than the heading of a log without a line."""
-    lines = (line.strip() for line in reversed(text.splitlines()))
-    return next((line for line in lines if line and _LOG_HEADING.fullmatch(line) is None), "")
-
-
-def _amounts(view: ApplicationView) -> Iterator[tuple[str, str]]:
-    """Yield a line for each state that has containers, as ``yodel app show`` does."""
-    for name, count, size in (
-        ("Running", view.running_containers, view.used),
-        ("Scheduling", view.starting_containers, view.starting),
-        ("Pending", view.pending_containers, view.pending),
-        ("Reserved", view.reserved_containers, view.reserved),
+def _amounts(view: ApplicationView) -> Iterator[tuple[str, str, str]]:
+    """Yield a line for each state that has containers, as ``yodel app show`` does, and its fields in ``/api/v1``."""
+    for name, field, count, size in (
+        ("Running", "running_containers used", view.running_containers, view.used),
+        ("Scheduling", "starting_containers starting", view.starting_containers, view.starting),
+        ("Pending", "pending_containers pending", view.pending_containers, view.pending),
+        ("Reserved", "reserved", view.reserved_containers, view.reserved),
     ):
         if count:
-            yield name, f"{count} container{'s' * (count != 1)}, {size.with_units}"
+            containers = f"{count} container{'s' * (count != 1)}, " if "containers" in field else ""
+            yield name, containers + size.with_units, field
 
 
 async def attempt(request: Request) -> Response:
@@ -304,7 +275,7 @@ async def container(request: Request) -> Response:
         if not services.rights.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
             return await message(request, "Access denied", refusal, 403)
-        found = await _found_container(services, container_id)
+        found = await found_container(services.containers, owned.id, asked)
     except InvalidValue:
         return await message(request, "Invalid container id", asked[:128], 400)
     except NotFound as error:
@@ -320,17 +291,6 @@ async def container(request: Request) -> Response:
         pod_namespace=services.namespace,
         log_url=services.queries.log_url(found),
     )
-
-
-async def _found_container(services: PageServices, container_id: ContainerId) -> Container:
-    """Return a container in memory, or kept of those that ended.  Raises NotFound, Unavailable."""
-    try:
-        return services.queries.container(container_id)
-    except NotFound:
-        kept = await kept_container(services.containers, container_id)
-        if kept is None:
-            raise
-        return kept
 
 
 async def failure(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""``/cluster``, which clients take as the sign of an active ResourceManager; nodes."""
+"""The cluster's page tells of nodes; clients take ``/cluster`` as the sign of an active ResourceManager."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from yodel.rm_api.ui.services import PageServices, services_of
 from yodel.rm_api.v1.attention import get_attention
 from yodel.rm_api.v1.capacity import UNITS, get_capacity
 from yodel.rm_api.v1.cluster import get_node
+from yodel.services.nodes.capacity import CapacityView
 from yodel.services.views.queries import ApplicationFilter, NodeView
 
 NEWEST_MAX = 10
@@ -29,6 +30,9 @@ TOP_QUEUES_MAX = 20
 """Queues below root on the overview, by name."""
 NODES_LISTED_MAX = 500
 NODES = ("/cluster/nodes", "Nodes")
+POOL_FIELDS = {"capacity": "size"}
+NODE_FIELDS = {"used": "allocation.used"}
+"""Names in ``/api/v1`` of what bars show."""
 
 
 async def overview(request: Request) -> Response:
@@ -42,7 +46,7 @@ async def overview(request: Request) -> Response:
         title="Overview",
         attention=await get_attention(request),
         metrics=await queries.metrics(),
-        pools=[(view, usage_bars(view.used, view.size)) for view in queries.pools()],
+        pools=[(view, usage_bars(view.used, view.size, POOL_FIELDS)) for view in queries.pools()],
         queues=[queue_line(view, 0) for view in root.children[:TOP_QUEUES_MAX]] if root is not None else [],
         more_queues=max(0, len(root.children) - TOP_QUEUES_MAX) if root is not None else 0,
         nodes=sorted(queries.nodes_by_state().items()),
@@ -101,20 +105,19 @@ async def node(request: Request) -> Response:
         crumbs=[NODES],
         node=found,
         view=view,
-        bars=usage_bars(view.used, view.node.capability),
+        bars=usage_bars(view.used, view.node.capability, NODE_FIELDS),
         capacity=capacity if capacity is not None and capacity.resources else None,
         units=UNITS,
     )
 
 
-def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], str]]:
+def _nodes(services: PageServices, ids: Iterable[NodeId]) -> Iterator[tuple[NodeView, list[Bar], CapacityView | None]]:
     """Yield each as it is when its turn comes; one that has gone by then is left out."""
     for node_id in ids:
         if node_id in services.queries.rows.nodes:
             view = services.queries.node(node_id)
-            is_node_manager = view.node.is_node_manager
-            lent = "a NodeManager" if is_node_manager else services.capacities.line(view.node.kubernetes_node_name)
-            yield view, usage_bars(view.used, view.node.capability), lent
+            lent = services.capacities.of(view.node.kubernetes_node_name) if not view.node.is_node_manager else None
+            yield view, usage_bars(view.used, view.node.capability, NODE_FIELDS), lent
 
 
 async def _root(_: Request) -> Response:

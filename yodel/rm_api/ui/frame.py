@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
@@ -103,6 +104,14 @@ async def static(request: Request) -> Response:
     name = next(name for name, path in STATIC_PATHS.items() if path == request.url.path)
     kept = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(STATIC[name], media_type=STATIC_TYPES[name[name.rindex(".") :]], headers=kept)
+
+
+def answer_at(request: Request, path: str, *, cursor: str, **given: object) -> str:
+    """Return the address below ``/api/v1`` of a list that the page shows, whose own cursor has the name ``cursor``."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if (behind := request.query_params.get(cursor)) is not None:
+        asked["cursor"] = behind
+    return f"{path}?{urlencode(asked)}"
 
 
 def moved(path: str) -> Response:

@@ -1,4 +1,4 @@
-"""The page for the owner of a service: what batch jobs may use of the nodes, and what they use now.
+"""The page for the owner of a service shows what batch jobs may use of the nodes, and what they use now.
 
 It has no word of YARN's: who reads it knows Kubernetes.  Each node is one sum: its size, less what is kept free, less
 what the system and the services use, is what is lent.
@@ -17,7 +17,7 @@ from yodel.domain.colocation.node import CapacityState
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
-from yodel.rm_api.ui.frame import message, page, plain
+from yodel.rm_api.ui.frame import answer_at, message, page, plain
 from yodel.rm_api.ui.services import services_of
 from yodel.rm_api.v1.capacity import get_colocation, list_capacities
 from yodel.rm_api.v1.capacity_models import NodeCapacity, ResourceCapacity
@@ -35,17 +35,20 @@ STATES = {
     CapacityState.YIELDED: "another program lends it",
     CapacityState.FAILED: "the lent amount cannot be written",
 }
-"""What each state means for services."""
+"""The meaning of each state for services."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """Shows what is lent of one resource of a node: the amounts before ``lent`` add up to it, in its unit.
+    """Shows what is lent of one resource of a node: the amounts before ``lent`` add up to it, in its unit.  ``at`` is
+    its index in ``/api/v1``, and ``lent_at`` the field there that is lent.
 
     ``other`` is all that no column of its own shows: what is always kept, parts, rounding, and slow growth.  Where the
     policy has a fixed amount there is nothing to add up, and ``fixed`` is that amount."""
 
     name: str
+    at: int
+    lent_at: str
     unit: str
     size: int
     margin: int
@@ -59,7 +62,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LendingNode:
-    """One node.  ``sums`` has no line for a resource that was not measured."""
+    """Describes one node.  ``sums`` has no line for a resource that was not measured."""
 
     capacity: NodeCapacity
     node_id: NodeId | None
@@ -83,6 +86,9 @@ async def lending(request: Request) -> Response:
         whole=await get_colocation(request),
         resources=((CPU_MILLI, "m", "CPU"), (MEMORY_MIB, "Mi", "Memory")),
         asked=name,
+        nodes_at=answer_at(
+            request, "/colocation/nodes", limit=NODES_LISTED_MAX, kubernetes_node=name or None, cursor="after"
+        ),
         nodes=[_node(one, ids.get(one.kubernetes_node)) for one in found.items],
         next_cursor=found.next_cursor,
     )
@@ -94,16 +100,20 @@ def _node(found: NodeCapacity, node_id: NodeId | None) -> LendingNode:
 
 
 def _sums(resources: Sequence[ResourceCapacity]) -> Iterator[Sum]:
-    for one in resources:
+    for at, one in enumerate(resources):
         if one.resource is None or not one.terms:
             continue
         amounts = {term.name: term.amount for term in one.terms}
         unit = "m" if one.resource == CPU_MILLI else "Mi"
-        lent = next((step.after for step in reversed(one.steps) if step.unit == unit), sum(amounts.values()))
+        last = max((number for number, step in enumerate(one.steps) if step.unit == unit), default=None)
+        all_terms = "+".join(f"terms.{term.name}.amount" for term in one.terms)
+        lent = one.steps[last].after if last is not None else sum(amounts.values())
         size = amounts.get("capacity", 0)
         known = [amounts.get(name, 0) for name in ("margin", "system", "online")]
         yield Sum(
             name=NAMES[one.resource],
+            at=at,
+            lent_at=f"steps.{last}.after" if last is not None else all_terms,
             unit=unit,
             size=size,
             margin=known[0],

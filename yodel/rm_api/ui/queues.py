@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +14,7 @@ from starlette.routing import Route
 from yodel.domain.queues.queue import ROOT
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.rm_api.ui.bars import Bar, queue_bars
-from yodel.rm_api.ui.frame import message, page
+from yodel.rm_api.ui.frame import answer_at, message, page
 from yodel.rm_api.ui.services import services_of
 from yodel.rm_api.v1 import models, queue_models, shapes
 from yodel.rm_api.v1.cluster import list_queue_users
@@ -64,8 +64,7 @@ async def scheduler(request: Request) -> Response:
         "queues.html",
         title="Queues",
         queues=(_folded(view, depth, opened, is_whole=is_whole) for view, depth in shown),
-        left=len(rows) - behind - len(shown),
-        more=_address(opened, shown[-1][0].queue.path) if shown else "",
+        more=_address(opened, shown[-1][0].queue.path) if len(rows) > behind + len(shown) else "",
     )
 
 
@@ -123,8 +122,10 @@ async def queue(request: Request) -> Response:
         queue=line,
         why=await why_queue_waits(request, path),
         users=users,
+        users_at=answer_at(request, f"/queues/{quote(path, safe='')}/users", limit=USERS_LISTED_MAX, cursor="users"),
         windows=(await list_windows(request, Response(), path)).items,
         changes=changes,
+        changes_at=answer_at(request, "/queue-history", limit=CHANGES_LISTED_MAX, queue=path, cursor="changes"),
         queues=[queue_line(child, 0) for child in view.children[:ROWS_MAX]],
         left=max(0, len(view.children) - ROWS_MAX),
         more=_address(frozenset({path}), view.children[ROWS_MAX - 1].queue.path)

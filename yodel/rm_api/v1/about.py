@@ -1,4 +1,4 @@
-"""``/me``, ``/cluster`` and ``/settings``: who asks and what he may do, what runs here, and how it is configured."""
+"""``/me``, ``/cluster`` and ``/settings`` tell who asks and may do what, what runs here, and how it is configured."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from pydantic import Field
 from starlette.requests import Request
 
 from yodel import __version__
+from yodel.domain.states import YarnApplicationState
 from yodel.errors import AccessDenied, YodelError
 from yodel.rm_api.door.rim import named_user, reader
 from yodel.rm_api.v1.callers import KNOWN
-from yodel.rm_api.v1.models import EpochMs, Model
+from yodel.rm_api.v1.models import Amount, EpochMs, Model
 from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import services_of
+from yodel.rm_api.v1.shapes import amount
 from yodel.serving.pieces import taking_turns
 
 AGENT_VERSION = f"yodel-{__version__}"
@@ -52,7 +54,7 @@ class AgentVersion(Model):
 
 
 class LeaderInfo(Model):
-    """The lease of the ResourceManager that leads, which is the one that answers."""
+    """Describes the lease of the ResourceManager that leads, which is the one that answers."""
 
     holder: str
     remaining_s: float = Field(description="Seconds until the lease ends unless it is renewed.")
@@ -60,12 +62,29 @@ class LeaderInfo(Model):
     has_standby: bool = Field(description="A standby is ready to take over.")
 
 
+class ApplicationCounts(Model):
+    """Counts applications, whether you may view them or not."""
+
+    running: int
+    pending: int
+    completed: int = Field(description="Since the ResourceManager started, like those that failed or were killed.")
+    failed: int
+    killed: int
+
+
 class ClusterInfo(Model):
-    """Describes the ResourceManager that answers."""
+    """Describes the ResourceManager that answers, and what it has."""
 
     version: str
     cluster_id: int = Field(description="The number in application ids.")
     started_ms: EpochMs = Field(description="When this ResourceManager began to serve.")
+    applications: ApplicationCounts
+    applications_by_state: dict[str, int] = Field(
+        description="Number of applications by YARN's state, finished ones up to `completed_max`."
+    )
+    nodes_by_state: dict[str, int]
+    total: Amount = Field(description="Capacity of all usable nodes.")
+    used: Amount
     agents: list[AgentVersion] = Field(description="Most nodes first; at most 20.")
     database: str = Field(description="SQLite or PostgreSQL.")
     is_database_answering: bool
@@ -77,7 +96,7 @@ class ClusterInfo(Model):
 
 
 class Setting(Model):
-    """A setting that differs from its default."""
+    """Describes a setting that differs from its default."""
 
     name: str = Field(examples=["web.csrf_enabled"])
     value: str | None = Field(description="Without passwords; null: a table, which is not shown.")
@@ -86,7 +105,7 @@ class Setting(Model):
 
 
 class Settings(Model):
-    """Settings of the ResourceManager that differ from their defaults."""
+    """Lists settings of the ResourceManager that differ from their defaults."""
 
     items: list[Setting]
 
@@ -118,15 +137,27 @@ async def _first(paths: Iterable[str], may: Callable[[str], bool]) -> tuple[list
 
 @router.get("/cluster")
 async def get_cluster(request: Request) -> ClusterInfo:
-    """Show versions of the ResourceManager and the node agents, the database and the leader's lease."""
+    """Show what runs, and the versions, the database and the leader's lease."""
     services, process = services_of(request), services_of(request).process
-    lead = process.lead()
+    lead, metrics = process.lead(), await services.queries.metrics()
+    counts = services.queries.rows.counts
     is_administrator = services.rights.is_admin(reader(request))
     agents = Counter(row.version for row in services.queries.rows.nodes.values() if row.is_registered)
     return ClusterInfo(
         version=__version__,
         cluster_id=services.queries.cluster_timestamp_ms,
         started_ms=process.started_ms,
+        applications=ApplicationCounts(
+            running=metrics.running,
+            pending=metrics.pending,
+            completed=metrics.completed,
+            failed=metrics.failed,
+            killed=metrics.killed,
+        ),
+        applications_by_state={state.name: counts[state] for state in YarnApplicationState},
+        nodes_by_state={state.name: count for state, count in sorted(services.queries.nodes_by_state().items())},
+        total=amount(metrics.total),
+        used=amount(metrics.used),
         agents=[
             AgentVersion(version=version, nodes=count, is_skewed=version != AGENT_VERSION)
             for version, count in agents.most_common(VERSIONS_SHOWN_MAX)
@@ -155,7 +186,7 @@ async def _missing_rights(process: ProcessFacts) -> list[str] | None:
 
 @router.get("/settings")
 async def get_settings(request: Request) -> Settings:
-    """Settings that differ from their defaults, without secrets.  Requires an administrator of the cluster."""
+    """List settings that differ from their defaults, without secrets.  Requires an administrator of the cluster."""
     services, user = services_of(request), reader(request)
     if not services.rights.is_admin(user):
         raise AccessDenied(f"User {user} is not an administrator, and cannot read settings")

@@ -23,6 +23,7 @@ from yodel.rm_api.v1 import (
     cluster,
     docs_page,
     events,
+    failure,
     models,
     problems,
     queue_changes,
@@ -43,6 +44,7 @@ Lists are paged: send `next_cursor` as `cursor` for the next page, until it is n
 """
 ROUTERS = (
     applications.router,
+    failure.router,
     why.router,
     cluster.router,
     capacity.router,

@@ -9,7 +9,6 @@ from starlette.requests import Request
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
-from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import InvalidValue
 from yodel.rm_api.door.rim import writer
@@ -20,12 +19,13 @@ from yodel.rm_api.v1.callers import (
     TEXT_LENGTH_MAX,
     VALUES_MAX,
     ApplicationPath,
+    ContainerPath,
     Cursor,
     Limit,
     viewer,
     visible_application,
 )
-from yodel.rm_api.v1.container_pages import container_page
+from yodel.rm_api.v1.container_pages import container_page, found_container
 from yodel.rm_api.v1.services import ApiServices, services_of
 from yodel.services.views.application_pages import Wanted, applications_page
 from yodel.services.views.queries import ApplicationFilter
@@ -39,7 +39,7 @@ SHOWN_OTHERWISE = {
     ApplicationState.FINISHING: {YarnApplicationState.FINISHED},
     ApplicationState.KILLING: {YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING},
 }
-"""What YARN's clients see of states that they have no name for, by which applications are indexed."""
+"""The states that YARN's clients see for those they have no name for, by which applications are indexed."""
 
 
 @router.get("")
@@ -125,19 +125,29 @@ async def list_containers(
     shown, next_cursor = await container_page(
         services.containers, view.application, is_wanted, limit, cursor, are_ended_wanted=are_ended_wanted
     )
-    rows, reader = services.queries.rows, _reader(services)
-    items = [
-        shapes.container(
-            row,
-            _logs_of(services, row, reader),
-            services.observed(row.id),
-            services.namespace,
-            rows.wait_of(row.id),
-            services.queries.noticed.of(row.id),
-        )
-        for row in shown
-    ]
-    return models.ContainerPage(items=items, next_cursor=next_cursor)
+    return models.ContainerPage(items=[container_shape(services, row) for row in shown], next_cursor=next_cursor)
+
+
+@router.get("/{application_id}/containers/{container_id}")
+async def get_container(
+    request: Request, application_id: ApplicationPath, container_id: ContainerPath
+) -> models.Container:
+    """One container with its pod, also one that has ended, as long as it is kept."""
+    services, view = visible_application(request, application_id)
+    row = await found_container(services.containers, view.application.id, container_id)
+    return container_shape(services, row)
+
+
+def container_shape(services: ApiServices, row: Container) -> models.Container:
+    """Return a container with its pod, the addresses of its logs and what it waits for."""
+    return shapes.container(
+        row,
+        _logs_of(services, row),
+        services.observed(row.id),
+        services.namespace,
+        services.queries.rows.wait_of(row.id),
+        services.queries.noticed.of(row.id),
+    )
 
 
 @router.get("/{application_id}/logs")
@@ -150,13 +160,12 @@ async def list_logs(
     from it, and any node agent serves aggregated logs.
     """
     services, view = visible_application(request, application_id)
-    reader = _reader(services)
 
     def has_logs(row: Container) -> bool:
-        return _logs_of(services, row, reader) is not None
+        return _logs_of(services, row) is not None
 
     shown, next_cursor = await container_page(services.containers, view.application, has_logs, limit, cursor)
-    found = [(row, _logs_of(services, row, reader)) for row in shown]
+    found = [(row, _logs_of(services, row)) for row in shown]
     items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
     return models.LogsPage(items=items, next_cursor=next_cursor)
 
@@ -198,12 +207,9 @@ def cursor_of(key: Key | None) -> str | None:
     return cursors.encoded("applications", *key) if key is not None else None
 
 
-def _reader(services: ApiServices) -> Node | None:
-    """A node whose agent can read what was aggregated: any that is up."""
-    nodes = services.queries.rows.nodes.values()
-    return next((node for node in nodes if node.is_usable and node.http_port > 0), None)
-
-
-def _logs_of(services: ApiServices, row: Container, reader: Node | None) -> models.Logs | None:
-    node = services.queries.rows.node_of(row)
-    return shapes.logs(row, node, node if node is not None and node.is_usable else reader)
+def _logs_of(services: ApiServices, row: Container) -> models.Logs | None:
+    """Return addresses at the container's node or, once that is gone, at any node that can read what was aggregated."""
+    rows = services.queries.rows
+    node = rows.node_of(row)
+    usable = (one for one in rows.nodes.values() if one.is_usable and one.http_port > 0)
+    return shapes.logs(row, node, node if node is not None and node.is_usable else next(usable, None))

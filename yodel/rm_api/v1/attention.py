@@ -1,4 +1,4 @@
-"""``/attention``: what needs somebody's attention now, as a closed list of kinds, each entry with its reason."""
+"""``/attention`` lists what needs somebody's attention now, as a closed list of kinds, each entry with its reason."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ router = APIRouter(tags=["cluster"], dependencies=[KNOWN])
 
 
 class AttentionItem(Model):
-    """One thing that needs attention."""
+    """Describes one thing that needs attention."""
 
     kind: AttentionKind
     text: str = Field(description="What is wrong, with figures and the reason.")

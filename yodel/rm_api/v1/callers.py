@@ -43,6 +43,12 @@ ApplicationPath = Annotated[
         examples=["application_1700000000000_0001"],
     ),
 ]
+ContainerPath = Annotated[
+    str,
+    Path(
+        max_length=TEXT_LENGTH_MAX, description="A container id.", examples=["container_1700000000000_0001_01_000001"]
+    ),
+]
 
 
 async def _known_parameters(request: Request) -> None:
@@ -73,7 +79,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 KNOWN = Depends(_known_parameters)
-"""Of every router."""
+"""The dependency of every router."""
 
 
 def viewer(request: Request) -> Callable[[Application], bool]:

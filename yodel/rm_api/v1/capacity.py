@@ -136,7 +136,7 @@ async def publish_again(request: Request, node_id: NodePath) -> models.Published
 
 
 def _lender(request: Request, asked: NodeId) -> str:
-    """The node's name in Kubernetes.  Raises InvalidValue: it has none, so nothing is lent there."""
+    """Return the node's name in Kubernetes.  Raises InvalidValue: it has none, so nothing is lent there."""
     node = services_of(request).queries.node(asked).node
     if node.is_node_manager:
         raise InvalidValue("node_id", str(asked), "a node of Kubernetes; this is a NodeManager, which lends nothing")

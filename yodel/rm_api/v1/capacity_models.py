@@ -182,7 +182,7 @@ class Colocation(Model):
 
 
 class NodeCapacityPage(Page[NodeCapacity]):
-    """A part of the list of nodes with lent capacity."""
+    """Holds a part of the list of nodes with lent capacity."""
 
 
 class EvictRequest(Model):

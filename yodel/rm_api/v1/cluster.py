@@ -50,7 +50,7 @@ async def get_queue(request: Request, response: Response, path: QueuePath) -> mo
 async def list_queue_users(
     request: Request, path: QueuePath, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
 ) -> models.QueueUserPage:
-    """Users with unfinished applications in a queue and those below it, by name, with what each uses and may use.
+    """List users with unfinished applications in a queue and those below it, with what each uses and may use.
 
     You see users of whose applications there you may view at least one; the others are counted.
     """

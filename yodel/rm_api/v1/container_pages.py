@@ -12,6 +12,7 @@ from operator import attrgetter
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.errors import ContainerNotFound, NotFound
 from yodel.rm_api.v1 import cursors
 from yodel.services.views.queries import Queries
 from yodel.serving.pieces import taking_turns
@@ -29,7 +30,7 @@ class ContainerSource:
 
     queries: Queries
     ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
-    """What is kept of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
+    """Returns a page of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
 
 
 async def container_page(
@@ -56,11 +57,25 @@ async def container_page(
     return cursors.page(rows[: limit + 1], limit, lambda row: cursors.encoded("containers", str(row.id)))
 
 
-async def kept_container(source: ContainerSource, container_id: ContainerId) -> Container | None:
-    """One that ended and was forgotten; None when it is not kept.  Raises Unavailable: the store did not answer."""
-    before = ContainerId(container_id.attempt_id, container_id.number - 1)
-    rows = await source.ended_page(container_id.application_id, before, 1)
-    return rows[0] if rows and rows[0].id == container_id else None
+async def found_container(source: ContainerSource, application_id: ApplicationId, asked: str) -> Container:
+    """Return a container of the application, in memory or kept of those that ended.
+
+    Raises:
+        InvalidValue: no id of a container.
+        ContainerNotFound: there is none, or it is no longer kept.
+        Unavailable: the store did not answer.
+    """
+    container_id = ContainerId.parse(asked)
+    if container_id.application_id != application_id:
+        raise ContainerNotFound(container_id)
+    try:
+        return source.queries.container(container_id)
+    except NotFound:
+        before = ContainerId(container_id.attempt_id, container_id.number - 1)
+        rows = await source.ended_page(application_id, before, 1)
+        if not rows or rows[0].id != container_id:
+            raise
+        return rows[0]
 
 
 async def _in_memory(

@@ -335,6 +335,7 @@ class Queue(Model):
     name: str
     parent: str | None
     is_leaf: bool
+    children: int = Field(description="Number of queues directly below it.")
     state: QueueStatus
     to_be_removed: Removal | None = Field(
         description="It is removed when its last application has finished; null: it stays."
@@ -392,7 +393,7 @@ class Queue(Model):
 
 
 class QueueUser(Model):
-    """A user with unfinished applications in a queue or below it, and what they use."""
+    """Describes a user with unfinished applications in a queue or below it, and what they use."""
 
     user: str
     used: Amount
@@ -470,7 +471,7 @@ class NodeKind(StrEnum):
 
 
 class Node(Model):
-    """A node agent or a NodeManager, and its machine."""
+    """Describes a node agent or a NodeManager, and its machine."""
 
     id: str
     host: str
@@ -562,7 +563,7 @@ class QueuePage(Page[Queue]):
 
 
 class QueueUserPage(Page[QueueUser]):
-    """A part of the list of a queue's users."""
+    """Holds a part of the list of a queue's users."""
 
     hidden_users: int = Field(description="Users of whose applications there you may view none.")
 

@@ -92,7 +92,7 @@ HINTS: Mapping[type[YodelError], str] = {
     WindowNotFound: "List the queue's windows with `yodel queue window list QUEUE`.",
     ChangeNotFound: "List the versions with `yodel queue history`.",
 }
-"""Of errors for which the hint of their kind would lead astray."""
+"""The hints of errors for which the hint of their kind would lead astray."""
 
 
 def answer(

@@ -195,7 +195,7 @@ async def list_changes(
         str | None, Query(max_length=TEXT_LENGTH_MAX, description="Only changes of this queue and those below it.")
     ] = None,
 ) -> models.QueueChangePage:
-    """Changes of the queues, newest first.
+    """List changes of the queues, newest first.
 
     With `queue` a change has only the properties of that queue and those below it, and a page is what is found in the
     next 100 changes: it may be empty while `next_cursor` is not null.

@@ -60,7 +60,7 @@ class QueuesEdit(Model):
 
 
 class Revert(Model):
-    """Why a version is restored."""
+    """Says why a version is restored."""
 
     reason: Reason = ""
 

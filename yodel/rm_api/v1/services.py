@@ -42,7 +42,7 @@ class ApiServices:
     log_aggregation: LogAggregationReports
     scheduler_conf: SchedulerConfService
     tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]
-    """What is kept of changes of the queues (``QueueHistory`` of the store's port)."""
+    """Returns the changes of the queues that are kept (``QueueHistory`` of the store's port)."""
     observed: Callable[[ContainerId], PodObservation | None]
     """A container's pod as it was last seen."""
     namespace: str

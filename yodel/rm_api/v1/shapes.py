@@ -241,6 +241,7 @@ def queue(view: QueueView) -> models.Queue:
         name=row.name,
         parent=row.parent_path,
         is_leaf=row.is_leaf,
+        children=len(view.children),
         state=models.QueueStatus(shown_state(row, is_used=bool(view.users)).name),
         to_be_removed=models.Removal(version=mark.version, author=mark.author) if mark is not None else None,
         capacity_percent=row.capacity_percent,

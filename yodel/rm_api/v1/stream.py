@@ -134,12 +134,12 @@ def message(kind: str, data: str, event_id: str = "") -> bytes:
 
 
 def gap(reason: str) -> bytes:
-    """Told first to who resumes from where nothing is remembered: list again."""
+    """Return what is told first to who resumes from where nothing is remembered: list again."""
     return message("gap", json.dumps({"reason": reason}))
 
 
 def farewell(error: YodelError) -> bytes:
-    """Why the stream ends here."""
+    """Return the message that says why the stream ends here."""
     return message("cut", json.dumps({"reason": str(error)}))
 
 

@@ -1,4 +1,4 @@
-"""``/applications/{id}/why`` and ``/queues/{path}/why``: what is in the way, who uses it, what would unblock it."""
+"""``/applications/{id}/why`` and ``/queues/{path}/why`` tell what is in the way, who uses it, what would unblock it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ router = APIRouter(dependencies=[KNOWN])
 
 @router.get("/applications/{application_id}/why", tags=["applications"])
 async def why_it_waits(request: Request, application_id: ApplicationPath) -> models.Why:
-    """Why an application is waiting: for each pending request the chain of reasons.
+    """Show why an application is waiting: for each pending request the chain of reasons.
 
     The answer is that of the scheduler's last check, at most a second ago.  If the application has ended or has all
     that it requested, `summary` shows that nothing is pending.
@@ -36,7 +36,7 @@ async def why_it_waits(request: Request, application_id: ApplicationPath) -> mod
 
 @router.get("/queues/{path}/why", tags=["queues"])
 async def why_queue_waits(request: Request, path: QueuePath) -> models.QueueWhy:
-    """Why applications of a queue and those below it are waiting, counted by the nearest cause of each request.
+    """Show why applications of a queue and those below it are waiting, counted by the nearest cause of each request.
 
     Causes are those of `/applications/{id}/why`, as of the scheduler's last check, at most a second ago.  Applications
     that you may not view are only counted.

@@ -1,4 +1,4 @@
-"""The shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
+"""These are the shapes of ``/applications/{id}/why`` and ``/queues/{path}/why``, field by field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMER_CAUSES = {
 
 
 class ResourceUserKind(StrEnum):
-    """Kind of a resource user."""
+    """Names the kind of a resource user."""
 
     USER = "user"
     QUEUE = "queue"
@@ -40,7 +40,7 @@ class ResourceUser(Model):
 
 
 class Reason(Model):
-    """Why something is pending."""
+    """Explains why something is pending."""
 
     cause: Cause
     text: str = Field(description="With figures, in the terms of the CapacityScheduler or of Kubernetes.")
@@ -54,7 +54,7 @@ class Reason(Model):
 
 
 class Link(Reason):
-    """One reason why it is pending."""
+    """Gives one reason why it is pending."""
 
     what: str = Field(
         description="Deprecated: use `cause`. Six causes have their former names here.",
@@ -78,7 +78,7 @@ class WaitingAsk(Model):
 
 
 class Why(Model):
-    """Why an application is waiting, if it is."""
+    """Explains why an application is waiting, if it is."""
 
     id: str
     queue: str
@@ -93,7 +93,7 @@ class Why(Model):
 
 
 class QueueCause(Reason):
-    """One cause, with the requests for which it is the nearest.  Text and figures are those of the first of them."""
+    """Gives one cause, with the requests for which it is the nearest.  Text and figures are those of the first."""
 
     containers: int = Field(description="Requested containers for which this is the first reason.")
     size: Amount = Field(description="Their total size.")
@@ -102,7 +102,7 @@ class QueueCause(Reason):
 
 
 class QueueWhy(Model):
-    """Why applications of a queue are waiting, by cause."""
+    """Explains why applications of a queue are waiting, by cause."""
 
     path: str
     is_waiting: bool = Field(description="There is a cause: an application that you may view is waiting.")

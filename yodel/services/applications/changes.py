@@ -111,7 +111,7 @@ class ApplicationChanges:
         return application
 
     def _require_visible(self, target: str, user: str, application_id: ApplicationId) -> None:
-        """With ACLs a queue that is not there is told as one without access."""
+        """Tell of a queue that is not there, with ACLs, as of one without access."""
         if not self._rights.are_acls_enabled:
             return
         queue = queues.find(self._engine.state.queues.values(), target)

@@ -75,7 +75,7 @@ class GivenIds:
             del self._by_host[asker.host]
 
     def _is_of_before(self, application_id: ApplicationId) -> bool:
-        """Also of another cluster's time: a store that is made again begins a new one."""
+        """Return True also if it is of another cluster's time: a store that is made again begins a new one."""
         if self._clock.monotonic_s() - self._started_s > EARLIER_ACCEPTED_S:
             return False
         return application_id <= self._earlier and application_id.sequence > 0  # counting begins at 1

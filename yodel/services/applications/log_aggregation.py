@@ -94,7 +94,7 @@ class LogAggregationReports:
         return self.status_of(application) in (_S.DISABLED, *_FINAL) or application.id not in self._nodes
 
     def nodes_of(self, application_id: ApplicationId) -> dict[NodeId, NodeLogAggregation]:
-        """By node, for those who ask where it failed; empty when nothing was reported or all went well."""
+        """Return reports by node, for those who ask where it failed; empty when there was none or all went well."""
         return dict(self._nodes.get(application_id, {}))
 
     def _record(self, node_id: NodeId, report: LogAggregationReport) -> None:

@@ -46,14 +46,15 @@ class ShuffleEndpoints:
 
     async def run(self) -> None:
         while True:
-            self._changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._changed.wait()
-            await self.look(only_new=self._changed.is_set())
+            only_new = self._changed.is_set()
+            self._changed.clear()  # before the look: what is published during it is looked at next
+            await self.look(only_new=only_new)
 
     async def look(self, *, only_new: bool = False) -> None:
-        """At all that queues name, or at those alone that nothing is known of."""
+        """Look at all endpoints that queues name, or at those alone that nothing is known of."""
         slots = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(
             *(

@@ -57,7 +57,7 @@ class AllocateResult:
     node_count: int
     priority: int
     pending_count: int = 0
-    """Of the whole cluster, as is ``active_cores``: what there is of them, used or free."""
+    """The containers pending in the whole cluster, as ``active_cores`` are its cores: all of them, used or free."""
     active_cores: int = 0
     granted: Sequence[Granted] = ()
     nm_tokens: Sequence[tuple[NodeId, Token]] = ()

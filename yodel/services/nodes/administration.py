@@ -53,6 +53,7 @@ class AdminSettings:
     pod_profiles: PodProfiles
     nodes_include_path: Path | None = None
     nodes_exclude_path: Path | None = None
+    node_racks_path: Path | None = None
     dynamic_resources_path: Path | None = None
 
 
@@ -207,9 +208,11 @@ class AdminService:
         return await _blocking(self._reloads.read)
 
     def _lists(self, settings: AdminSettings) -> HostLists:
+        racks = settings.node_racks_path
         return HostLists(
             included=frozenset(self._hosts(settings.nodes_include_path)),
             excluded=self._hosts(settings.nodes_exclude_path),
+            racks=host_lists.parse_racks(self._reloads.text(racks)) if racks is not None else {},
         )
 
     def _hosts(self, path: Path | None) -> dict[str, int | None]:

@@ -50,7 +50,7 @@ class NodeRuntime:
     load: NodeLoad | None = None
     can_measure: bool = False
     listed_s: dict[ContainerId, tuple[float, float]] = field(default_factory=dict)
-    """Of containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
+    """The containers whose pods have ended and which it lists as not ended: for how long, and when it did last."""
 
     def heard(self, clock: Clock, peer: tuple[str, int], load: NodeLoad | None) -> None:
         self.last_seen_s, self.last_seen_ms = clock.monotonic_s(), clock.now_ms()
@@ -93,7 +93,7 @@ class Agents:
         return self._clock.monotonic_s() - (runtime.last_seen_s if runtime is not None else self._started_s)
 
     def kept_by_another(self, node_id: NodeId, kubernetes_name: str) -> str:
-        """Why a Kubernetes node is not this agent's: another registered first, and was heard lately; empty: it is.
+        """Return why a Kubernetes node is not this agent's: another was first, and was heard lately; empty: it is.
 
         Raises:
             Unavailable: it was not heard in this life, and has some time to come.
@@ -145,8 +145,10 @@ class Agents:
         return runtime is not None and not runtime.is_closed and self.silent_s(node_id) < KEPT_S
 
     def is_for_another(self, node_id: NodeId, proved_name: str, peer: tuple[str, int]) -> str:
-        """Why a node id is not the one of who speaks over this connection, whose token names this node; empty: it may
-        be.  A NodeManager has no token: it speaks from the address that it registered from."""
+        """Return why a node id is not that of this connection's speaker, whose token names this node; empty: it may be.
+
+        A NodeManager has no token: it speaks from the address that it registered from.
+        """
         node = self._state.nodes.get(node_id)
         if node is None or not node.is_registered:
             return ""

@@ -29,7 +29,6 @@ from yodel.services.nodes.published import Published
 from yodel.services.nodes.publisher import Publisher
 from yodel.services.nodes.written_limits import LimitsState, WrittenLimits, WrittenNodeLimits
 from yodel.translator.publishing import last_steps
-from yodel.translator.quantities import quantity
 
 _OFF = CapacityState.OFF
 UNREMARKABLE = (_OFF, CapacityState.LENDING)
@@ -79,13 +78,13 @@ class ColocationView:
     published: Mapping[str, int]
     requested: Mapping[str, int]
     units: Mapping[str, str]
-    """What an amount of each published name counts, where that is known."""
+    """The units that an amount of each published name counts, where that is known."""
     patches: int
     put_backs: int
     limits: Sequence[WrittenNodeLimits]
-    """Of nodes where batch pods are bounded, were, or may be."""
+    """The nodes where batch pods are bounded, were, or may be."""
     limits_counts: Mapping[LimitsState, int]
-    """Of all of them, shown or not."""
+    """The counts of all of them, shown or not."""
     others_pods: Mapping[str, int]
     """By node, how many best-effort pods of others share the quota of batch pods; none where there is no quota."""
 
@@ -188,15 +187,6 @@ class Capacities:
     def _why(self, facts: NodeFacts, emergency: MemoryEmergency | None) -> str:
         is_short = emergency is not None and facts.judgement.state is CapacityState.CLOSED
         return _short(emergency) if emergency is not None and is_short else facts.judgement.why
-
-    def line(self, kubernetes_name: str) -> str:
-        """One node for a table."""
-        found = self.of(kubernetes_name)
-        if found is None:
-            return ""
-        there = [one for one in found.resources if one.published is not None]
-        amounts = ", ".join(f"{one.name} {quantity(one.published or 0, one.unit)}" for one in there)
-        return f"{found.state}: {amounts or 'nothing'}"
 
     def gauges(self) -> dict[str, float]:
         """None where nothing is lent and nothing is left of it."""

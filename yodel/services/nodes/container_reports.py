@@ -19,7 +19,7 @@ from yodel.translator import pod_events
 UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 HANDED_OUT = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 ORDERED_ENDS = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION)
-"""What an agent tells of a container that it was told to end, which says nothing of one whose pod had ended before."""
+"""The statuses an agent tells of a container told to end, which say nothing of one whose pod had ended before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,13 @@ from typing import Any
 import structlog
 
 from yodel.domain import host_lists
-from yodel.domain.events import NodeDecommissioned, NodeDecommissionStarted, NodeRecommissioned, NodeUnregistered
+from yodel.domain.events import (
+    NodeDecommissioned,
+    NodeDecommissionStarted,
+    NodePlaced,
+    NodeRecommissioned,
+    NodeUnregistered,
+)
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
@@ -53,7 +59,7 @@ class Decommission:
         self._default_timeout_s, self._cordoned = default_timeout_s, cordoned
         self._left_for_a_cordon: set[NodeId] = set()
         self._leaving_since_s: dict[NodeId, tuple[int, float]] = {}
-        """Of each node that is leaving: the time in its row, and the monotonic time that stands for it."""
+        """Each node that is leaving: the time in its row, and the monotonic time that stands for it."""
 
     async def run(self) -> None:
         while True:
@@ -76,7 +82,7 @@ class Decommission:
                 self._out(node, f"DECOMMISSIONING {node.id} has reached its timeout")
 
     async def refresh(self, lists: HostLists, *, is_graceful: bool = False, timeout_s: int | None = None) -> None:
-        """Make nodes follow new lists: those that may not be leave, those that may again stay.
+        """Make nodes follow new lists: those that may not be leave, those that may again stay, racks change.
 
         ``timeout_s`` is for a graceful leave of nodes for which the list has none; negative is for ever.
 
@@ -87,6 +93,8 @@ class Decommission:
 
         def work(tx: Transaction) -> None:
             for node in self._in_state(*ACTIVE):
+                if node.is_node_manager:
+                    tx.tell(node.id, NodePlaced(lists.rack_of(node.id.host), node.labels))
                 if lists.allow(host_lists.names_of(node)) and node.kubernetes_node_name in self._cordoned():
                     continue  # only the end of its cordon brings it back
                 event = _event(tx.node(node.id), lists, is_graceful, patience_s, tx.now_ms)

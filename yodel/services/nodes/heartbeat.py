@@ -17,7 +17,7 @@ from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.container import Container
-from yodel.domain.events import NodeHealthReported
+from yodel.domain.events import NodeHealthReported, NodePlaced
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
@@ -63,7 +63,9 @@ class Heartbeat:
     emergency_problem: str = ""
     """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
-    """Of the policy that the agent measures by; empty: it does not measure."""
+    """The version of the policy that the agent measures by; empty: it does not measure."""
+    labels: tuple[str, ...] | None = None
+    """Node labels of a NodeManager; None: those that it said before, if any."""
     shuffle: shuffle_reports.Reports = field(default_factory=dict)
     """By ApplicationMasters' containers, those that were not answered yet."""
 
@@ -92,7 +94,7 @@ class HeartbeatAnswer:
     eviction_ranks: Sequence[ContainerId] = ()
     """Containers on lent capacity, the first to go first; empty: as the agent was told before."""
     allocatable: LentAmounts | None = None
-    """What the kubelet leaves to pods; None: as the agent was told before."""
+    """The amounts that the kubelet leaves to pods; None: as the agent was told before."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
@@ -109,12 +111,13 @@ class Heartbeats:
         written_limits: WrittenLimits,
         pod_of: Callable[[ContainerId], PodObservation | None],
         ranks_of: Callable[[NodeId], tuple[ContainerId, ...]],
+        why_labels_refused: Callable[[Sequence[str]], str],
     ) -> None:
         """``pod_of`` tells a container's pod; None while nobody knows.  ``ranks_of`` lists the containers of a node
-        that run on lent capacity, the first to go first."""
+        that run on lent capacity, the first to go first.  ``why_labels_refused`` judges a NodeManager's labels."""
         self._engine, self._clock, self._agents, self._reports = engine, clock, agents, reports
         self._facts, self._written_limits = facts, written_limits
-        self._pod_of, self._ranks_of = pod_of, ranks_of
+        self._pod_of, self._ranks_of, self.why_labels_refused = pod_of, ranks_of, why_labels_refused
 
     @property
     def grown(self) -> Collection[ContainerId]:
@@ -151,6 +154,8 @@ class Heartbeats:
             self._facts.refuse(beat.node_id, beat.proved_name, beat.emergency_problem)
         else:
             self._facts.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
+        if self._places_anew(node, beat) is not None:
+            return None
         if _health_changed(node, beat) or any(self._reports.is_news(report) for report in beat.containers):
             return None
         if self._engine.state.container_index.awaiting(node.id):
@@ -171,6 +176,8 @@ class Heartbeats:
         node = self._engine.state.nodes.get(beat.node_id)
         if runtime is None or node is None:  # it expired or left since the synchronous part
             return _resync(beat.node_id)
+        if (place := self._places_anew(node, beat)) is not None:
+            self._engine.tell_later(beat.node_id, place)
         if _health_changed(node, beat):
             report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
@@ -180,6 +187,12 @@ class Heartbeats:
         if unexplained:
             await self._engine.do(partial(_believe_pods, unexplained))
         return self._answer(runtime, self._engine.state.nodes[beat.node_id], beat)
+
+    def _places_anew(self, node: Node, beat: Heartbeat) -> NodePlaced | None:
+        """Return where a NodeManager is by its new labels; None: nothing changes."""
+        if not node.is_node_manager or beat.labels is None or self.why_labels_refused(beat.labels):
+            return None
+        return NodePlaced(node.rack, beat.labels) if beat.labels != node.labels else None
 
     def _turned_away(self, node_id: NodeId, node: Node | None, runtime: NodeRuntime | None) -> HeartbeatAnswer | None:
         """The answer for an agent that is out, excluded, or not known to us."""

@@ -61,7 +61,7 @@ class Holdings:
         return in_order(self._holding(one) for one in containers if state.pools.pools.of(one.queue) == pool)
 
     def held(self, kubernetes_name: str, holdings: Iterable[LentContainer]) -> dict[str, int]:
-        """By type, what these and pods of others on a node ask for.  What is terminating is not in it."""
+        """Return by type what these and pods of others on a node ask for.  What is terminating is not in it."""
         measures, held = self._facts.terms.measures, dict.fromkeys(RESOURCES, 0)
         if measures is not None:
             held |= amounts_of(self._others_on(kubernetes_name), measures).by_type

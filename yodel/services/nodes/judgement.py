@@ -79,7 +79,7 @@ class Judgement:
         return self.lending.lent if self.lending is not None else None
 
     def intakes(self, terms: Terms, published: Published) -> dict[PoolName, Intake]:
-        """By pool.  Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
+        """Return the intake by pool, where something is published or asked for: Kubernetes places nothing elsewhere."""
         held = self.publication.held if self.publication is not None else {}
         is_awaited = self.intake is Intake.AWAITED
         there = {one for one in self.counted if is_awaited or published.present(one) is not None or held.get(one)}

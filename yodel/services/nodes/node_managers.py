@@ -8,7 +8,8 @@ address that its name resolves to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,11 +20,13 @@ NETWORK_IS_TRUSTED = (
     "NodeManagers register by host name and address, without a secret: whoever can use the address of a listed host "
     "gets the keys that open all nodes"
 )
+LABEL_LENGTH_MAX = 255  # NodeLabelUtil.MAX_LABEL_LENGTH
+_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LABEL_LENGTH_MAX - 1}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeManagerRules:
-    """``are_first``: where pods draw on their pool too, NodeManagers come before them."""
+    """Says who may register; with ``are_first``, NodeManagers come before the pods that draw on their pool too."""
 
     allowed: NodeManagersAllowed = "refused"
     are_first: bool = False
@@ -32,8 +35,24 @@ class NodeManagerRules:
 class NodeManagerAdmission:
     """``addresses_of`` resolves a host name; it blocks, and raises OSError."""
 
-    def __init__(self, allowed: NodeManagersAllowed, addresses_of: Callable[[str], Collection[str]]) -> None:
+    def __init__(
+        self,
+        allowed: NodeManagersAllowed,
+        addresses_of: Callable[[str], Collection[str]],
+        *,
+        are_labels_enabled: bool = False,
+    ) -> None:
         self._allowed, self._addresses_of = allowed, addresses_of
+        self._are_labels_enabled = are_labels_enabled
+
+    def why_labels_refused(self, labels: Sequence[str]) -> str:
+        """Return why a NodeManager's labels do not count (CommonNodeLabelsManager.checkAddLabelsToNode), or nothing."""
+        if labels and not self._are_labels_enabled:
+            return f"node labels {_listed(labels)} are not used (the setting node_labels_enabled = false)"
+        if len(labels) > 1 or not all(_LABEL.fullmatch(label) for label in labels):
+            expected = f"at most one label of letters, digits, _ and -, of {LABEL_LENGTH_MAX} characters at most"
+            return f"node labels {_listed(labels)} are refused: expected {expected}"
+        return ""
 
     async def why_refused(self, host: str, peer_address: str, lists: HostLists) -> str:
         """Return why a NodeManager on this host may not register over a connection from this address; empty: it may."""
@@ -48,3 +67,7 @@ class NodeManagerAdmission:
         if peer_address not in addresses:
             return f'node_managers = "network" compares addresses, and {peer_address} is none of this host'
         return ""
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(label[:LABEL_LENGTH_MAX] for label in labels[:2])

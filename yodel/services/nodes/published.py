@@ -30,7 +30,7 @@ class Published:
     machine: LentAmounts | None = None
     """Its size; None: the API server does not say it."""
     allocatable: LentAmounts | None = None
-    """What the kubelet leaves of that to pods; None: the API server does not say it."""
+    """The amounts that the kubelet leaves of that to pods; None: the API server does not say it."""
     other: str = ""
     """Who publishes there instead of us."""
     has_yielded: bool = False

@@ -53,13 +53,17 @@ class NodeRegistration:
     """Shuffle services whose client it can prepare."""
     is_node_manager: bool = False
     """It launches containers itself, and has no Kubernetes name."""
+    labels: tuple[str, ...] = ()
+    """Node labels of a NodeManager, by its own configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """``refusal`` says why the agent has to shut down; ``capability`` is set when it is not what the agent said."""
+    """``refusal`` says why the agent has to shut down, ``labels_refusal`` why its labels do not count; ``capability``
+    is set when it is not what the agent said."""
 
     refusal: str = ""
+    labels_refusal: str = ""
     capability: Resource | None = None
 
 
@@ -98,6 +102,7 @@ class Registration:
         if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
             return await self._refuse(registration)
 
+        labels_refusal = self._admission.why_labels_refused(registration.labels)
         others = self._agents.others_of(registration.node_id, registration.kubernetes_node_name)
 
         def work(tx: Transaction) -> None:
@@ -116,14 +121,15 @@ class Registration:
                 registration.is_node_manager,
             )
             tx.tell(registration.node_id, event)
-            self._place(tx, registration.node_id, registration.kubernetes_node_name)
+            if (place := self._placed(registration, labels_refusal)) is not None:
+                tx.tell(registration.node_id, place)
             ordered = self._agents.ordered_capabilities.get(str(registration.node_id))
             if ordered is not None and tx.node(registration.node_id).ordered_capability != ordered:
                 tx.tell(registration.node_id, NodeCapabilityOrdered(ordered))
 
         await self._engine.do(work)
         # Once more: while this was written, a change of the labels found no row to be told to.
-        if (place := self._place_of(registration.kubernetes_node_name)) is not None:
+        if (place := self._placed(registration, labels_refusal)) is not None:
             self._engine.tell_later(registration.node_id, place)
         for other in others:
             self._agents.give_up(other)
@@ -136,7 +142,7 @@ class Registration:
             await self._reports.lose_missing(registration.node_id, registration.containers)
         self._agents.clean_up_strangers(registration.node_id, registration.containers)
         log.info("node registered", node_id=str(registration.node_id), capability=str(effective))
-        return Registered(capability=effective if effective != capability else None)
+        return Registered(capability=effective if effective != capability else None, labels_refusal=labels_refusal)
 
     async def unregister(self, node_id: NodeId, proved_name: str = "", peer: tuple[str, int] = ("", 0)) -> None:
         """unRegisterNodeManager: an orderly shutdown of the agent.
@@ -150,7 +156,7 @@ class Registration:
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
 
     async def _why_refused(self, registration: NodeRegistration) -> str:
-        """Why this one may not be this node; empty: it may."""
+        """Return why this one may not be this node; empty: it may."""
         node_id, state = registration.node_id, self._engine.state
         if registration.is_node_manager:
             reason = await self._admission.why_refused(node_id.host, registration.peer[0], self._agents.lists)
@@ -168,7 +174,7 @@ class Registration:
         return self._agents.kept_by_another(node_id, registration.kubernetes_node_name)
 
     def _is_unproved(self, registration: NodeRegistration) -> str:
-        """Why the Kubernetes name is not the agent's; empty: it is."""
+        """Return why the Kubernetes name is not the agent's; empty: it is."""
         proved, said = registration.proved_name, registration.kubernetes_node_name
         if not (proved or self._agents.is_proof_required):
             return ""
@@ -179,7 +185,7 @@ class Registration:
         return f"its node token belongs to {proved}, but {host} is an address of {owner}" if owner else ""
 
     def _is_anothers(self, registration: NodeRegistration) -> str:
-        """Why the node id is another agent's; empty: it is not."""
+        """Return why the node id is another agent's; empty: it is not."""
         proved, said = registration.proved_name, registration.kubernetes_node_name
         node = self._engine.state.nodes.get(registration.node_id)
         if node is not None and self._place_of(said) and not self._place_of(node.kubernetes_node_name):
@@ -202,10 +208,12 @@ class Registration:
             return True
         return self._agents.lists.allow((node_id.host, kubernetes_node_name))
 
-    def _place(self, tx: Transaction, node_id: NodeId, kubernetes_node_name: str) -> None:
-        place = self._place_of(kubernetes_node_name)
-        if place is not None:
-            tx.tell(node_id, place)
+    def _placed(self, registration: NodeRegistration, labels_refusal: str) -> NodePlaced | None:
+        """Return the node's rack and labels: those of its Kubernetes node, if that is known, or of the NodeManager."""
+        if not registration.is_node_manager:
+            return self._place_of(registration.kubernetes_node_name)
+        rack = self._agents.lists.rack_of(registration.node_id.host)
+        return NodePlaced(rack, () if labels_refusal else registration.labels)
 
     async def _refuse(self, registration: NodeRegistration) -> Registered:
         node_id = registration.node_id

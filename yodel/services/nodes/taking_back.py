@@ -77,7 +77,7 @@ class ReclaimVictim:
 
 
 class TakingBack:
-    """One task.  ``noticed`` is called with new notices."""
+    """Takes back in one task.  ``noticed`` is called with new notices."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class TakingBack:
         self.ended_count = 0
         """Containers that were ended."""
         self._turn = asyncio.Lock()
-        """Of looks: one after the other."""
+        """The turn of looks: one after the other."""
 
     # --- what runs -------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class Topology:
         return (facts.addresses if facts is not None else ()) or (kubernetes_node_name,)
 
     def owner_of(self, host: str, kubernetes_node_name: str) -> str:
-        """The Kubernetes node that has this name or address; empty: none has, or the node of that name has it too."""
+        """Return the Kubernetes node with this name or address; empty: none, or also the node of that name."""
         facts = self._facts.of(kubernetes_node_name)
         is_own = facts is not None and host in facts.addresses
         return "" if is_own else self._by_name.get(host, "")

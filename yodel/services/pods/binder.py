@@ -58,13 +58,13 @@ TOO_LITTLE = "OutOf"
 """How a kubelet's reasons begin when a resource is short."""
 
 Line = tuple[tuple[object, ...], frozenset[str]]
-"""What a container wants, and the nodes that it keeps away from."""
+"""The wants of a container, and the nodes that it keeps away from."""
 log = structlog.get_logger("yodel.binder")
 
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """Why a pod cannot be created now, and when to look again though nothing changes (None: not)."""
+    """Says why a pod cannot be created now, and when to look again though nothing changes (None: not)."""
 
     reason: str
     again_s: float | None = None

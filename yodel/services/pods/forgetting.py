@@ -36,8 +36,8 @@ BATCH_MAX = 100
 PRUNE_INTERVAL_S = 60.0
 """By how much the table may be late."""
 ATTEMPTS_KEPT = 20
-"""Of a live application, the last ones; as many as may fail where these are more.  Hadoop's store keeps only as many as
-may fail (RMAppImpl.removeExcessAttempts), its memory all."""
+"""The attempts kept of a live application, the last ones; as many as may fail where these are more.  Hadoop's store
+keeps only as many as may fail (RMAppImpl.removeExcessAttempts), its memory all."""
 log = structlog.get_logger("yodel.forgetting")
 
 

@@ -78,7 +78,7 @@ class Inspection:
             for container in state.containers.values()
             if container.is_live or container.awaits_agent
         }
-        """What events say of live containers; an end is told of those only, for rows of the dead are written again."""
+        """The states that events told of live containers; an end is told of those only."""
         self._has_events, self._has_changes = asyncio.Event(), asyncio.Event()
         self.dropped = 0
         """Events that were not written: too many, refused, or no answer."""
@@ -97,7 +97,7 @@ class Inspection:
             self._note(application_id)
 
     def noticed(self, notices: Mapping[ContainerId, PreemptionNotice]) -> None:
-        """Containers that will be stopped, and why: told on their pods.  Never waits."""
+        """Note on their pods which containers will be stopped, and why.  Never waits."""
         for container_id, notice in notices.items() if self._events is not None else ():
             pod = self._observed(container_id)
             if pod is not None:

@@ -34,7 +34,7 @@ class PodMaker:
         self._state, self._users, self._are_all_users_known = state, users, are_all_users_known
         self._landmarks = landmarks
         self._images_asked: dict[ApplicationId, str] = {}
-        """What live applications' launch contexts name: read once, not once a container."""
+        """The images that live applications' launch contexts name: read once, not once a container."""
         self.profiles = profiles.among(landmarks)
 
     def use(self, profiles: PodProfiles) -> None:
@@ -56,7 +56,7 @@ class PodMaker:
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
     def why_pod(self, container: Container) -> str:
-        """Why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
+        """Return why a container needs a pod, and may not go to a NodeManager; empty: it does not."""
         profile = self.profiles.of(container.queue)
         if profile.needs_pod:
             return f"its queue sets {profile.needs_pod}"

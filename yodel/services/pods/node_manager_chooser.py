@@ -64,7 +64,7 @@ class NodeManagerChooser:
         return WithoutPod(None) if pool == YARN else None
 
     def why_not(self, container: Container) -> str:
-        """Why no NodeManager of its pool may run a container; empty: one may, or there is none."""
+        """Return why no NodeManager of its pool may run a container; empty: one may, or there is none."""
         is_shared = self._state.pools.has_node_managers(container.queue) and self._state.node_index.has_node_managers
         why = self._why_pod(container) if is_shared else ""
         return f"; NodeManagers cannot run it: {why}" if why else ""
@@ -79,7 +79,7 @@ class NodeManagerChooser:
 
 
 class _Look:
-    """One look at the nodes of a pool for one container."""
+    """Holds one look at the nodes of a pool for one container."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _Look:
             yield self._roomy
 
     def _roomy(self) -> Iterator[NodePlace]:
-        """Nodes that may have room, those with most memory free first."""
+        """Yield nodes that may have room, those with most memory free first."""
         for node_id in reversed(self._state.pools.of(self._pool).with_room(self._size)):
             node = self._places.at(node_id)
             if node is not None and self._places.is_open_to(node, self._container.placement):

@@ -337,7 +337,7 @@ class Reconciler:
         return look_s
 
     def _is_refused(self, container_id: ContainerId, pod: PodObservation, now_ms: int) -> bool:
-        """By its kubelet; also once its deletion is all that can be seen."""
+        """Return True if its kubelet refused it; also once its deletion is all that can be seen."""
         line = pod_events.meaning_of(pod, now_ms)
         known = self._turned_away.get(container_id)
         return line.becomes is pod_events.ContainerOutcome.ANOTHER_POD or (known is not None and known.uid == pod.uid)
@@ -393,8 +393,8 @@ class Reconciler:
         return is_shared and container.state is ContainerState.PLANNED and pod.node_name is None
 
     def _is_misplaced(self, container: Container, pod: PodObservation) -> bool:
-        """On a node that has been closed since; while it waits for a place, kept from one that is open again, or not
-        from one that is held for another."""
+        """Return True if it is on a node that has been closed since; or, while it waits for a place, is kept from one
+        that is open again, or not from one that is held for another."""
         state = self._engine.state
         if pod.node_name is not None:
             return state.is_closed_for(container.queue, pod.node_name)
@@ -407,7 +407,7 @@ class Reconciler:
         return any(name not in held and state.is_open_for(container.queue, name) for name in shut_out)
 
     def _is_awaited(self, container: Container, pod: PodObservation) -> bool:
-        """On a node of which is not known yet what it lends, since this ResourceManager started."""
+        """Return True if it is on a node of which is not known yet, since this RM started, what it lends."""
         return pod.node_name is not None and self._engine.state.is_awaited_for(container.queue, pod.node_name)
 
     def _shut(self, container: Container) -> frozenset[str]:

@@ -40,7 +40,7 @@ WATCHED_MAX = 100
 APPLICATIONS_MAX = 100
 """Applications told in a look at the cluster: those first in line."""
 LINES_MAX = 100_000
-"""Of all that is kept of applications: some ten megabytes."""
+"""The most lines of all that is kept of applications: some ten megabytes."""
 NODES_ARMED_MAX = 1000
 WAKE_INTERVAL_S = 0.25
 """Ticks that are made for those who ask are at least so far apart."""
@@ -125,7 +125,7 @@ class Activities:
         return self.last()
 
     def _wake_soon(self) -> None:
-        """At once, or when the last time is long enough ago: readers do not set the scheduler's pace."""
+        """Wake at once, or when the last time is long enough ago: readers do not set the scheduler's pace."""
         loop = asyncio.get_running_loop()
         if self._waking is not None:
             return

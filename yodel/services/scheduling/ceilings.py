@@ -54,7 +54,7 @@ class Ceilings:
             self._since[path] = larger(whole, pools.of(pools.pools.of(path)).total)
 
     def maxima(self) -> dict[str, Resource]:
-        """By path, of queues that hold more than they may now: what they may by what was said."""
+        """Return by path, for queues that hold more than they may now, what they may by what was said."""
         tree, held = self._quotas.tree, self._state.queue_use.by_queue
         over = [
             path

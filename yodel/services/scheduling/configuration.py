@@ -38,7 +38,7 @@ from yodel.services.writer.transaction import Transaction
 NOT_ADMIN = "User is not admin of all modified queues."
 HISTORY_PAGE = 100
 NAME_SHOWN_MAX = 200
-"""Of a property, in what its author is told."""
+"""The most characters of a property that its author is told."""
 log = structlog.get_logger("yodel.scheduler_conf")
 
 Wanted = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -58,7 +58,7 @@ class ConfigurationChange:
     is_needed: bool = True
     """Something would be different afterwards."""
     warnings: Sequence[str] = ()
-    """What its author should know of it."""
+    """Warnings that its author should know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class _Asked:
     administers: Callable[[str], bool] | None
     """Which queues are the user's; None: all of the configuration is."""
     used: Set[str] | None
-    """What is wanted is all there is to be: what it does not name goes, and of that these are in use.  None: it is a
+    """The queues in use where what is wanted is all there is to be and what it does not name goes.  None: it is a
     change of what there is."""
 
 
@@ -259,7 +259,7 @@ class SchedulerConfService:
         return self._rights.is_admin(user)
 
     def properties(self) -> Mapping[str, str]:
-        """By full names, what is in force."""
+        """Return what is in force, by full names."""
         return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:

@@ -77,7 +77,7 @@ class Demands:
         return [demand for demand in found if _is_any(demand)]
 
     def changed(self, at_most: int | None = None) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
-        """By attempt, what is wanted now where it may be something else than the last time; None: nothing.  Of all
+        """Yield by attempt what is wanted now where it may be something else than the last time; None: nothing.  Of all
         applications, or of some."""
         for application_id in self._state.change_counters.take_changed_applications(at_most):
             yield from self._of(application_id)

@@ -254,7 +254,7 @@ class NodeReserver:
 
 
 def _is_within(short: Short, counted: Resource, ledger: UsageLedger) -> bool:
-    """With its container the queue has no more than its guarantee; ``counted`` is held for it already."""
+    """Return True if its container keeps the queue within its guarantee; ``counted`` is held for it already."""
     return (ledger.used(short.queue) - counted + short.size).fits_in(ledger.share(short.queue).guaranteed)
 
 

@@ -52,7 +52,7 @@ class PlacementInputs:
         return places
 
     def nodes_of(self, pool: PoolName) -> Places:
-        """Nodes of a pool, for whoever asks neither what runs there nor what is held."""
+        """Return nodes of a pool, for whoever asks neither what runs there nor what is held."""
         free_on = self._state.pools.of(pool).free_on
         return Places(self._current_nodes(pool), free_on, are_labels_enabled=self._are_labels_enabled)
 

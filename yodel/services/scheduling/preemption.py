@@ -60,7 +60,7 @@ class Seen:
 
 
 class Preemption:
-    """One task.  Its notices are of containers that will be stopped and still run."""
+    """Preempts in one task.  Its notices are of containers that will be stopped and still run."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Preemption:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self._noticed = noticed
         self.claims: list[Claim] = []
-        """What goes for one container each; their victims are on notice too."""
+        """The claims, one for each container that room is made for; their victims are on notice too."""
         self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""
@@ -99,8 +99,8 @@ class Preemption:
         return self._engine.state.notices.of_teller(Teller.QUEUES)
 
     async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
-        """By queue that would be asked for so much back, which applications there or below it would lose how many
-        containers; nothing where queues do not give back."""
+        """Return, by queue that would be asked for so much back, which applications there or below it would lose how
+        many containers; nothing where queues do not give back."""
         state = self._engine.state
         if not excess_of or not self._quotas.is_enforced or not self.rules.is_enabled or self.rules.observe_only:
             return {}
@@ -261,7 +261,7 @@ class Preemption:
         )
 
     def _without_node(self, ledger: UsageLedger) -> dict[str, Resource]:
-        """By queue, parents too, what counts as used and runs nothing."""
+        """Return by queue, parents too, what counts as used and runs nothing."""
         state, found = self._engine.state, dict[str, Resource]()
         waiting = (state.containers[i] for i in state.container_index.planned)
         amounts = [(self._queue_of(one), one.reserved) for one in waiting if self._is_unplaced(one)]

@@ -244,12 +244,12 @@ class Scheduler:
 
     @property
     def kept_demands(self) -> Mapping[ApplicationAttemptId, Demand]:
-        """By attempt, what was wanted when the last round began."""
+        """Return by attempt what was wanted when the last round began."""
         return self._rounds.demands
 
     @property
     def changed_applications(self) -> Collection[ApplicationId]:
-        """Applications that the next round reads again."""
+        """Return applications that the next round reads again."""
         return self._engine.state.change_counters.changed_applications
 
     @property

@@ -157,7 +157,7 @@ class Queries:
         self._quotas = quotas
         self.rows = Rows(state)
         self.losers: Callable[[Mapping[str, Resource]], Awaitable[Mapping[str, Mapping[ApplicationId, int]]]] = _nobody
-        """Of queues that are to give so much back: how many containers their applications would lose."""
+        """Returns, for queues that are to give so much back, how many containers their applications would lose."""
         self.ends_after_s: Callable[[], float] = lambda: 0.0
         """From when so much is asked back to the first end."""
         self.noticed = Noticed(state, clock)

@@ -70,15 +70,15 @@ class QueueView:
     used_share: float
     """The largest part of the queue's own guarantee in use, over all types; more than 1 where it borrows."""
     share: Share
-    """What it is guaranteed and may hold."""
+    """The share that it is guaranteed and may hold."""
     is_enforced: bool
     """Whether limits count."""
     gives_back: bool
-    """What it holds above its guarantee may be asked back."""
+    """True if the part that it holds above its guarantee may be asked back."""
     gives_back_within: bool
     """Its applications of a lower priority give to others."""
     endpoints: Sequence[tuple[str, Presence]]
-    """Of its shuffle service, as host:port, and whether they are there."""
+    """The endpoints of its shuffle service, as host:port, and whether they are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dic
 
 
 async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> QueueView:
-    """With its children, as the tree was when it was asked for."""
+    """Return a queue with its children, as the tree was when it was asked for."""
     tree = quotas.tree
     loads = await queue_loads(state, tree, queue.path)
     nodes, views = nodes_by_state(state), dict[str, QueueView]()

@@ -1,4 +1,4 @@
-"""Why a queue waits: what its applications wait for, counted by what is nearest in their way.
+"""A queue's wait is explained by what its applications wait for, counted by what is nearest in their way.
 
 It is the same decision and the same words as an application's own answer (``views.why``); each request counts once,
 under the first of its reasons.  An application that the asker may not view is only counted.
@@ -27,7 +27,7 @@ PIECE = 20
 
 @dataclass(slots=True, kw_only=True)
 class QueueCause:
-    """One cause with the requests that wait for it first of all.  ``obstacle`` is of the first of them."""
+    """Holds one cause with the requests that wait for it first of all.  ``obstacle`` is of the first of them."""
 
     obstacle: Obstacle
     containers: int = 0

@@ -111,7 +111,7 @@ class Rows:
         return (row for row in self._state.live_containers() if row.node_id == node_id)
 
     def wait_of(self, container_id: ContainerId) -> str:
-        """Why it does not run yet; empty: nothing is known to keep it."""
+        """Return why it does not run yet; empty: nothing is known to keep it."""
         return self._state.reasons.waits.get(container_id, "")
 
     # --- nodes and queues ------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Rows:
 
     @property
     def queues(self) -> Mapping[str, Queue]:
-        """By path."""
+        """Return the queues by path."""
         return self._state.queues
 
     def totals_of(self, path: str) -> Totals:

@@ -28,7 +28,7 @@ KEPT_MAX = 10_000
 READERS_MAX = 64
 """Streams that may be open: each costs a connection and the writing of everything that happens."""
 READERS_OF_ONE_MAX = 16
-"""Of these, one caller's: a user's, or a host's where nobody gives a name."""
+"""The most of these for one caller: a user, or a host where nobody gives a name."""
 READERS_OF_HOST_MAX = 48
 """One host's, whoever calls from there: names are asserted, so that names alone must not shut others out."""
 TEXT_MAX = 512

@@ -1,4 +1,4 @@
-"""Why applications wait, for all who show it: of the last decision, and of what Kubernetes says of pods without a node.
+"""The reasons why applications wait, for all who show them, come from the last decision and from Kubernetes' words.
 
 Reads committed state and the book of what waits; never waits itself.  Who holds what is read from the same books that
 the decision read, at most one look later.  Of an application that the asker may not see nothing is told but that there
@@ -115,9 +115,9 @@ class WaitExplainer:
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or no longer, or why some of what it asked for does not, and
-        which of its containers are to go; empty when nothing is known to keep it.  Before it runs also what became of
-        its priority, as its client looks here."""
+        """Return why the ApplicationMaster does not run yet, or no longer, or why some of what it asked for does not,
+        and which of its containers are to go; empty when nothing is known to keep it.  Before it runs also what became
+        of its priority, as its client looks here."""
         if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
         found = self._of_waiting(app)
@@ -469,7 +469,7 @@ def _turn(app: Application) -> tuple[int, int, ApplicationId]:
 
 
 def _is_limited(told: Obstacles) -> bool:
-    """By limits or room, which others hold and may give back."""
+    """Return True if limits or room are in the way, which others hold and may give back."""
     return told.unserved.own is None or told.unserved.own.hurdle is Hurdle.PIECES
 
 

@@ -58,7 +58,7 @@ class ApplicationIndex:
         self._newest: Key = (-1, 0, 0)
         self._page_of: dict[ApplicationId, int] = {}
         self._count = 0
-        """Of all that ever came."""
+        """The number of all that ever came."""
 
     def put(self, new: Application, old: Application | None) -> None:
         """A row that is new, or takes the place of an older one."""
@@ -79,7 +79,7 @@ class ApplicationIndex:
             self.pages[self._page_of[new.id]].version += 1
 
     def order_finished(self, rows: Iterable[Application]) -> None:
-        """By when they ended: rows that were read come in the order of their ids.  Give all that have ended."""
+        """Put all that have ended in the order of their ends: rows that were read come in the order of their ids."""
         self.finished = {row.id: None for row in sorted(rows, key=lambda row: row.finished_ms)}
 
     def touch(self, application_id: ApplicationId) -> None:

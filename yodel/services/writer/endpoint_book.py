@@ -35,7 +35,7 @@ class EndpointBook:
         return self._presence.get(endpoint, Presence.UNKNOWN)
 
     def away(self, words: Sequence[ShuffleProperty]) -> str:
-        """Why the service that a queue's words name cannot be reached; empty: as far as is known it can.
+        """Return why the service that a queue's words name cannot be reached; empty: as far as is known it can.
 
         One that answers is enough: they are replicas.
         """

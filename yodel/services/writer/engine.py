@@ -95,7 +95,7 @@ class Engine:
         self.state, self._store, self._clock, self._company_s = state, store, clock, company_s
         self._ask_again_s = ask_again_s
         self._number = self._last_committed = state.identity.last_commit
-        """Of the last batch that was tried, and of the last one that was written."""
+        """The number of the last batch that was tried, and of the last one that was written."""
         self.doubt: Unavailable | None = None
         """Why it is not known whether a batch was written, while the store is silent."""
         self._company_until_s = float("-inf")

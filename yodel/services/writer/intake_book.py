@@ -10,7 +10,7 @@ from yodel.domain.queues.pools import PoolName
 
 
 class IntakeBook:
-    """By Kubernetes' name of the node."""
+    """Keeps the intake by Kubernetes' name of the node."""
 
     def __init__(self) -> None:
         self._lent: frozenset[PoolName] = frozenset()

@@ -20,7 +20,7 @@ _SIZES = (MEMORY, VCORES)
 
 
 class MaximumAllocation:
-    """By type.  As long as no node of a pool is known to have something of a type, what is configured counts."""
+    """Knows the maximum by type; where no node of a pool is known to have any of a type, what is configured counts."""
 
     def __init__(self, state: ClusterState, limits: AllocationLimits) -> None:
         self._state, self._follows_nodes = state, limits.maximum_follows_nodes

@@ -84,7 +84,7 @@ class NodeIndex:
         return not node.kubernetes_node_name or (speaker is not None and speaker.id == node.id)
 
     def may_not_speak(self, node_id: NodeId, proved_name: str) -> str:
-        """Why an agent, whose token is of the node of this name, may not speak for its node; empty: it may."""
+        """Return why an agent, whose token is of the node of this name, may not speak for its node; empty: it may."""
         node = self._nodes.get(node_id)
         name = node.kubernetes_node_name if node is not None else ""
         speaker = self.speaker(name)

@@ -123,8 +123,8 @@ class AttemptOutbox:
         return taken
 
     def take_preempted(self, but: Collection[ContainerId]) -> list[ContainerId]:
-        """Without those that the ApplicationMaster does not know yet: offered still, or handed over in this answer
-        (``but``).  They are told in a later one."""
+        """Take the preempted without those that the ApplicationMaster does not know yet: offered still, or handed over
+        in this answer (``but``).  They are told in a later one."""
         unknown = {*but, *self.granted}
         taken = [container_id for container_id in self._preempted if container_id not in unknown]
         self._preempted = {container_id: None for container_id in self._preempted if container_id in unknown}

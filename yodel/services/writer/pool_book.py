@@ -21,7 +21,7 @@ from yodel.services.writer.usage import Usage
 from yodel.translator.pools import PoolRules
 
 Published = Mapping[PoolName, PoolCapacity]
-"""What a Kubernetes node publishes for each pool that it lends to."""
+"""The capacity that a Kubernetes node publishes for each pool that it lends to."""
 
 
 class PoolBook:
@@ -39,7 +39,7 @@ class PoolBook:
         self._are_listed = False
         """Kubernetes' nodes were listed: no pod is ever on one that is not in ``_published``."""
         self._others: dict[str, Resource] = {}
-        """What pods of others ask of ordinary capacity, by Kubernetes' name of the node; only where it is something."""
+        """The ordinary capacity that others' pods ask for, by Kubernetes' name of the node; none is left out."""
         self._drawn_on: tuple[PoolName, ...] | None = None
 
     # --- what is asked ---------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class PoolBook:
         return self.of(self.pools.of(path))
 
     def used(self, name: PoolName) -> Usage:
-        """By live containers of its queues, those without a node too."""
+        """Return what live containers of its queues use, those without a node too."""
         found = self._used.get(name)
         return found if found is not None else self._used.setdefault(name, Usage())
 

@@ -24,7 +24,7 @@ class QueueUse:
         self.live_by_queue: Counter[str] = Counter()
         """Applications under way, by leaf."""
         self.live_count = 0
-        """Of the whole cluster."""
+        """The number in the whole cluster."""
         self.live_by_user: Counter[tuple[str, str]] = Counter()
         """The same by leaf and user."""
         self.unmanaged: Counter[str] = Counter()

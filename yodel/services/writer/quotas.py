@@ -35,7 +35,7 @@ class Quotas:
         self._state, self._minimum, self.am_share, self._clock = state, minimum, am_share, clock
         self._calendar = Calendar()
         self._windows, self._windows_of = NO_WINDOWS, -1
-        """What windows do, and the version of the queues that they are of."""
+        """The effect of windows, and the version of the queues that it is of."""
         self.windows_version = 0
         """Grows whenever that is found to be something else."""
         self.preemption = preemption
@@ -103,7 +103,7 @@ class Quotas:
 
     @property
     def tree(self) -> QueueShares:
-        """The queues with their shares of what there is of their pools, made again when either changed."""
+        """Return the queues with their shares of what there is of their pools, made again when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
@@ -125,7 +125,7 @@ class Quotas:
         return self._tree_without_windows
 
     def shares_of(self, totals: Mapping[PoolName, Resource]) -> Mapping[str, Share]:
-        """By path, what queues would have if there were so much of the pools."""
+        """Return by path what queues would have if there were so much of the pools."""
         return self._tree_with(self._state.queues.values(), self.windows, totals).shares
 
     def _tree_with(
@@ -174,7 +174,7 @@ class Quotas:
     def refusal(
         self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
     ) -> str | None:
-        """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
+        """Return why a leaf takes no further application, in the CapacityScheduler's words; None when it does
         (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
         if self.is_enforced and self._state.queue_use.live_count + len(beside) >= queue.applications_of_all:
             return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
@@ -201,7 +201,7 @@ class Quotas:
         return None
 
     def over_maximum(self, queues: Iterable[Queue]) -> list[tuple[str, Resource, Resource]]:
-        """By path, what is held and what may be, where that is less: with these queues in place of those there are."""
+        """Return by path what is held and what may be, where that is less, with these queues for the present ones."""
         rows = list(queues)
         windows = self._calendar.in_force(rows, self._clock.now_ms())
         shares, held = self._tree_with(rows, windows).shares, self._state.queue_use.by_queue

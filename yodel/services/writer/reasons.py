@@ -1,4 +1,4 @@
-"""Why something waits, for people: of the moment, not on disk, and read by no decision."""
+"""These reasons tell people why something waits: of the moment, not on disk, and read by no decision."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Reasons:
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words."""
         self.misfits: dict[WishKey, Misfit] = {}
-        """What no node can serve as things are."""
+        """The wishes that no node can serve as things are."""
         self.waiting = WaitingBook()
-        """What is wanted and was not planned, as the last decision left it."""
+        """The wishes that were not planned, as the last decision left them."""
 
     @property
     def has_any(self) -> bool:
         return bool(self.waits or self.waiting)
 
     def explain_wait(self, container_id: ContainerId, reason: str) -> None:
-        """Why a container does not run yet; empty: it does, or nothing keeps it."""
+        """Note why a container does not run yet; empty: it does, or nothing keeps it."""
         container = self._containers.get(container_id)
         if container is None or not container.is_live or not reason:
             if self.waits.pop(container_id, None) is not None:
@@ -41,7 +41,7 @@ class Reasons:
             self._changed()
 
     def explain_misfit(self, key: WishKey, misfit: Misfit | None) -> None:
-        """Why a wish is not served; None: it is, or nobody wants it any more."""
+        """Note why a wish is not served; None: it is, or nobody wants it any more."""
         if misfit is None:
             if self.misfits.pop(key, None) is not None:
                 self._changed()
@@ -55,5 +55,5 @@ class Reasons:
             self._changed()
 
     def ended(self, container_id: ContainerId) -> None:
-        """By a commit, which is shown anyway."""
+        """Forget a container's wait after a commit ended it, which is shown anyway."""
         self.waits.pop(container_id, None)

@@ -88,13 +88,13 @@ class ClusterState:
         self.node_index = NodeIndex(self.nodes)
         self.queues: dict[str, Queue] = {}
         self.totals = TotalsBook(self.queues.keys())
-        """What began and ended; forgetting takes nothing back."""
+        """The counts of what began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
         self.masters = Masters(self._requests_changed)
         self.usage = UsageBook()
         self.queue_use = QueueUse()
         self.past_usage: dict[PastUsageId, PastUsage] = {}
-        """What containers used that were forgotten; in ``usage`` too."""
+        """The use of containers that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues, self.node_index.speaks)
         self.notices = NoticeBook()
@@ -317,7 +317,7 @@ class ClusterState:
         self.change_counters.decision_input_changed(application_id)
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
-        """With its containers."""
+        """Remove an attempt with its containers."""
         for container in self.containers_of(attempt_id):
             self.remove_container(container.id)
         self._containers_of.pop(attempt_id, None)

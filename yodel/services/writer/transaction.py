@@ -247,8 +247,8 @@ class Transaction:
         return node.effects
 
     def _completed(self, told: Tell) -> Tell:
-        """With what only is known here: the page that tells more of the end of an AM, whether another attempt would
-        follow, and its queue's words."""
+        """Complete an event with what only is known here: the page that tells more of the end of an AM, whether another
+        attempt would follow, and its queue's words."""
         if not isinstance(told.target, ApplicationAttemptId):
             return told
         if isinstance(told.event, AmContainerCompleted):

@@ -73,7 +73,7 @@ class UsageBook:
         self.by_application: dict[ApplicationId, Usage] = {}
         self.by_node: dict[NodeId, Usage] = {}
         self.seconds: dict[ApplicationId, ResourceSeconds] = {}
-        """Of ended containers, forgotten ones too."""
+        """The seconds of ended containers, forgotten ones too."""
 
     def hold(self, container: Container, held: Usage, sign: int) -> None:
         """A live container that came, or went."""
@@ -84,7 +84,7 @@ class UsageBook:
             usage.add(held, sign)
 
     def count_end(self, container: Container, *, is_counted: bool = False) -> None:
-        """With ``is_counted`` only that it was preempted, as was told after its end."""
+        """Count an end, or with ``is_counted`` only that it was preempted, as was told after its end."""
         memory_mib_s, vcore_s = (0, 0) if is_counted else used_by(container)
         self._add_seconds(container.id.application_id, memory_mib_s, vcore_s, preempted_of(container))
 

@@ -20,7 +20,7 @@ class WaitingBook:
         self._waiting: dict[ApplicationAttemptId, Waiting] = {}
         self._figures: Mapping[str, Figures] = {}
         self._told: dict[ApplicationAttemptId, tuple[Obstacles, ...]] = {}
-        """What was read of this look."""
+        """The obstacles that were read of this look."""
 
     def __len__(self) -> int:
         return len(self._waiting)

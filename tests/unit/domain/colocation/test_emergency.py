@@ -1,4 +1,4 @@
-"""When memory runs short and who goes first, by hand: no clock, no file."""
+"""Memory runs short and containers are ended in their order; readings are made by hand, with no clock and no file."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_readings_that_stay_away_end_it_with_the_cool_down() -> None:
 
 
 def names(candidates: list[EmergencyCandidate], ranks: list[int]) -> list[int]:
-    """In the order in which they go."""
+    """Return the ranks in the order in which their containers go."""
     left, order = list(candidates), []
     while (chosen := first_to_go(left, [container(one) for one in ranks])) is not None:
         order.append(chosen.container_id.sequence)

@@ -1,4 +1,4 @@
-"""Which paths are of a kubelet's best-effort group.  How drivers spell is tried in
+"""The paths of a kubelet's best-effort group are recognised, and no others.  How drivers spell is tried in
 ``tests/unit/nm_plugin/cgroups/test_layout.py``.
 """
 

@@ -1,4 +1,4 @@
-"""What all best-effort pods together may use: down at once, up by steps, never below what keeps a node's pods alive."""
+"""The quota of best-effort pods falls at once, grows by steps and never goes below what keeps a node's pods alive."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_quota_is_bounded_on_both_sides(
 
 @given(onlines, formulas, st.integers(1, 128_000))
 def test_what_is_lent_may_be_used(online: list[int], formula: Formula, capacity: int) -> None:
-    """Where both are decided for the first time; after that both grow by the same steps."""
+    """The quota covers what is lent where both are first decided; after that both grow by the same steps."""
     room = _room(*online, capacity=capacity, formula=formula)
     lent = min(
         min(estimate(formula, capacity=capacity, online=use.online, system=use.system) for use in room.recent),

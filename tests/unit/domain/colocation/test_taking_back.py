@@ -1,4 +1,4 @@
-"""Who goes where a node lends less than is held there."""
+"""Containers are chosen to give back what a node holds beyond what it lends."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def recorded(name: str) -> Any:
 
 
 def answer(pattern: str, texts: list[str]) -> str:
-    """As the recording writes it, but for the words of a refusal."""
+    """Answer as the recording does, but for the words of a refusal."""
     try:
         found = compiled(pattern)
     except PatternRefused:
@@ -30,7 +30,7 @@ def answer(pattern: str, texts: list[str]) -> str:
 
 
 def of_properties() -> tuple[dict[str, str], list[str]]:
-    """As the other recording: a letter for each code point."""
+    """Answer as the other recording does: a letter for each code point."""
     java = recorded("recorded_properties")
     numbers = range(len(java["code_points"]))
     letters = {

@@ -1,4 +1,4 @@
-"""What is too long or too many is refused before any of it is taken apart."""
+"""A configuration that is too long or has too many parts is refused before any of it is taken apart."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ PATHS = {"root", "root.a", "root.a.b", "root.a.b.c", "root.z"}
 
 
 def refused(*names: str) -> str | None:
-    """What somebody who administers root.a and what is below may not change."""
+    """Return the first name that somebody who administers root.a and what is below may not change."""
     after = {PREFIX + name: "1" for name in names}
     change = change_between({}, after, version=2, author="alice", time_ms=1, reason="")
     return first_not_delegated(change.names, PATHS, lambda path: path.startswith("root.a"))

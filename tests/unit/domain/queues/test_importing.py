@@ -42,7 +42,7 @@ STOCK = {
     "workflow-priority-mappings": "",
     "workflow-priority-mappings-override.enable": "false",
 }
-"""What Hadoop 3.5 comes with."""
+"""The configuration that Hadoop 3.5 comes with."""
 DEEP = {
     "root.queues": "prod,dev",
     "root.prod.queues": "etl,bi",
@@ -522,7 +522,7 @@ def test_a_file_of_ambari_is_taken_over_and_each_property_that_is_not_is_told_wi
 
 
 def test_all_refusals_of_a_file_of_ambari_are_told_and_the_rest_goes_without_them() -> None:
-    """What it says of labels, a share that is none, and priorities by user."""
+    """Each refusal names its property: labels, a share that is none, and priorities by user."""
     more = {
         "root.accessible-node-labels.default.capacity": "-1",
         "root.etl.maximum-capacity": "abc",

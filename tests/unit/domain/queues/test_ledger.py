@@ -113,7 +113,7 @@ def test_above_the_guarantee_who_has_no_more_than_his_share_may_have_one_of_any_
 
 
 def test_users_are_compared_by_what_they_hold_most_of() -> None:
-    """Who holds memory has room for cores, and for what his share has none of."""
+    """A user who holds much memory still has room for cores, and for a resource of which his share has none."""
     total = Resource(102_400, 100, (("gpu", 8),))
     queue = leaf("root.a", 50.0, user_limit_factor=2.0, minimum_user_limit_percent=50.0)
     tree = QueueShares((Queue(path="root", is_leaf=False), queue), total)
@@ -274,7 +274,7 @@ def test_nothing_starts_just_before_a_window_of_the_queue_or_of_one_above() -> N
 
 
 def test_shares_of_masters_are_rounded_up_for_each_resource() -> None:
-    """Of 32 GiB and 32 cores: of a queue of three quarters, of a user of it, and of a leaf of a quarter."""
+    """The whole is 32 GiB and 32 cores; a queue has three quarters, a user is in it, and a leaf has a quarter."""
     whole = Resource(32 * 1024, 32)
     queues = [
         Queue(path="root", is_leaf=False),

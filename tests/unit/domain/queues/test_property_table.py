@@ -27,7 +27,7 @@ TEXTS = (
     *("u:%user:root.a", "0 8 * * 1-5", "@daily", "Europe/Berlin", "UTC", "koordinator", "crane", "volcano"),
     *("celeborn", "none", "spark", "refuse", "m-1:9097,m-2:9097", "hdfs:///a/client.jar", "0f" * 32, "3.5.9_2.12"),
 )
-"""Of all kinds: those that a row takes are its own."""
+"""Texts of all kinds: those that a row takes are its own."""
 ids = [f"{row.scope.name}-{row.name}" for row in KEPT]
 texts = st.sampled_from(TEXTS) | st.integers().map(str) | st.floats(allow_nan=False).map(str)
 

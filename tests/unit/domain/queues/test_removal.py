@@ -1,4 +1,4 @@
-"""What stays of a tree that another one takes the place of: the queues in use, without a share."""
+"""A tree that replaces another one keeps the queues that are in use, without a share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is served in what order where queues limit, and what is told of who is not."""
+"""Applications are served in order where queues limit, and those that are not served are told why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = AllocationLimits(minimum=SIZE)
 
 
 def chains(decision: Decision) -> list[tuple[int, list[Hurdle]]]:
-    """By application, what is in the way of each of its wishes."""
+    """Return, for each application, what is in the way of each of its wishes."""
     return [
         (attempt_id.application_id.sequence, [one.hurdle for one in told.chain])
         for attempt_id, waiting in decision.waiting.items()

@@ -1,4 +1,4 @@
-"""What windows do at a moment, and how long that stays so."""
+"""Windows are in force at some moments, and each says how long that stays so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What words come to for one ApplicationMaster: the lines, where they go, and who is left alone."""
+"""A queue's words decide for one ApplicationMaster: which lines are added, where they go, and who is left alone."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_application_with_a_secret_is_refused(places: SparkShufflePaths) -> None
 
 
 async def test_service_is_up_when_it_was_started(places: SparkShufflePaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the agent's own user: others may not be able to run this Python."""
+    """The service runs as the agent's own user: others may not be able to run this Python."""
     monkeypatch.setattr(spark_shuffle, "service_user", lambda name: None)
     service = SparkShuffleService("spark_shuffle", settings(port=free_port()), places)
     assert service.health() == "has not been started"

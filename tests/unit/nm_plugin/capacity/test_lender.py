@@ -121,7 +121,7 @@ async def world() -> AsyncIterator[World]:
 
 
 def _left(due: Due) -> WrittenReport | None:
-    """Whether a file could be read just then is not of interest."""
+    """Return the report that is due without its problems: whether a file could be read just then does not matter."""
     return replace(due.written, problems=()) if due.written is not None else None
 
 
@@ -219,7 +219,7 @@ async def test_lost_readings_are_reported_as_a_problem_and_then_as_no_loan(world
 
 @pytest.mark.parametrize("is_apart", [False, True])
 async def test_a_quota_follows_each_reading_and_what_is_left_of_it_is_said_once(tmp_path: Path, is_apart: bool) -> None:
-    """On a made tree of cgroup v1."""
+    """The quota is written in a made tree of cgroup v1."""
     group, state = tmp_path / "cpu" / "kubepods" / "besteffort", tmp_path / "state"
     for made in (group, tmp_path / "memory" / "kubepods" / "besteffort", tmp_path / "cpuacct" / "kubepods", state):
         made.mkdir(parents=True)

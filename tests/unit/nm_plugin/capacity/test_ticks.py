@@ -52,7 +52,7 @@ class Node:
         return loans
 
     def seconds(self, count: int, cores: float) -> list[int]:
-        """What is lent of CPU after each."""
+        """Return what is lent of CPU after each second."""
         return [_cpu(self.second(cores)) for _ in range(count)]
 
 
@@ -163,7 +163,7 @@ def test_every_second_of_an_hour_adds_up() -> None:
 
 
 def _reserved(node: Node, resource: str) -> int | None:
-    """By the limit of all pods, or else by what is allocatable."""
+    """Return what is reserved by the limit of all pods, or else by what is allocatable."""
     if resource == MEMORY_MIB and node.pods_mib is not None:
         return 10_240 - node.pods_mib
     size = {CPU_MILLI: 10_000, MEMORY_MIB: 10_240}[resource]

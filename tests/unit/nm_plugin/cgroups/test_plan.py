@@ -1,4 +1,4 @@
-"""What batch pods are held to: weights by size, limits above what was granted and never below use."""
+"""Batch pods are held to weights by size, and to limits above what was granted and never below use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a pod uses, by the uid that the ResourceManager named: a made tree, whatever its processes say."""
+"""A pod's use is read by the uid that the ResourceManager named: a made tree, whatever its processes say."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ RUNNING = (Started(), Localized(), Launched(pid=1))
 
 
 def counted(*events: Event, state: LifeState = LifeState.NEW, **changes: Any) -> dict[str, int]:
-    """What is not zero after these."""
+    """Return the counts that are not zero after these events."""
     made = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state)
     container, counts = replace(made, **changes), ContainerCounts()
     for event in events:

@@ -1,4 +1,4 @@
-"""What users read."""
+"""Diagnostics are written for users to read."""
 
 from __future__ import annotations
 

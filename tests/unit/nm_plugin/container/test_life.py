@@ -56,7 +56,7 @@ def step(container: Container, event: Event) -> tuple[Container, tuple[Container
 
 
 def reasons() -> dict[tuple[Enum, type], str]:
-    """What is ignored, and why."""
+    """Return the reason of each event that is ignored."""
     return {pair: cell.reason for pair, cell in CONTAINER_LIFE.table.items() if isinstance(cell, Ignore)}
 
 

@@ -1,4 +1,4 @@
-"""From localized resources to links and counters."""
+"""Localized resources become links and counters."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ BY_QUEUE = (("service", "spark-decommission"), ("decommission", "true"))
 
 
 def archive(root: Path, is_enabled: bool | None) -> Path:
-    """What ``spark-submit`` uploads; None: nothing is said of it."""
+    """Make the archive that ``spark-submit`` uploads; with None, nothing is said of decommissioning."""
     path = root / f"__spark_conf__{is_enabled}.zip"
     said = "spark.master=yarn\n" if is_enabled is None else f"spark.decommission.enabled={str(is_enabled).lower()}\n"
     with zipfile.ZipFile(path, "w") as file:

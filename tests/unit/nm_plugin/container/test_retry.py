@@ -11,7 +11,7 @@ ALWAYS = Retry(error_codes=None, max_retries=2, interval_ms=1000, validity_ms=0,
 
 
 def tried(retry: Retry | None, *exits: tuple[int, int]) -> list[bool]:
-    """Whether each exit (status, time) was retried."""
+    """Return, for each exit (status, time), whether it was retried."""
     result = []
     for exit_status, at_ms in exits:
         after = retry.after_exit(exit_status, at_ms) if retry is not None else None

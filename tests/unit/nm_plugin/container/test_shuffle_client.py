@@ -60,7 +60,7 @@ class Spoken:
         add_resource(self.context, link, path, type=pb.ARCHIVE, visibility=pb.PRIVATE)
 
     async def start(self, told: Told) -> str:
-        """What it said; or its diagnostics, where it was not started."""
+        """Return what the client said, or its diagnostics where it was not started."""
         await self.rig.pod(self.container)
         is_master = self.container.number == 1
         kind = ContainerType.APPLICATION_MASTER if is_master else ContainerType.TASK
@@ -85,7 +85,7 @@ def jar(rig: Rig) -> Path:
 
 @pytest.fixture
 def closed(rig: Rig, jar: Path) -> Path:
-    """That the container's user may read."""
+    """Let only the container's user read the jar."""
     jar.chmod(0o600)
     if os.geteuid() == 0:
         os.chown(jar, rig.users.users["alice"].uid, -1)

@@ -86,7 +86,7 @@ async def test_master_that_is_reinitialized_with_a_conflict_runs_on(rig: Rig) ->
 
 
 def fallback(rig: Rig, when_away: str = "spark") -> tuple[tuple[str, str], ...]:
-    """In place of HDFS a directory here, which its owner's worker process makes all the same."""
+    """Return the terms of a fallback: a directory here for HDFS, which its owner's worker makes all the same."""
     return (
         *TERMS[:1],
         ("when-away", when_away),

@@ -137,7 +137,7 @@ def test_plain_names_are_themselves_in_paths() -> None:
 
 @pytest.mark.parametrize("to_its_end", [True, False])
 async def test_who_is_cancelled_waits_for_what_runs_where_that_is_to_come_to_its_end(to_its_end: bool) -> None:
-    """What has not begun never does."""
+    """Work that has not begun never does."""
     pool, done = FileThreads(1, to_its_end=to_its_end), list[str]()
     has_begun, may_end = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Which of a container's processes hears that it has to go: real ones, each short of one mark."""
+"""The executor alone among a container's processes hears that it has to go: real ones, each short of one mark."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_executor_that_listens_hears_it_once(start: Start, tmp_path: Path) -> No
 
 
 def test_one_below_a_shell_that_names_it_in_its_command(start: Start, tmp_path: Path) -> None:
-    """As Hadoop starts it: the shell above has the class as a part of an argument, and would die."""
+    """Hadoop starts it like this: the shell above has the class as a part of an argument, and would die."""
     shell = start(f'echo ready; /bin/bash -c "{LISTENS}" {MAIN.decode()} & wait; exit 7')
     assert shell.stdout is not None
     assert shell.stdout.readline() == b"ready\n"

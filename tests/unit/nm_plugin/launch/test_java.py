@@ -1,4 +1,4 @@
-"""Which java needs Hadoop's flags."""
+"""Only a newer java needs Hadoop's flags."""
 
 from __future__ import annotations
 

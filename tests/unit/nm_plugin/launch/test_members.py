@@ -1,4 +1,4 @@
-"""Whose a process is: by its pod, and where there is none by marks, within a budget.  Made ``/proc``."""
+"""A process belongs to a container by its pod, and where there is none by marks, within a budget. Made ``/proc``."""
 
 from __future__ import annotations
 

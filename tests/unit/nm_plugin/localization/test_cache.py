@@ -315,7 +315,7 @@ async def test_whatever_goes_wrong_costs_no_more_than_the_resource(bench: Bench,
 
 
 async def together(bench: Bench, *claims: ResourceClaim, cache: ResourceCache | None = None) -> list[str]:
-    """What became of the claims, all made before anything is fetched: ``had`` or why not."""
+    """Make all claims before anything is fetched, and return what became of each: ``had`` or why not."""
     made = cache or bench.make()
     bench.source.gate.clear()
     async with asyncio.TaskGroup() as group:

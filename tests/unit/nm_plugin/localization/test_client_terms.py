@@ -1,4 +1,4 @@
-"""What a submitter set beside a shuffle service: what goes with it, what leaves it, and what ends the attempt."""
+"""A submitter's settings beside a shuffle service go with it, leave it or end the attempt."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_tokens_of_others_say_nothing_of_a_client() -> None:
 
 
 def launched(service: str, when_away: str) -> bytes:
-    """As the ResourceManager wrote its command."""
+    """Return a launch context as the ResourceManager writes its command."""
     policy = "AUTO" if when_away == "spark" else "NEVER"
     options = [f"'-D{POLICY.decode()}={policy}'"] if service == "celeborn" else []
     return pb.ContainerLaunchContextProto(command=["java", *options, "x.Main"]).SerializeToString()

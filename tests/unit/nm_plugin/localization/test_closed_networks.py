@@ -1,4 +1,4 @@
-"""Where downloads over HTTP lead: to no closed network, however the URL, a redirect or a name gets there."""
+"""Downloads over HTTP reach no closed network, however the URL, a redirect or a name leads there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Site:
     location: str = ""
     """Where everything but ``/end`` leads."""
     names: dict[str, list[list[str]]] = field(default_factory=dict)
-    """What each name leads to, the first time it is asked for and later."""
+    """The addresses that each name leads to, the first time it is asked for and later."""
     asked: list[str] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -128,7 +128,7 @@ async def test_a_redirect_is_judged_too(site: Site, location: str) -> None:
 
 @pytest.mark.parametrize("location", ["/end", "end", "http://127.0.0.3:{port}/end"])
 async def test_an_open_redirect_is_followed(site: Site, location: str) -> None:
-    """From the name, and not from the address that it had."""
+    """The redirect is resolved from the name, and not from the address that it had."""
     site.names["files.example"] = [[OPEN_LATER]]
     site.location = location.format(port=site.port)
     assert (await site.fetched("http://files.example:{port}/a")).text == "hello"

@@ -237,7 +237,7 @@ async def test_public_must_be_readable_by_all_on_the_whole_way(
 async def test_links_of_a_directory_that_lead_nowhere_are_copied(
     open_path: Path, cache_dir: Path, agent_user: OsUser, alice: OsUser, threads: FileThreads, public: bool
 ) -> None:
-    """As they are; those that lead somewhere are what they lead to."""
+    """Links that lead nowhere are copied as they are; those that lead somewhere are what they lead to."""
     nowhere = {"gone": "no/such", "away": "/no/such", "itself": "itself", "below": "f/x", "odd": " \n$(id)\udcff"}
     (open_path / "d/sub").mkdir(parents=True)
     (open_path / "d/f").write_text("x")

@@ -1,4 +1,4 @@
-"""What the reader process says about a path, with a client that is a plain object."""
+"""The reader process tells of a path, with a client that is a plain object."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ async def test_idle_ones_end_after_a_while_and_are_few(
 
 
 async def test_process_ends_with_the_other_end_of_its_socket(readers: HdfsReaders, agent_user: OsUser) -> None:
-    """As when the agent is killed."""
+    """The other end of the socket closes, as it does when the agent is killed."""
     reader = await readers.take(agent_user, b"")
     reader.requests.close()
     async with asyncio.timeout(60):

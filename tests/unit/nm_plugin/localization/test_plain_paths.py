@@ -51,7 +51,7 @@ NAMES = st.lists(
 
 
 def found(opening: Callable[[], int]) -> tuple[int, int] | int | None:
-    """Which file it is, or what is wrong."""
+    """Return which file was opened, or what is wrong."""
     try:
         descriptor = opening()
     except OSError as error:

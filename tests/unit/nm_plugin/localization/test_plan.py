@@ -86,7 +86,7 @@ def test_ordinary_links_are_taken(link: str) -> None:
     ],
 )
 def test_links_are_shortened_as_javas_paths_are(link: str, place: str) -> None:
-    """As ``new Path(link)`` of Hadoop 3.5.0 prints them; what is told of one has the name that was asked for."""
+    """Links print as ``new Path(link)`` of Hadoop 3.5.0 does; what is told of one has the name that was asked for."""
     (resource,) = wanted([entry(link)])
     assert (resource.link, resource.place) == (link, place)
     assert place_of_link(place) == place

@@ -1,4 +1,4 @@
-"""What a container token says of shuffle, and what a submitter may set beside it."""
+"""A container token names the terms of shuffle, and a submitter may set some things beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Spark application asks of whoever ends its executors, and what its file may not be."""
+"""A Spark application asks for a signal when its executors are ended, in a file that has to be small and its own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_queue_asks_for_it_where_the_submitter_says_nothing(content: bytes, name
 
 @pytest.fixture
 def archive(open_path: Path, alice: OsUser) -> Path:
-    """As unpacked: the user's, and nobody else's."""
+    """Return an archive as it is unpacked: the user's, and nobody else's."""
     made = open_path / "usercache" / "10" / "__spark_conf__.zip"
     made.mkdir(parents=True)
     (made / FILE).write_bytes(ASKED)

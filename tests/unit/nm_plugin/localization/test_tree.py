@@ -79,7 +79,7 @@ HOSTILE = st.binary(min_size=2 + 20 * ENTRY_BYTES, max_size=2 + 20 * ENTRY_BYTES
 
 
 def aimed(entries: list[Entry], top: Path) -> list[Entry]:
-    """With absolute links that lead to what is below ``top``."""
+    """Return the entries with absolute links that lead to what is below ``top``."""
     return [
         replace(entry, target=str(top) + entry.target)
         if entry.kind == "link" and entry.target.startswith("/")
@@ -141,7 +141,7 @@ class Place:
         return found
 
     def unpack(self, content: bytes, name: str, pattern: str = "") -> None:
-        """With the rights of the test, which are root's: the tree itself has to hold."""
+        """Unpack with the rights of the test, which are root's: the tree itself has to hold."""
         descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with tempfile.TemporaryFile() as file:
@@ -153,7 +153,7 @@ class Place:
             os.close(descriptor)
 
     def below_root(self) -> dict[str, Any]:
-        """What there is, by name: its kind, and a file's content or a link's text."""
+        """Return what there is, by name: its kind, and a file's content or a link's text."""
         found: dict[str, Any] = {}
         for directory, directories, files in os.walk(self.root):
             for path in (Path(directory) / name for name in (*directories, *files)):
@@ -213,7 +213,7 @@ def carry_out(tree: DirectoryTree, entry: Entry, root: Path) -> None:
 
 
 def leads_out(link: Path, root: Path) -> bool:
-    """By its text, wherever links on its way lead."""
+    """Return whether a link leads out by its text, wherever links on its way lead."""
     named = Path(os.path.normpath(link.parent.resolve() / os.readlink(link)))
     return root not in (named, *named.parents)
 
@@ -238,7 +238,7 @@ def nothing_leads_out(place: Place) -> Iterator[None]:
 @settings(max_examples=200, deadline=None)
 @given(entries=HOSTILE)
 def test_no_order_of_colliding_names_leads_out(places: Place, entries: list[Entry]) -> None:
-    """What is refused is passed over, so that one archive tries many things.
+    """Entries that are refused are passed over, so that one archive tries many things.
 
     This generator alone finds the faults that the mutants of ``localization.toml`` put back.
     """
@@ -423,7 +423,7 @@ AS_TAR = {
     "a hard link to itself": [Entry("file", "f"), Entry("hardlink", "f", "f")],
     "a name with a slash at its end": [Entry("file", "f"), Entry("link", "l/", "f"), Entry("fifo", "p/")],
 }
-"""What GNU tar unpacks, which a NodeManager calls."""
+"""Trees that GNU tar unpacks, which a NodeManager calls."""
 
 
 @pytest.mark.parametrize("form", AS_TAR)
@@ -438,7 +438,7 @@ def test_what_tar_unpacks_is_unpacked_as_tar_does(place: Place, form: str) -> No
 
 @pytest.mark.parametrize("target", ["../c", "../a/../c", ".././c/."])
 def test_links_that_climb_and_stay_inside_are_gone_through(place: Place, target: str) -> None:
-    """Where tar gives up: it makes such links last."""
+    """The tree follows links where tar gives up: it makes such links last."""
     entries = [Entry("directory", "a"), Entry("directory", "c"), Entry("link", "a/l", target), Entry("file", "a/l/f")]
     with nothing_leads_out(place):
         place.unpack(packed(entries, ".tar"), "a.tar")
@@ -477,7 +477,7 @@ def test_a_zips_names_do_not_climb_out(place: Place, name: str) -> None:
 
 
 def test_a_way_through_links_has_a_maximum(tree: DirectoryTree) -> None:
-    """Of links, of steps and of depth, so that a short archive cannot keep anybody busy."""
+    """Links, steps and depth have a maximum, so that a short archive cannot keep anybody busy."""
     tree.directory("d")
     tree.symlink("l0", "d")
     for number in range(1, LINKS_MAX + 1):

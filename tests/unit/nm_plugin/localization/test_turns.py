@@ -1,4 +1,4 @@
-"""Who downloads next."""
+"""Downloads take turns by user."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_whose_turn_ends_before_it_came_is_passed_over_and_forgotten() -> 
 
 
 async def test_every_turn_comes_whatever_ends_when() -> None:
-    """With any number of users and of turns at a time, of one user or wanted by several."""
+    """Every turn comes with any number of users and of turns at a time, of one user or wanted by several."""
     chance = random.Random(41)
     for _ in range(200):
         turns = LocalizationTurns(chance.randint(1, 6))

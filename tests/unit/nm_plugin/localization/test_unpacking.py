@@ -34,7 +34,7 @@ def unpacking(threads: FileThreads) -> Unpacking:
 
 
 def order(directory: Path, owner: OsUser, content: bytes, name: str = JAR, **changes: Any) -> Packed:
-    """In a new directory of the owner's."""
+    """Return an order to unpack a file in a new directory of the owner's."""
     directory.mkdir(mode=0o700)
     (directory / "packed").write_bytes(content)
     for path in (directory / "packed", directory):
@@ -108,7 +108,7 @@ async def test_fifos_links_with_two_names_and_files_below_links(
 async def test_what_is_for_all_is_never_made_by_the_agent(
     unpacking: Unpacking, open_path: Path, agent_user: OsUser
 ) -> None:
-    """While it is unpacked, it is nobody's but the reserved uid's."""
+    """The target is nobody's but the reserved uid's while it is unpacked."""
     content = packed([*ENTRIES, Entry("file", "../evil")], ".tar")
     made = order(open_path / "x", agent_user, content, "a.tar", public=True)
     with pytest.raises(UnpackingFailed, match="outside of the target directory"):
@@ -213,7 +213,7 @@ async def test_broken_archives_are_failures_whatever_the_library_raises(
 
 
 def family(path: Path) -> dict[str, str]:
-    """Who has something below the path open and whom these have started, by pid: how many processes it may have."""
+    """Return process limits, by pid, of those that have something below the path open and of those they started."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -239,7 +239,7 @@ async def busy(unpacking: Unpacking, place: Path, owner: OsUser) -> tuple[asynci
 
 
 def gone(pids: set[str]) -> bool:
-    """What nobody has waited for has ended all the same."""
+    """Return whether all have ended; one that nobody has waited for has ended all the same."""
     for pid in pids:
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":

@@ -1,4 +1,4 @@
-"""Which files of a remote directory are a node's."""
+"""The files of a node are told from others in a remote directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file system a remote log directory is in."""
+"""A remote log directory is in the file system that its URL or the configuration names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see logs."""
+"""Logs are seen by their owner, administrators and whom the application names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes now and then: with the real book, cache and pods of an empty node, and logs of several ages."""
+"""Housekeeping removes old things: with the real book, cache and pods of an empty node, and logs of several ages."""
 
 from __future__ import annotations
 

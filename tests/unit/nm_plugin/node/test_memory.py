@@ -121,7 +121,7 @@ def test_virtual_memory_has_a_status_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_process_that_has_shaken_off_all_marks_is_its_pod_s(tmp_path: Path) -> None:
-    """By the sum over the pod's processes where no groups are seen, by the group's own figure where they are."""
+    """Memory is summed over the pod's processes where no groups are seen, and the group's own figure where they are."""
     tree = CgroupTree(mount=tmp_path / "groups", proc=tmp_path / "proc", version=V2, driver="cgroupfs").make()
     pages = (3 << 20) // PAGE
     make_process(tree.proc, 101, inner=1, pod="0a-1", environ=SHELLS)

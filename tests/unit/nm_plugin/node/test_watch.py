@@ -33,7 +33,7 @@ class Space:
 
 @dataclass
 class UsedDirs:
-    """What of the cache is asked here."""
+    """Stand in for the part of the cache that is asked here."""
 
     used: list[tuple[Path, ...]] = field(default_factory=list)
 

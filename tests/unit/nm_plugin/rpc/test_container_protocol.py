@@ -326,7 +326,7 @@ async def ask_to_restart(rig: Rig, method: str, request: Message, response: type
 
 
 async def test_container_is_upgraded_rolled_back_and_its_upgrade_committed(rig: Rig) -> None:
-    """By the calls that YARN's service framework makes."""
+    """The calls are those that YARN's service framework makes."""
     container, data = container_id(2), rig.root / "data.txt"
     data.write_text("data")
     data.chmod(0o644)
@@ -404,7 +404,7 @@ async def test_nothing_is_restarted_that_is_not_the_callers(
 
 
 async def test_running_container_is_restarted_and_given_more_files(rig: Rig) -> None:
-    """By the calls that YARN's service framework makes."""
+    """The calls are those that YARN's service framework makes."""
     container, more = container_id(2), rig.root / "more.txt"
     more.write_text("more")
     more.chmod(0o644)

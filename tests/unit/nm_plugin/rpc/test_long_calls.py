@@ -17,7 +17,7 @@ from yodel.pb_convert import ids
 from yodel.telemetry.loop_turns import LONG_S, LoopTurns
 
 NUMBER = 3_000
-"""Of the 5,000 that one call may hold: without turns for others each takes 30 ms or more."""
+"""The elements, of the 5,000 that one call may hold: without turns for others each takes 30 ms or more."""
 TRIES = 3
 """A collection of garbage or another thread's start may fall into one."""
 KNOWN = container_id(2)
@@ -71,7 +71,7 @@ def calls(rig: Rig) -> Iterator[tuple[str, Message, type[Message]]]:
 
 
 async def longest_s(rig: Rig, method: str, request: Message, response: type[Message]) -> float:
-    """Of the loop's turns meanwhile, in processor time.  Who calls has a thread and a loop of his own."""
+    """Return the loop's longest turn meanwhile, in processor time. Who calls has a thread and a loop of his own."""
 
     async def call() -> None:
         client = rig.client()

@@ -51,7 +51,7 @@ def known(name: str, container: ContainerId) -> Message | None:
 
 
 def fill(message: Any, container: ContainerId) -> None:
-    """What is required, and whose it is."""
+    """Fill in what is required, with the container whose it is."""
     if (found := known(message.DESCRIPTOR.name, container)) is not None:
         message.CopyFrom(found)
         return

@@ -1,4 +1,4 @@
-"""What an agent says of its capacity in heartbeats, over the real RPC port: by policy only, and anew to a new RM."""
+"""An agent reports its capacity in heartbeats, over the real RPC port: by policy only, and anew to a new RM."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _reports(tracker: FakeTracker) -> list[server_pb.NodeHeartbeatRequestProto]:
 
 
 def _kubelet_reserved(tracker: FakeTracker) -> list[int]:
-    """Of memory, as the last report has it."""
+    """Return how much memory is reserved for the kubelet by the last report."""
     loan = colocation.loan_report(_reports(tracker)[-1].capacity).loan_of(MEMORY_MIB)
     return [] if loan is None else [one.amount for one in loan.measured if one.name == "kubelet-reserved"]
 

@@ -24,7 +24,7 @@ def files(alice: OsUser) -> JobFiles:
 
 @pytest.fixture
 def outputs(files: JobFiles) -> Iterator[Outputs]:
-    """On these disks."""
+    """Make map outputs on given disks."""
     made: list[MapOutputs] = []
 
     def make(*local_dirs: Path) -> MapOutputs:

@@ -1,4 +1,4 @@
-"""What handlers of the node's web port have in common."""
+"""Handlers of the node's web port read numbers and formats and refuse alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``/conf`` of a node shows, and what it never does."""
+"""A node's ``/conf`` shows its settings under Hadoop's names, and never a secret."""
 
 from __future__ import annotations
 

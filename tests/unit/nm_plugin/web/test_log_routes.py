@@ -21,7 +21,7 @@ SCRIPT = "echo hello 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; sleep 300"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shown(module_path: Path, users: FakeUsers, module_tracker: FakeTracker) -> AsyncIterator[httpx2.AsyncClient]:
-    """Of an agent that tests only look at."""
+    """Browse an agent that tests only look at."""
     async with secured_rig(module_path, users, module_tracker) as rig, browsing(rig) as client:
         yield client
 
@@ -52,7 +52,7 @@ def secured_rig(root: Path, users: FakeUsers, tracker: FakeTracker) -> contextli
 
 @contextlib.asynccontextmanager
 async def browsing(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
-    """With a master that has written something."""
+    """Browse an agent with a master that has written something."""
     await secured.pod(MASTER)
     context = context_of(SCRIPT)
     context.application_ACLs.add(accessType=pb.APPACCESS_VIEW_APP, acl="carol,dave")

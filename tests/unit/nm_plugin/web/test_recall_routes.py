@@ -29,7 +29,7 @@ PAGE = f"/node/containerlogs/{CONTAINER}/alice"
 async def shown(
     module_path: Path, users: FakeUsers, alice: OsUser, module_tracker: FakeTracker
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Of an agent that the tests only look at."""
+    """Browse an agent that the tests only look at."""
     aggregate(module_path, alice)
     changes = {
         "acl_enabled": True,

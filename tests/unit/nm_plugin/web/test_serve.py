@@ -50,14 +50,14 @@ def web(shown: Shown) -> httpx2.AsyncClient:
 
 @pytest.fixture
 async def own_web(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
-    """For who changes what is shown."""
+    """Browse an agent of the test's own, for tests that change what is shown."""
     async with browsing(rig) as client:
         yield client
 
 
 @contextlib.asynccontextmanager
 async def browsing(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
-    """With a container that has written something."""
+    """Browse an agent with a container that has written something."""
     await rig.pod(CONTAINER)
     await rig.start(CONTAINER, context_of(SCRIPT))
     await rig.tracker.until_running(CONTAINER)

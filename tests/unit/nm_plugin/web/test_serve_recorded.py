@@ -34,7 +34,7 @@ HEADERS = ("cache-control", "x-content-type-options", "x-frame-options", "conten
 async def web(
     module_path: pathlib.Path, users: FakeUsers, module_tracker: FakeTracker
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Of an agent that the tests only look at."""
+    """Browse an agent that the tests only look at."""
     async with running_rig(module_path, users, module_tracker) as rig:
         await rig.pod(CONTAINER)
         await rig.start(CONTAINER, context_of("echo hello 1><LOG_DIR>/stdout; sleep 300"))

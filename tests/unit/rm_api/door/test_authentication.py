@@ -1,4 +1,4 @@
-"""Who calls: cookies, tokens, names, tickets, and whom they speak for."""
+"""Callers are known by cookies, tokens, names and tickets, and may speak for others where a rule lets them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ async def test_what_is_too_much_is_told_and_counted(
 
 
 async def test_others_have_their_turns_while_a_document_is_read(world: RestWorld) -> None:
-    """Of the loop, which is counted by a task that only waits for its next one."""
+    """The loop has turns, which a task counts that only waits for its next one."""
     document = b"<application-submission-context>" + b"<b/>" * 40_000 + b"</application-submission-context>"
     turns, is_over = 0, asyncio.Event()
 

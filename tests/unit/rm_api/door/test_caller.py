@@ -1,4 +1,4 @@
-"""Who a caller is."""
+"""A caller is whoever the gate says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before every route, as one caller sees it."""
+"""The filters stand before every route, as one caller sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused for being too much names the limit, the value and the setting, and is counted."""
+"""A refusal for being too much names the limit, the value and the setting, and is counted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ APPS = "/ws/v1/cluster/apps?user.name=alice"
 
 @pytest.fixture
 def counted() -> dict[str, int]:
-    """How often each limit refused somebody before."""
+    """Return how often each limit has refused somebody so far."""
     return REFUSALS.counts()
 
 

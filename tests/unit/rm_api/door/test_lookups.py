@@ -1,4 +1,4 @@
-"""Who calls over HTTP is looked up before any route asks for the groups."""
+"""A caller over HTTP is looked up before any route asks for the groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of another site cannot make a browser do, and what programs do as before."""
+"""A page of another site cannot make a browser change anything, and programs do as before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 async def local() -> AsyncIterator[RestWorld]:
-    """As ``yodel local`` sets it: a plain curl may submit."""
+    """Serve as ``yodel local`` does: a plain curl may submit."""
     names = HostNames.of(("rm-host",))
     async with rest_world(static_user="alice", may_static_user_write=True, host_names=names) as made:
         yield made
@@ -170,7 +170,7 @@ CHANGED_BY_GET = sorted(
     for route in module.ROUTES
     if isinstance(route, Route) and "GET" in (route.methods or ()) and hasattr(route.endpoint, "is_administrative")
 )
-"""What administers by GET, each asked so that it changes something."""
+"""Calls that administer by GET, each asked so that it changes something."""
 AS_ADMIN = "?log=yodel&level=INFO&user.name=admin"
 IMAGE = {"Referer": "http://evil.example/", **BROWSER}
 

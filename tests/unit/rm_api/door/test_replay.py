@@ -186,7 +186,7 @@ async def guarded() -> AsyncIterator[RestWorld]:
 
 
 async def asked_twice(world: RestWorld, path: str, change: Any) -> tuple[Parts | None, Parts | None]:
-    """What is kept for a question after it was answered, and after the change."""
+    """Return what is kept for a question after it was answered, and after the change."""
     kept = world.app.state.door.replay
     scope: dict[str, Any] = {
         "type": "http",

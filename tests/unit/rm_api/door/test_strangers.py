@@ -1,4 +1,4 @@
-"""Where ACLs count and lists are filtered, no answer at all names an application that the caller may not view."""
+"""No answer names an application that the caller may not view, where ACLs count and lists are filtered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many applications run and how many are pending: the same wherever it is asked, at every moment."""
+"""The same numbers of applications run and are pending wherever one asks, at every moment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.support.page_figures import page_of
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
@@ -88,7 +89,7 @@ async def test_what_waits_for_its_master_waits_for_a_container(world: RestWorld)
     size = row.submission.am_capability
 
     async def shown() -> list[tuple[str, str]]:
-        page = (await world.client.get(f"/cluster/app/{row.id}")).text
+        page = await page_of(world, f"/cluster/app/{row.id}")
         return re.findall(r"<dt>(Running|Scheduling|Pending|Reserved)</dt><dd>(.*?)</dd>", page)
 
     assert await shown() == [("Pending", f"1 container, {size.with_units}")]

@@ -51,11 +51,11 @@ AS_SUBMITTED = (
     *("id", "user", "name", "queue", "state", "finalStatus", "applicationType", "applicationTags", "priority"),
     *("unmanagedApplication", "appNodeLabelExpression", "amNodeLabelExpression", "timeouts", "trackingUI"),
 )
-"""What is the same whether or not a node has started the ApplicationMaster meanwhile."""
+"""Fields that are the same whether or not a node has started the ApplicationMaster meanwhile."""
 
 
 def tree(element: ElementTree.Element) -> Any:
-    """As the object that JSON would show, with every value a text."""
+    """Return the object that JSON would show, with every value a text."""
     children = list(element)
     if not children:
         return element.text or ""

@@ -1,4 +1,4 @@
-"""What is kept of rendered applications."""
+"""Rendered applications are kept within a bound until something of them changes."""
 
 from __future__ import annotations
 

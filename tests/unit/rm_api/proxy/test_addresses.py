@@ -196,7 +196,7 @@ async def test_all_ports_of_the_process_are_its_own(world: RestWorld) -> None:
 
 
 async def test_call_of_the_proxy_that_comes_back_is_refused(world: RestWorld, pages: Pages) -> None:
-    """By a name that leads around: a gateway's or a service's address is none of this machine's."""
+    """A name can lead a call around: a gateway's or a service's address is none of this machine's."""
     await register(world, f"http://127.0.0.1:{pages.port}", "127.0.0.1", "127.0.0.1")
     pages.answers = [["127.0.0.1"]]
     assert (await world.client.get(f"{HERE}/")).status_code == 200

@@ -1,4 +1,4 @@
-"""The page of one application: why it failed on top, and which pod is what."""
+"""The page of one application tells why it failed on top, and which pod is what."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.page_figures import page_of
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.container import Container
@@ -46,11 +47,9 @@ def ended(number: int, exit_status: int, finished_ms: int, diagnostics: str = ""
     )
 
 
-async def page_of(world: RestWorld, containers: Sequence[Container], app: object = FAILED) -> str:
+async def failed_page(world: RestWorld, containers: Sequence[Container], app: object = FAILED) -> str:
     await world.put(NODE, app, an_attempt(1), an_attempt(1, 2), *containers)  # type: ignore[arg-type]
-    answer = await world.client.get(f"/cluster/app/{FAILED.id}")
-    assert answer.status_code == 200
-    return answer.text
+    return await page_of(world, f"/cluster/app/{FAILED.id}")
 
 
 def why(page: str) -> str:
@@ -71,7 +70,7 @@ def why(page: str) -> str:
 async def test_first_failed_container_explains_a_failure(
     world: RestWorld, containers: list[Container], shown: int
 ) -> None:
-    found = why(await page_of(world, containers))
+    found = why(await failed_page(world, containers))
     (link,) = re.findall(r'The first container that failed is <a href="/cluster/container/(container_[^"]+)"', found)
     assert link.endswith(f"_{shown:06d}")
     assert ("(ApplicationMaster)" in found) is (shown == 1)
@@ -90,20 +89,22 @@ async def test_first_failed_container_explains_a_failure(
     ],
 )
 async def test_last_line_of_a_failure_is_shown(world: RestWorld, containers: list[Container], last: str) -> None:
-    assert f'<b class="strange failed">{last}</b>' in why(await page_of(world, containers))
+    assert f'<b class="strange failed">{last}</b>' in why(await failed_page(world, containers))
 
 
 async def test_application_that_says_it_failed_is_explained_and_others_are_not(world: RestWorld) -> None:
     containers = [ended(2, 1, 5000)]
     unhappy = replace(FAILED, state=ApplicationState.FINISHED, diagnostics="")
-    assert why(await page_of(world, containers, unhappy))
-    assert not why(await page_of(world, containers, replace(unhappy, final_status=FinalApplicationStatus.SUCCEEDED)))
+    assert why(await failed_page(world, containers, unhappy))
+    assert not why(
+        await failed_page(world, containers, replace(unhappy, final_status=FinalApplicationStatus.SUCCEEDED))
+    )
 
 
 async def test_containers_are_grouped_by_attempt_with_their_pods(world: RestWorld) -> None:
     row = replace(FAILED, state=ApplicationState.RUNNING)
     master = a_container(1, 2, 1, type=ContainerType.APPLICATION_MASTER, state=ContainerState.RUNNING, node_id=NODE.id)
-    page = await page_of(world, [ended(1, 1, 3000), master], row)
+    page = await failed_page(world, [ended(1, 1, 3000), master], row)
     assert re.findall(r'scope="rowgroup">(Attempt \d)</th>', page) == ["Attempt 1", "Attempt 2"]
     assert re.findall(r'<a href="/cluster/container/(\S+)">container 000001</a>', page) == [
         str(an_attempt(1, number).am_container_id) for number in (1, 2)
@@ -114,5 +115,5 @@ async def test_containers_are_grouped_by_attempt_with_their_pods(world: RestWorl
 
 
 async def test_master_that_was_never_started_is_no_link(world: RestWorld) -> None:
-    page = await page_of(world, [], replace(FAILED, state=ApplicationState.ACCEPTED))
+    page = await failed_page(world, [], replace(FAILED, state=ApplicationState.ACCEPTED))
     assert "container 000001</a>" not in page

@@ -31,19 +31,20 @@ async def test_parts_of_a_queue_follow_each_other_and_marks_are_its_limits() -> 
     assert memory.marks == (Part("guaranteed", 50.0, 0), Part("maximum", 75.0, 0))
     assert memory.text == "memory: 2 GiB used, 1 GiB scheduling, 4 GiB guaranteed, 6 GiB maximum"
     assert vcores.text == "vcores: 1 vcore used, 4 vcores scheduling, 4 vcores guaranteed, 6 vcores maximum"
+    assert vcores.fields == "used.vcores starting.vcores guaranteed.vcores maximum.vcores"
 
 
 def test_bar_ends_where_the_whole_ends() -> None:
-    (memory, vcores) = usage_bars(Resource(3000, 1), Resource(2000, 2))
+    (memory, vcores) = usage_bars(Resource(3000, 1), Resource(2000, 2), {})
     assert (memory.parts, vcores.parts) == ((Part("used", 0, 100.0),), (Part("used", 0, 50.0),))
 
 
 def test_bar_of_nothing_is_empty_and_says_so() -> None:
-    (memory, _) = usage_bars(Resource(0, 0), Resource(0, 0))
+    (memory, _) = usage_bars(Resource(0, 0), Resource(0, 0), {})
     assert (memory.parts, memory.text) == ((), "memory: 0 MiB used")
 
 
 def test_further_types_have_bars_of_their_own() -> None:
-    (*_, gpu) = usage_bars(Resource(0, 0, (("nvidia.com/gpu", 1),)), Resource(10, 1, (("nvidia.com/gpu", 4),)))
+    (*_, gpu) = usage_bars(Resource(0, 0, (("nvidia.com/gpu", 1),)), Resource(10, 1, (("nvidia.com/gpu", 4),)), {})
     assert (gpu.name, gpu.parts) == ("nvidia.com/gpu", (Part("used", 0, 25.0),))
     assert gpu.text == "nvidia.com/gpu: 1 used, 4 capacity"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.api_rows import FAILED, GONE, NODE, RUNNING, TASK, api_get, fill
 from tests.support.loans import lends, measured_report
+from tests.support.page_figures import page_of
 from tests.support.records import a_node, a_submission, an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
@@ -25,16 +26,10 @@ TREE = (
 )
 
 
-async def shown(world: RestWorld, path: str, status: int = 200) -> str:
-    answer = await world.client.get(path)
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
 async def test_overview_has_pools_nodes_queues_and_applications() -> None:
     async with rest_world(queues=TREE) as world:
         await fill(world)
-        page = await shown(world, "/cluster")
+        page = await page_of(world, "/cluster")
         (pool,) = (await api_get(world, "/api/v1/pools"))["items"]
     assert "1 running, 0 waiting" in page
     assert f"<h3>{pool['name']}</h3>" in page
@@ -45,19 +40,19 @@ async def test_overview_has_pools_nodes_queues_and_applications() -> None:
 
 
 async def test_empty_lists_say_what_to_do(world: RestWorld) -> None:
-    page = await shown(world, "/cluster")
+    page = await page_of(world, "/cluster")
     assert "No application has been submitted yet" in page
     assert "No node agent has registered yet" in page
-    assert "No node agent has registered yet" in await shown(world, "/cluster/nodes")
-    assert "No application has been submitted yet" in await shown(world, "/cluster/apps")
-    assert "No application matches" in await shown(world, "/cluster/apps/FAILED")
+    assert "No node agent has registered yet" in await page_of(world, "/cluster/nodes")
+    assert "No application has been submitted yet" in await page_of(world, "/cluster/apps")
+    assert "No application matches" in await page_of(world, "/cluster/apps/FAILED")
 
 
 @pytest.mark.parametrize("path", ["/cluster/scheduler", "/cluster/scheduler?openQueues=Queue:%20root"])
 async def test_tree_of_queues_has_the_figures_of_the_api(path: str) -> None:
     async with rest_world(queues=TREE) as world:
         await fill(world)
-        page = await shown(world, path)
+        page = await page_of(world, path)
         items = (await api_get(world, "/api/v1/queues"))["items"]
     assert re.findall(r'class="depth-(\d)"><a href="/cluster/queue/([^"]+)"', page) == [
         ("0", "root"),
@@ -76,10 +71,10 @@ async def test_tree_of_queues_has_the_figures_of_the_api(path: str) -> None:
 async def test_queue_has_its_limits_and_those_above_and_below() -> None:
     async with rest_world(queues=TREE) as world:
         await fill(world)
-        leaf = await shown(world, "/cluster/queue/root.default")
-        assert leaf == await shown(world, "/cluster/queue/default"), "a leaf's name will do"
-        inner = await shown(world, "/cluster/queue/root.etl")
-        assert "There is no queue root.nothing" in await shown(world, "/cluster/queue/root.nothing", 404)
+        leaf = await page_of(world, "/cluster/queue/root.default")
+        assert leaf == await page_of(world, "/cluster/queue/default"), "a leaf's name will do"
+        inner = await page_of(world, "/cluster/queue/root.etl")
+        assert "There is no queue root.nothing" in await page_of(world, "/cluster/queue/root.nothing", 404)
     assert 'href="/cluster/apps?queue=root.default">1 running, 0 waiting</a>' in leaf
     assert "<dt>maximum-capacity</dt><dd>80</dd>" in leaf
     assert '<li><a href="/cluster/scheduler">Queues</a></li><li><a href="/cluster/queue/root">root</a></li>' in leaf
@@ -95,12 +90,12 @@ async def test_applications_are_filtered_by_user_and_queue(monkeypatch: pytest.M
         await world.put(night)
 
         async def ids(query: str) -> list[str]:
-            return re.findall(r'href="/cluster/app/([^"]+)"', await shown(world, f"/cluster/apps{query}"))
+            return re.findall(r'href="/cluster/app/([^"]+)"', await page_of(world, f"/cluster/apps{query}"))
 
         assert await ids("?user=carol&queue=") == [str(night.id)]
         assert await ids("?queue=root.default") == [str(FAILED.id), str(RUNNING.id)]
         assert await ids("/RUNNING?queue=root.default&user=") == [str(RUNNING.id)]
-        assert "Unknown queue: nothing" in await shown(world, "/cluster/apps?queue=nothing", 400)
+        assert "Unknown queue: nothing" in await page_of(world, "/cluster/apps?queue=nothing", 400)
         monkeypatch.setattr(applications, "LISTED_MAX", 1)
         assert await ids("?queue=root.default&limit=9") == [str(FAILED.id)]
 
@@ -111,7 +106,7 @@ async def test_applications_are_filtered_by_user_and_queue(monkeypatch: pytest.M
 )
 async def test_nodes_are_those_of_a_state(world: RestWorld, path: str, expected: set[object]) -> None:
     await fill(world)
-    page = await shown(world, f"/cluster/nodes{path}")
+    page = await page_of(world, f"/cluster/nodes{path}")
     assert {one for one in (NODE, GONE) if f">{one.id}</a>" in page} == expected
     assert ("No node is in this state" in page) is (not expected)
 
@@ -123,16 +118,16 @@ async def test_many_nodes_are_shown_a_page_at_a_time(world: RestWorld, monkeypat
     path: str | None = "/cluster/nodes/RUNNING"
     listed = []
     while path is not None:
-        page = await shown(world, path)
+        page = await page_of(world, path)
         listed.append(re.findall(r"node-\d", re.sub(r"<a href=.*?>|after=[^\"]+", "", page)))
         more = re.search(r'href="(/cluster/nodes/RUNNING[?]after=[^"]+)"', page)
         path = more[1] if more is not None else None
     assert listed == [["node-1", "node-2"], ["node-3", "node-4"]]
-    await shown(world, "/cluster/nodes?after=nonsense", 400)
+    await page_of(world, "/cluster/nodes?after=nonsense", 400)
 
 
 async def test_no_such_state_of_nodes(world: RestWorld) -> None:
-    assert "is no state of a node" in await shown(world, "/cluster/nodes/ASLEEP", 404)
+    assert "is no state of a node" in await page_of(world, "/cluster/nodes/ASLEEP", 404)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,7 @@ async def test_what_a_node_lends_is_the_sum_of_the_api_step_by_step(world: RestW
     world.rm.facts.hear(NODE.id, "kube-1", report)
     short = MemoryEmergency(reason="95 % of memory used", cool_down_s=60, containers=(TASK.id,))
     world.rm.facts.hear_emergency(NODE.id, "kube-1", short)
-    page = await shown(world, f"/cluster/node/{NODE.id}")
+    page = await page_of(world, f"/cluster/node/{NODE.id}")
     found = await api_get(world, f"/api/v1/nodes/{NODE.id}/capacity")
     cpu = found["resources"][0]
     table = page.partition("<h3>kubernetes.io/batch-cpu</h3>")[2].partition("</table>")[0]
@@ -171,6 +166,6 @@ async def test_what_a_node_lends_is_the_sum_of_the_api_step_by_step(world: RestW
     assert lefts[-1] == 6_100
     for text in (
         *("Memory is low: 95 % of memory used", "610000", "600000", "late", "all best-effort pods"),
-        *("no memory.stat", "3.01 % of the last 10 s", f'href="/cluster/container/{TASK.id}"'),
+        *("no memory.stat", "3.01 % of the last ten seconds", f'href="/cluster/container/{TASK.id}"'),
     ):
         assert text in page, text

@@ -1,4 +1,4 @@
-"""What all pages have: a policy that allows nothing in the page, texts that cannot become more, and the way home."""
+"""All pages have a policy that allows nothing in the page, texts that cannot become more, and the way home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for the owner of a service: sums that add up, in words of Kubernetes."""
+"""The page for the owner of a service shows sums that add up, in words of Kubernetes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.api_rows import NODE, api_get
 from tests.support.loans import lends, measured_report
+from tests.support.page_figures import page_of
 from tests.support.records import a_node
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.colocation.emergency import MemoryEmergency
@@ -32,9 +33,7 @@ def main_part(page: str) -> str:
 
 
 async def shown(world: RestWorld, query: str = "") -> str:
-    answer = await world.client.get(PATH + query)
-    assert answer.status_code == 200
-    part = main_part(answer.text)
+    part = main_part(await page_of(world, PATH + query))
     assert YARN.findall(re.sub(r"<[^>]*>", "", part)) == []
     return part
 
@@ -64,7 +63,7 @@ async def test_each_line_adds_up_to_what_is_lent_and_is_that_of_the_api(world: R
         assert round(sum(parts), 6) == lent
     assert rows[0][2:] == [
         *("16 cores", "-6.4 cores", "-0.5 cores", "-3 cores", "0 cores", "6.1 cores"),
-        *("0 cores", "3.01 % of the last 10 s"),
+        *("0 cores", "3.01 % of the last ten seconds"),
     ]
     whole = await api_get(world, "/api/v1/colocation")
     (one,) = (await api_get(world, "/api/v1/colocation/nodes"))["items"]

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.support.rest_world import RestWorld, rest_world
+from tests.support.page_figures import page_of
+from tests.support.rest_world import rest_world
 from yodel.domain.queues.queue import Queue
 from yodel.rm_api.ui import cluster, queues
 
@@ -26,12 +27,6 @@ def many(groups: int = GROUPS, leaves: int = 40) -> tuple[Queue, ...]:
     return tuple(rows)
 
 
-async def tree(world: RestWorld, address: str) -> str:
-    answer = await world.client.get(address)
-    assert answer.status_code == 200
-    return answer.text
-
-
 def paths(page: str) -> list[str]:
     return re.findall(r'class="depth-\d"><a href="/cluster/queue/([^"]+)"', page)
 
@@ -43,24 +38,26 @@ def folds(page: str) -> dict[str, str]:
 
 async def test_a_large_tree_is_folded_and_opened_by_links() -> None:
     async with rest_world(queues=many()) as world:
-        folded = await tree(world, TREE)
+        folded = await page_of(world, TREE)
         assert paths(folded) == ["root", "root.g0", "root.g1", "root.g2"]
         assert "▸ 40 below" in folded
-        opened = await tree(world, folds(folded)["root.g1"])
+        opened = await page_of(world, folds(folded)["root.g1"])
         assert paths(opened)[:3] == ["root", "root.g0", "root.g1"]
         assert len(paths(opened)) == 4 + 40
         assert paths(opened)[3:43] == [f"root.g1.q{leaf:02}" for leaf in range(40)]
-        both = await tree(world, folds(opened)["root.g0"])
+        both = await page_of(world, folds(opened)["root.g0"])
         assert len(paths(both)) == 4 + 80
-        assert paths(await tree(world, folds(both)["root.g1"])) == paths(await tree(world, folds(folded)["root.g0"]))
-        assert paths(await tree(world, folds(opened)["root.g1"])) == paths(folded)
+        assert paths(await page_of(world, folds(both)["root.g1"])) == paths(
+            await page_of(world, folds(folded)["root.g0"])
+        )
+        assert paths(await page_of(world, folds(opened)["root.g1"])) == paths(folded)
 
 
 @pytest.mark.parametrize("query", ["open=g1", "openQueues=Queue:%20g1", "openQueues=Queue:%20nothing%23Queue:%20g1"])
 async def test_queues_are_opened_by_name_and_as_hadoops_page_does(query: str) -> None:
     rows = [*many(), Queue(path="root.g1x", is_leaf=True, capacity_percent=0.0)]
     async with rest_world(queues=rows) as world:
-        found = paths(await tree(world, f"{TREE}?{query.replace('g1', 'root.g1')}"))
+        found = paths(await page_of(world, f"{TREE}?{query.replace('g1', 'root.g1')}"))
         assert "root.g1.q00" in found
         assert "root.g0.q00" not in found
 
@@ -71,20 +68,20 @@ async def test_rows_come_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
         whole = [row.path for row in many() if not row.path.startswith(("root.g0.", "root.g2."))]
         listed, address = list[str](), f"{TREE}?open=root.g1"
         while address:
-            page = await tree(world, address)
+            page = await page_of(world, address)
             listed += paths(page)
-            more = re.search(r'<p><a href="([^"]+)">\d+ more queues?</a>', page)
+            more = re.search(r'<p><a href="([^"]+)">More queues</a>', page)
             address = more[1].replace("&amp;", "&") if more is not None else ""
         assert listed == whole
-        one = await tree(world, "/cluster/queue/root.g1")
+        one = await page_of(world, "/cluster/queue/root.g1")
         assert len(re.findall(r'class="depth-0"><a href="/cluster/queue/root.g1.q', one)) == 30
         (rest,) = re.findall(r'<p><a href="([^"]+)">10 more queues</a>', one)
-        assert paths(await tree(world, rest.replace("&amp;", "&")))[0] == "root.g1.q30"
+        assert paths(await page_of(world, rest.replace("&amp;", "&")))[0] == "root.g1.q30"
 
 
 async def test_a_small_tree_is_shown_whole() -> None:
     async with rest_world(queues=many(groups=2, leaves=3)) as world:
-        page = await tree(world, TREE)
+        page = await page_of(world, TREE)
         assert len(paths(page)) == 9
         assert folds(page) == {}
         assert "more queue" not in page
@@ -93,6 +90,6 @@ async def test_a_small_tree_is_shown_whole() -> None:
 async def test_overview_has_the_first_queues_below_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "TOP_QUEUES_MAX", 2)
     async with rest_world(queues=many()) as world:
-        page = await tree(world, "/cluster")
+        page = await page_of(world, "/cluster")
         assert paths(page) == ["root.g0", "root.g1"]
         assert f'<a href="{TREE}">1 more queue</a>' in page

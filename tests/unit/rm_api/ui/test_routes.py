@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import escape
 
+from tests.support.page_figures import page_of
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
@@ -83,7 +84,7 @@ STRANGER, OWNER = "?user.name=mallory", "?user.name=alice"
 
 @pytest.fixture
 async def guarded() -> AsyncIterator[RestWorld]:
-    """What alice has run, where others may not see it."""
+    """Serve what alice has run, where others may not see it."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
         node = a_node(state=NodeState.RUNNING, http_port=8042)
         row = replace(ROW, submission=a_submission(user="alice"), submitted_ms=1, finished_ms=60_000)
@@ -156,7 +157,7 @@ async def test_failed_container_has_its_reason_in_the_list(world: RestWorld) -> 
         a_container(1, container=3, exit_status=0, **ended),
     )
     await world.put(node, ROW, an_attempt(1), failed, good)
-    page = (await world.client.get(f"/cluster/app/{ROW.id}")).text
+    page = await page_of(world, f"/cluster/app/{ROW.id}")
     assert re.findall(r'data-label="Exit status">(\d+) ?(.*?)</td>', page) == [
         ("137", f'<small class="quiet strange">out of memory {escape(EVIL)}</small>'),
         ("0", ""),

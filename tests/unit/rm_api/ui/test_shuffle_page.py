@@ -1,4 +1,4 @@
-"""What was added for a queue's words on remote shuffle, and why something was not: as page, JSON and commands."""
+"""Pages, JSON and commands show what was added for a queue's words on remote shuffle, and why something was not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.api_rows import RUNNING, api_get
+from tests.support.page_figures import page_of
 from tests.support.records import an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.client import show, show_queues, spark_lines
@@ -27,7 +28,7 @@ LEFT = ShuffleDecision(service="spark-decommission", queue="root.lent", reason="
 async def shown(world: RestWorld, decision: ShuffleDecision | None) -> tuple[Any, str]:
     await world.put(RUNNING, an_attempt(1, state=AttemptState.RUNNING, shuffle=decision))
     app = await api_get(world, f"/api/v1/applications/{RUNNING.id}")
-    return app, (await world.client.get(f"/cluster/app/{RUNNING.id}")).text
+    return app, await page_of(world, f"/cluster/app/{RUNNING.id}")
 
 
 async def test_every_line_has_its_source(world: RestWorld) -> None:

@@ -19,7 +19,7 @@ async def filled(world: RestWorld) -> RestWorld:
 
 @pytest.fixture
 async def guarded() -> AsyncIterator[RestWorld]:
-    """With acl_enable: nobody sees the applications of others."""
+    """Serve with acl_enable: nobody sees the applications of others."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as made:
         await fill(made)
         yield made

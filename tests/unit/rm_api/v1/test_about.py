@@ -1,4 +1,4 @@
-"""Who asks, what runs here, and the settings that differ from their defaults."""
+"""The API tells who asks, what runs here, and the settings that differ from their defaults."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.support.api_rows import api_get
+from tests.support.page_figures import page_of
 from tests.support.records import a_node
 from tests.support.rest_world import RestWorld, rest_world
 from yodel import __version__
@@ -45,7 +46,7 @@ async def test_me_has_rights_and_queues(user: str, is_admin: bool, submits: list
         assert (found["name"], found["is_named"], found["is_administrator"]) == (user, True, is_admin)
         assert (found["views_all_applications"], found["submit_queues"]) == (is_admin, submits)
         assert (found["administered_queues"], found["more_administered_queues"]) == (administers, 0)
-        page = (await world.client.get("/cluster/about")).text
+        page = await page_of(world, "/cluster/about")
         assert (f"{user} <small>(administrator)</small></a>" in page) == is_admin
         assert ("<h2>Missing rights</h2>" in page, "<h2>Settings" in page) == (is_admin, is_admin)
         assert all(f'href="/cluster/queue/{path}">{path}</a>' in page for path in administers)
@@ -59,7 +60,7 @@ async def test_who_gives_no_name_is_told_whom_he_is_taken_for(
     found = await api_get(world, "/api/v1/me")
     assert (found["name"], found["is_named"], found["views_all_applications"]) == ("dr.who", False, True)
     assert (found["administered_queues"], found["more_administered_queues"]) == (["root"], 1)
-    page = (await world.client.get("/cluster/about")).text
+    page = await page_of(world, "/cluster/about")
     assert "no name given: add <code>?user.name=YOU</code>" in page
     assert "and 1 more" in page
 
@@ -71,7 +72,7 @@ async def test_cluster_has_versions_with_skew_leader_and_database() -> None:
         await world.put(*(a_node(f"n-{i}", state=NodeState.RUNNING, version=one) for i, one in enumerate(versions)))
         await world.put(a_node("gone", state=NodeState.LOST, version="0.1"))
         found = await api_get(world, "/api/v1/cluster")
-        page = (await world.client.get("/cluster/about")).text
+        page = await page_of(world, "/cluster/about")
     assert (found["version"], found["started_ms"], found["database"]) == (__version__, 1_000, "PostgreSQL")
     assert found["agents"] == [
         {"version": f"yodel-{__version__}", "nodes": 2, "is_skewed": False},
@@ -108,7 +109,7 @@ async def test_missing_rights_are_for_administrators_and_may_be_unknown(monkeypa
             (None, "the Kubernetes API server did not answer"),
         ):
             assert (await api_get(world, "/api/v1/cluster?user.name=admin"))["missing_rights"] == expected
-            assert words in (await world.client.get("/cluster/about")).text
+            assert words in await page_of(world, "/cluster/about")
             answers.pop(0)
 
 
@@ -124,5 +125,5 @@ async def test_settings_are_for_administrators() -> None:
             {"name": "store_url", "value": URL.value, "default": "", "source": "file"},
             {"name": "queue_settings", "value": None, "default": "", "source": "environment"},
         ]
-        page = (await world.client.get("/cluster/about")).text
+        page = await page_of(world, "/cluster/about")
         assert all(text in page for text in ("store_url", "postgresql+asyncpg://yodel:…@db/yodel", "a table"))

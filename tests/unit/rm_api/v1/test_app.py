@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import json_schema
-from tests.support.api_rows import NODE, RUNNING
+from tests.support.api_rows import MASTER, NODE, RUNNING
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain import states
 from yodel.domain.queues import queue
@@ -61,6 +61,8 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /applications",
         "get /applications/{application_id}",
         "get /applications/{application_id}/containers",
+        "get /applications/{application_id}/containers/{container_id}",
+        "get /applications/{application_id}/failure",
         "get /applications/{application_id}/logs",
         "get /applications/{application_id}/why",
         "post /applications/{application_id}/kill",
@@ -105,6 +107,7 @@ async def test_every_call_refuses_a_parameter_that_would_do_nothing(world: RestW
     document = await described(world)
     values = {
         "application_id": str(RUNNING.id),
+        "container_id": str(MASTER.id),
         "node_id": str(NODE.id),
         "path": "root.default",
         "version": "1",

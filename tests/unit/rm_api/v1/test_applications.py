@@ -109,7 +109,7 @@ async def test_one_that_ended_says_why(filled: RestWorld) -> None:
     assert (app["diagnostics"], app["finished_ms"], app["attempt_list"]) == ("it broke", 9000, [])
 
 
-@pytest.mark.parametrize("below", ["", "/containers", "/logs"])
+@pytest.mark.parametrize("below", ["", "/containers", "/logs", "/failure", f"/containers/{TASK.id}"])
 async def test_unknown_and_malformed_ids_are_told_apart(filled: RestWorld, below: str) -> None:
     unknown = await api_get(filled, f"{LIST}/application_1_0009{below}", 404)
     assert unknown["detail"].startswith("Application with id 'application_1_0009' doesn't exist")
@@ -131,6 +131,17 @@ async def test_containers_come_with_their_pods(filled: RestWorld) -> None:
     assert (ended["state"], ended["exit_status"], ended["diagnostics"]) == ("COMPLETED", 1, "bad")
     assert task["exit_status"] is None
     assert task["logs"]["page_url"] == f"http://node-1:8042/node/containerlogs/{TASK.id}/alice"
+
+
+async def test_one_container_is_that_of_the_list_and_of_its_application(filled: RestWorld) -> None:
+    items = (await api_get(filled, f"{LIST}/{RUNNING.id}/containers"))["items"]
+    assert [await api_get(filled, f"{LIST}/{RUNNING.id}/containers/{one['id']}") for one in items] == items
+    await api_get(filled, f"{LIST}/{FAILED.id}/containers/{TASK.id}", 404)
+    await api_get(filled, f"{LIST}/{RUNNING.id}/containers/nonsense", 400)
+    absent = a_container(container=9).id
+    assert str(absent) in (await api_get(filled, f"{LIST}/{RUNNING.id}/containers/{absent}", 404))["detail"]
+    failure = await api_get(filled, f"{LIST}/{RUNNING.id}/failure")
+    assert (failure["container"], failure["last_line"]) == (items[3], "bad")
 
 
 async def test_containers_are_paged_and_filtered(filled: RestWorld) -> None:
@@ -238,7 +249,7 @@ async def test_where_acls_are_on_nobody_sees_the_applications_of_others(guarded:
     assert await listed(guarded, "user.name=alice") == [str(RUNNING.id)]
     guarded.client.cookies.clear()
     assert await listed(guarded, "user.name=admin") == [str(FAILED.id), str(RUNNING.id)]
-    for below in ("", "/containers", "/logs"):
+    for below in ("", "/containers", "/logs", "/failure", f"/containers/{TASK.id}"):
         guarded.client.cookies.clear()
         await api_get(guarded, f"{LIST}/{RUNNING.id}{below}?user.name=bob", 403)
         guarded.client.cookies.clear()
@@ -260,6 +271,8 @@ async def test_containers_that_were_forgotten_stand_among_the_others_page_by_pag
         cursor, pages = answer.json()["next_cursor"], pages + 1
 
     assert (found, pages) == ([str(row.id) for row in rows], 3)
+    kept = await api_get(world, f"{LIST}/{APP.id}/containers/{rows[0].id}")
+    assert (kept["id"], kept["state"]) == (str(rows[0].id), "COMPLETED")
 
 
 async def test_logs_of_forgotten_containers_are_found_behind_those_without_a_node(world: RestWorld) -> None:

@@ -1,4 +1,4 @@
-"""What needs attention: each kind appears with its reason and link, and goes when it is over."""
+"""Each kind of attention appears with its reason and link, and goes when it is over."""
 
 from __future__ import annotations
 

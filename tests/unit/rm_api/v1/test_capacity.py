@@ -1,4 +1,4 @@
-"""What a node lends of its measured capacity, over the API: the sum, the state of the whole, and the end of it."""
+"""The API tells what a node lends of its measured capacity: the sum, the state of the whole, and the end of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.api_rows import GONE, NODE, TASK, api_get
 from tests.support.loans import POLICY, lends, measured_report
+from tests.support.page_figures import page_of
 from tests.support.rest_world import RestWorld
 from yodel.domain.colocation.emergency import MemoryEmergency
 from yodel.domain.colocation.report import Bound, Figure, Pressure, WrittenReport
@@ -133,7 +134,7 @@ async def test_the_page_of_nodes_has_a_column_only_where_something_is_lent(lendi
 async def test_the_page_of_a_node_has_the_sum_of_the_api(lending: RestWorld) -> None:
     lending.rm.facts.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
-    page = (await lending.client.get(f"/cluster/node/{NODE.id}")).text
+    page = await page_of(lending, f"/cluster/node/{NODE.id}")
     assert "Lent capacity" in page
     for one in found["resources"]:
         table = page.split(f"<h3>{one['name']}</h3>")[1].split("</table>")[0]
@@ -192,7 +193,7 @@ async def test_a_node_is_taken_back_by_administrators_and_a_dry_run_changes_noth
 
 
 def _pod(container: Container, namespace: str) -> PodHolding:
-    """As it is seen on its node."""
+    """Return a container's pod as it is seen on its node."""
     return PodHolding(
         namespace=namespace,
         name=container.pod,

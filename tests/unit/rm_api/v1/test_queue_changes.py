@@ -333,7 +333,7 @@ async def test_only_a_whole_configuration_may_be_large(world: RestWorld) -> None
 
 @pytest.fixture
 async def acls() -> AsyncIterator[RestWorld]:
-    """Where acl_enable is on, alice administers root.a, which has root.a.x and root.a.y."""
+    """Serve with acl_enable; alice administers root.a, which has root.a.x and root.a.y."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as made:
         await fill(made)
         below = [{"path": f"root.a.{name}", "properties": {"capacity": "50"}} for name in "xy"]
@@ -442,7 +442,7 @@ async def test_history_of_one_queue_is_looked_through_a_hundred_changes_at_a_tim
     rest = (await call(world, "GET", "/queue-history", queue="root.a", cursor=first["next_cursor"])).json()
     assert [item["version"] for item in rest["items"]] == [2]
     page = (await world.client.get("/cluster/queue/root.a")).text
-    assert "Not changed in the last 100 changes of all queues." in page
+    assert "Not changed in the last hundred changes of all queues." in page
     (older,) = re.findall(r'href="(/cluster/queue/root.a[?]changes=[^"]+)"', page)
     assert "root.a.capacity: – → 50" in (await world.client.get(older)).text
 

@@ -23,7 +23,7 @@ APP = an_application(1)
 
 
 class Asked:
-    """Who may see what; ``count`` is how often that was looked up."""
+    """Answer who may see what; ``count`` is how often that was looked up."""
 
     def __init__(self) -> None:
         self.count, self.is_allowed = 0, True

@@ -1,4 +1,4 @@
-"""Why an application waits, over HTTP: shapes, refusals, and the page that shows the same."""
+"""The API tells why an application waits: shapes, refusals, and the page that shows the same."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_of_others_applications_only_the_number_is_told_where_acls_count()
 
 
 async def test_queue_that_waits_has_its_causes_and_its_page_the_same() -> None:
-    """With acl_enable: carol sees neither bob's application nor bob."""
+    """Neither bob's application nor bob is seen by carol where acl_enable is on."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as guarded:
         node = a_node(state=NodeState.RUNNING, capability=Resource(1024, 1), kubernetes_node_name="kube-1")
         await guarded.put(node, an_application(40, state=ApplicationState.RUNNING, current_attempt=1))

@@ -139,7 +139,7 @@ def _usable_nodes(services: HadoopServices) -> list[NodeId]:
 
 
 def _node(services: HadoopServices, asked: str | None) -> NodeId | None:
-    """By ``host:port``, or by the host alone."""
+    """Return the node named by ``host:port``, or by the host alone."""
     nodes = _usable_nodes(services)
     if not nodes:
         raise _AskedWrongly(NO_NODES)
@@ -218,7 +218,7 @@ def _live_application(services: HadoopServices, text: str) -> Application:
 
 
 def _visible(request: Request, services: HadoopServices, look: Look) -> Look:
-    """Without applications that the caller may not view, and without what reasons say of them."""
+    """Return the look without applications that the caller may not view, and without what reasons say of them."""
     rows, rights, user = services.queries.rows, services.rights, reader(request)
     if rights.views_all(user):
         return look

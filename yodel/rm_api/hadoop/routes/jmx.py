@@ -94,7 +94,7 @@ def _rpc_beans(make: Callable[[RpcServer, str, str, float], Bean], server: RpcSe
 
 
 async def _live_applications(services: HadoopServices, tree: QueueTree) -> dict[str, list[Application]]:
-    """By queue, those in it and below it.  Others have a turn between."""
+    """Return by queue the live applications in it and below it.  Others have a turn between."""
     found: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
     lines: dict[str, list[list[Application]]] = {}
     async for app in taking_turns(services.queries.rows.live_applications(), APPLICATIONS_PIECE):

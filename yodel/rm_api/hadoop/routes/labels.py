@@ -77,7 +77,7 @@ async def to_nodes(request: Request) -> Response:
 
 
 async def of_one_node(request: Request) -> Response:
-    """Without a port it is the host's; of a node that nobody knows there are none."""
+    """Answer with a node's labels: without a port they are the host's; of a node that nobody knows there are none."""
     text = request.path_params["node_id"]
     matched = _NODE_ID.fullmatch(text)
     if matched is None:
@@ -172,7 +172,7 @@ def _asked(body: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _lent(services: HadoopServices, nodes: Sequence[Node]) -> list[Node]:
-    """With what they lend to queues."""
+    """Return the nodes with what they lend to queues."""
     return [services.queries.as_lent(row) for row in nodes]
 
 

@@ -26,7 +26,7 @@ from yodel.telemetry import logs
 
 DUMPS_MAX = 10
 DIGITS_MAX = 4
-"""Of that number: one of many digits costs time only to be read."""
+"""The most digits of that number: one of many digits costs time only to be read."""
 FILES_MAX = 1000
 LOGGER = "yodel"
 _LEVELS = {

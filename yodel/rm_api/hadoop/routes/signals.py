@@ -45,7 +45,7 @@ async def signal(request: Request) -> Response:
 
 
 def _refusal(services: HadoopServices, text: str, user: str) -> str:
-    """Why a container cannot be signalled (ClientRMService.signalToContainer); empty when it can."""
+    """Return why a container cannot be signalled (ClientRMService.signalToContainer); empty when it can."""
     try:
         asked = ContainerId.parse(text)
     except InvalidValue:

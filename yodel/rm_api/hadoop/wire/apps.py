@@ -23,7 +23,7 @@ from yodel.rm_api.hadoop.wire.resources import resource, seconds_map, usage_by_p
 from yodel.services.views.queries import ApplicationView
 
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
-"""What a caller may leave out (DeSelectFields)."""
+"""The fields that a caller may leave out (DeSelectFields)."""
 LOST = (AttemptState.FAILED, AttemptState.KILLED)
 KEPT_ANYWAY = frozenset({"appNodeLabelExpression"})
 """AppInfo puts it in before it asks whether it is wanted."""

@@ -173,7 +173,7 @@ def _queue_name(path: str) -> str:
 
 
 def _ages(running: Iterable[Application], now_ms: int) -> Bean:
-    """By how long they have been running, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
+    """Count applications by how long they have run, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
     found = Counter[int]()
     for app in running:
         minutes = (now_ms - app.submitted_ms) / MINUTE_MS

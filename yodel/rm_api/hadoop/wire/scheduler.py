@@ -39,7 +39,7 @@ class QueueTree:
     size_of: Callable[[str], Resource]
     limits: AllocationLimits
     largest_of: Callable[[str], Resource]
-    """Of a queue: what a container may have there at most."""
+    """Returns, for a queue, the most that a container may have there."""
     ledger: UsageLedger
     started_ms: int
     gives_back: Callable[[Queue], bool]

@@ -104,7 +104,7 @@ def test_entries_that_make_no_sense_are_refused(value: bytes) -> None:
 def test_a_part_of_any_log_is_what_stands_there(
     sizes: list[int], which: int, start: int, end: int, compression: str
 ) -> None:
-    """In chunks of a few bytes, with the logs of another container before it."""
+    """The log is read in chunks of a few bytes, with the logs of another container before it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tfile, "CHUNK_BYTES", 700)
         patch.setattr(tfile, "AFTER_SKIP_BYTES", 3)

@@ -129,7 +129,7 @@ def test_acl_in_the_file_is_minded_before_anything_is_told(tmp_path: Path, job: 
 
 
 def test_link_in_a_directory_of_ones_own_leads_nowhere(tmp_path: Path, job: Recall) -> None:
-    """Where one account does everybody's work the file system would let it."""
+    """The file system would follow the link where one account does everybody's work."""
     (tmp_path / "remote" / "mallory").symlink_to("alice")
     viewer = Viewer(name="mallory", admin_acl="admin")
     asked = replace(job, owner="mallory", directories=("mallory", APPLICATION), viewer=viewer)

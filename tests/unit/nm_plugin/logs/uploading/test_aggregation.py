@@ -1,4 +1,4 @@
-"""What is uploaded when, what the RM hears, and what is left: on a folder as remote directory."""
+"""Logs are uploaded in their time, the RM hears of it, and some are left: on a folder as remote directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which containers' logs are kept."""
+"""A policy says which containers' logs are kept."""
 
 from __future__ import annotations
 

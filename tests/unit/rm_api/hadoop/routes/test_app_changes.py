@@ -31,7 +31,7 @@ async def running() -> AsyncIterator[RestWorld]:
 
 @pytest.fixture
 async def unguarded() -> AsyncIterator[RestWorld]:
-    """Without yarn.acl.enable, which hides queues that are not there behind those that are not the caller's."""
+    """Serve without yarn.acl.enable, which hides queues that are not there behind those that are not the caller's."""
     async with rest_world(queues=QUEUES) as world:
         await world.put(APP, an_attempt(1, state=AttemptState.RUNNING), OVER)
         yield world

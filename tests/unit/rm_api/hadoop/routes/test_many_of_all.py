@@ -54,7 +54,7 @@ class Counted(Turns):
 async def test_others_have_a_turn_between_elements(
     monkeypatch: pytest.MonkeyPatch, path: str, least: int, accept: str
 ) -> None:
-    """As many as there are elements where an element takes as long as a piece may."""
+    """Others have a turn for each element where an element takes as long as a piece may."""
     monkeypatch.setattr(long_answers, "PIECE_S", -1.0)
     nodes = [
         a_node(f"node-{n}", state=NodeState.RUNNING, capability=Resource(8192, 8), labels=(f"label-{n}",))

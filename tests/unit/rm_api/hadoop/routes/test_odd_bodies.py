@@ -116,7 +116,7 @@ async def test_nesting_without_an_end_is_refused(world: RestWorld, kind: str, co
 
 
 async def test_texts_of_any_kind_are_shown_in_both_forms(world: RestWorld) -> None:
-    """What a submitter wrote is everybody's to read: no character may break a list."""
+    """Everybody reads what a submitter wrote: no character may break a list."""
     for number, text in enumerate(("a\x00b", "\ud800", "\x1b[31m", "]]>&<\ufffe", "\u202e𝄞"), start=1):
         body = {"application-id": f"application_1_{number:04}", "application-name": text, "application-type": text}
         content = json.dumps({**body, "queue": "nosuch" + text})

@@ -20,7 +20,7 @@ async def test_gauges_of_the_composition_root_are_told_under_our_name(world: Res
 
 
 async def test_renamed_gauges_have_their_old_names_too_which_say_so(world: RestWorld) -> None:
-    """For one release."""
+    """The old names stay for one release."""
     world.app.state.hadoop.process.gauges = lambda: dict.fromkeys(DEPRECATED, 7.0)
     text = (await world.client.get("/prom")).text
     made = "".join(path.read_text() for path in YODEL.rglob("*.py") if path.name != "prometheus.py")

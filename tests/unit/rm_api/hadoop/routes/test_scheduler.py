@@ -24,7 +24,7 @@ TREE = (
 
 
 def find(queue: dict[str, Any], name: str) -> dict[str, Any]:
-    """As exporters walk it: parents have ``queues.queue``, leaves have none."""
+    """Return a queue's child as exporters walk the tree: parents have ``queues.queue``, leaves have none."""
     found = [child for child in queue.get("queues", {}).get("queue", []) if child["queueName"] == name]
     return found[0]
 

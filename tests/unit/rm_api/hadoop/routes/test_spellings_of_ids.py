@@ -26,12 +26,12 @@ TIME = re.compile(r"[0-9]{13}|[0-9:.]+(?=Z)")
 
 
 def spelled(text: str, zeros: int) -> str:
-    """With so many zeros before each number; with none, without those that are printed."""
+    """Spell an id with so many zeros before each number; with none, without those that are printed."""
     return re.sub(r"(?:(?<=[_:])|(?<=_e))0*([0-9]+)(?=_|$)", lambda found: "0" * zeros + found[1], text)
 
 
 def paths(routes: list[BaseRoute], before: str = "") -> Iterator[str]:
-    """Those that are read and have an identifier."""
+    """Yield the paths that are read and have an identifier."""
     for route in routes:
         if isinstance(route, Mount):
             yield from paths(route.routes, before + route.path)

@@ -1,0 +1,185 @@
+"""Measures this ResourceManager and the real one in turns, within one run, and prints one table.
+
+    python -m bench.side_by_side                                   # about six minutes
+    python -m bench.side_by_side --pairs 9 --seconds 5             # half an hour
+    python -m bench.side_by_side --parts beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
+
+The real one keeps its state in leveldb, has all compilers and is warm before the first figure.  Both are up throughout;
+one measurement of each makes a pair, which of them begins changes from pair to pair, and a ratio is that of a pair: it
+stands when the machine's speed changes between pairs.  Figures are medians, of ratios with the least and the greatest.
+Processor time is that of the ResourceManager's process.  *One core* means that both ResourceManagers are held to the
+first core and the client to the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvloop
+
+from bench import heartbeats, submissions
+from bench.cluster import KEPT_MORE, Cluster, hadoop_cluster, local_cluster
+from bench.heartbeats import Beating, Figures
+from bench.latency import grants_s
+from bench.machine import print_machine
+
+CONNECTIONS = (1, 8, 32)
+MANY = (128, 500)
+"""Told with one pair."""
+ASKING = 8
+WARM_UP_S = 15.0
+GRANTS = 25
+PARTS = ("beats", "asks", "submissions", "grants", "rounds")
+Measure = Callable[[Cluster], Awaitable[Figures]]
+
+
+@dataclass(slots=True)
+class Sides:
+    """The two that are compared; ``ours`` is the second column."""
+
+    theirs: Cluster
+    ours: Cluster
+    masters: dict[str, list[Beating]] = field(default_factory=dict)
+
+    @property
+    def both(self) -> tuple[Cluster, Cluster]:
+        return self.theirs, self.ours
+
+    async def row(self, name: str, pairs: int, measure: Measure) -> None:
+        """Print what ``pairs`` pairs give."""
+        found: dict[str, list[Figures]] = {side.name: [] for side in self.both}
+        for number in range(pairs):
+            for side in self.both if number % 2 else reversed(self.both):
+                found[side.name].append(await measure(side))
+        print_row(name, found[self.theirs.name], found[self.ours.name])
+
+    @contextlib.contextmanager
+    def on_one_core(self) -> Iterator[None]:
+        cores = sorted(os.sched_getaffinity(0))
+        me = Cluster("client", {"pids": {"rm": os.getpid()}})
+        for side, some in ((self.theirs, cores[:1]), (self.ours, cores[:1]), (me, cores[-1:])):
+            side.hold_to(some)
+        try:
+            yield
+        finally:
+            for side in (*self.both, me):
+                side.hold_to(cores)
+
+
+def print_row(name: str, theirs: Sequence[Figures], ours: Sequence[Figures]) -> None:
+    cells = [name]
+    for key, form in (("per_s", "{:,.0f}"), ("cpu_us", "{:,.1f}"), ("p99_ms", "{:.1f}")):
+        before, after = [getattr(one, key) for one in theirs], [getattr(one, key) for one in ours]
+        if not all(before) or not all(after):
+            cells += ["–"] * 3
+            continue
+        ratios = sorted(b / a for a, b in zip(before, after, strict=True))
+        spread = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        cells += [form.format(statistics.median(before)), form.format(statistics.median(after)), spread]
+    grants = [statistics.median(one.grants_per_s for one in side) for side in (theirs, ours)]
+    if any(grants):
+        cells[0] += f" (granted: {grants[0]:,.0f} and {grants[1]:,.0f} /s)"
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def print_head(sides: Sides) -> None:
+    theirs, ours = sides.theirs.name, sides.ours.name
+    names = ["", *(f"{what} {who}" for what in ("/s", "CPU µs", "p99 ms") for who in (theirs, ours, "ratio"))]
+    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}", flush=True)
+
+
+async def beats(sides: Sides, pairs: int, seconds: float) -> None:
+    async def rows(form: str) -> None:
+        for count in (*CONNECTIONS, *MANY):
+
+            async def measure(side: Cluster, count: int = count) -> Figures:
+                return await heartbeats.measure(side, sides.masters[side.name][:count], seconds)
+
+            await sides.row(form.format(count), pairs if count in CONNECTIONS else 1, measure)
+
+    await rows("empty heartbeats, connections: {}")
+    with sides.on_one_core():
+        await rows("… one core, {}")
+
+
+async def asks(sides: Sides, pairs: int, seconds: float) -> None:
+    async def measure(side: Cluster) -> Figures:
+        return await heartbeats.measure(side, sides.masters[side.name][:ASKING], seconds, is_asking=True)
+
+    await sides.row(f"heartbeats that ask and release, {ASKING} connections", pairs, measure)
+    with sides.on_one_core():
+        await sides.row(f"… one core, {ASKING}", pairs, measure)
+
+
+async def submit(sides: Sides, pairs: int, seconds: float, kept: int) -> None:
+    for side in sides.both:
+        await submissions.keep(side, kept)
+    name = f"stored submissions, {heartbeats.SUBMITTERS} connections, {kept:,} ended applications kept"
+    await sides.row(name, pairs, lambda side: submissions.measure(side, seconds))
+    with sides.on_one_core():
+        await sides.row("… one core", pairs, lambda side: submissions.measure(side, seconds))
+
+
+async def grants(sides: Sides) -> None:
+    """Print how long one container takes while nothing else happens; the real one grants when a node has beaten."""
+    cells = []
+    for side in sides.both:
+        found = sorted(await grants_s(side, GRANTS))
+        cells.append(f"{statistics.median(found) * 1e3:.1f} (at most {found[-1] * 1e3:.1f})")
+    print(f"| ask to grant when idle, p50 of {GRANTS}, ms: {cells[0]} and {cells[1]} |{' |' * 9}", flush=True)
+
+
+async def run(sides: Sides, arguments: argparse.Namespace) -> None:
+    pairs, seconds, parts = arguments.pairs, arguments.seconds, arguments.parts
+    if "beats" in parts or "asks" in parts:
+        for side in sides.both:
+            count = max(MANY) if "beats" in parts else ASKING
+            sides.masters[side.name] = await heartbeats.masters(side, count)
+            await heartbeats.measure(side, sides.masters[side.name][:32], arguments.warm_up)
+    print_head(sides)
+    if "beats" in parts:
+        await beats(sides, pairs, seconds)
+    if "asks" in parts:
+        await asks(sides, pairs, seconds)
+    if "submissions" in parts:
+        await submit(sides, pairs, seconds, arguments.kept)
+    if "grants" in parts:
+        await grants(sides)
+    for masters in sides.masters.values():
+        for one in masters:
+            one.transport.abort()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
+    parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds")
+    parser.add_argument("--kept", type=int, default=10_000, help="ended applications, before submissions are measured")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--beside", type=Path, help="a checkout with its .venv, in place of the real ResourceManager")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # nothing that was started stays
+    kept, begin_s = arguments.kept + KEPT_MORE, time.monotonic()
+    other = local_cluster("--nodes", "1", checkout=arguments.beside, completed_max=kept) if arguments.beside else None
+    if set(arguments.parts) != {"rounds"}:
+        with other or hadoop_cluster(kept) as theirs, local_cluster("--nodes", "1", completed_max=kept) as ours:
+            uvloop.run(run(Sides(theirs, ours), arguments))
+    if "rounds" in arguments.parts:
+        subprocess.run([sys.executable, "-m", "bench.rounds"], check=True)
+    print(f"{time.monotonic() - begin_s:.0f} s; load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    print_machine()
+    main()
