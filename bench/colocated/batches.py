@@ -24,7 +24,7 @@ VCORES = 20
 """The most of one container, and all of one kind of batch: a core, with MILLI_PER_VCORE."""
 MILLI_PER_VCORE = 50
 NUMBERS, PARTITIONS = 200_000, 8
-WARM_ROUNDS = 2
+WARM_ROUNDS = 3
 """The first rounds of Spark are slow, until the compiler of the JVM has seen them."""
 ROWS = 100_000
 """Terasort's, of 100 bytes each: a job of seconds, most of them its containers' starts."""

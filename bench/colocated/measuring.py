@@ -35,6 +35,8 @@ QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in 
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
 BOUNDED = ("limits=true", "quota=true")
 TRIES_MAX = 2
+CURVE_WARM_ROUNDS = 10
+"""The first point would be slower than the others by what the compiler of the JVM still does."""
 Say = Callable[[str], None]
 
 
@@ -140,6 +142,7 @@ class Measuring:
             stack.enter_context(colocated.idle_spinner())
             batch = stack.enter_context(batches.batch("Spark", self.node, QUEUES[LENT]))
             stack.callback(path.write_text, "-1")
+            wait_for("a warm JVM", lambda: len(batch.rounds()) >= CURVE_WARM_ROUNDS)
             for percent in QUOTAS:
                 path.write_text("-1" if percent is None else str(percent * PERIOD_US // 100))
                 found.append(self._point(percent, batch))

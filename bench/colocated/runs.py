@@ -33,14 +33,14 @@ QUOTAS = (None, 80, 60, 40, 20)
 SPIKE_FACTOR = 3
 # Seconds of a run that are not measured: quiet reading, batch's start and end, policy; of the rest, once.
 START_S = {"Spark": 50, "terasort": 30, "memory": 22}
-ALONE_START_S, ONCE_S, CURVE_S, AGAIN_SHARE = 10, 60, 150, 0.10
+ALONE_START_S, ONCE_S, CURVE_S, AGAIN_SHARE = 10, 120, 150, 0.10
 SECONDS_MIN, SECONDS_MAX = 5, 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Says how much is measured.  ``seconds`` of a window, ``containers`` of the day; a curve of 0 rounds is left out.  A
-    machine that is not quiet within ``quiet_s`` makes a run void."""
+    """Says how much is measured.  ``seconds`` of a window, ``containers`` of the day; a curve of 0 rounds is left out.
+    A machine that is not quiet within ``quiet_s`` makes a run void."""
 
     kinds: tuple[str, ...]
     seconds: int
@@ -88,7 +88,7 @@ def order(number: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Keeps what was measured over some seconds; latencies in milliseconds, ``jobs_s`` the seconds of each batch round."""
+    """Keeps what was measured over some seconds; latencies in milliseconds, ``jobs_s`` the seconds of batch rounds."""
 
     seconds: float
     rate: int
@@ -186,6 +186,13 @@ class Results:
     day: Day | None = None
     machine: str = ""
     date: str = ""
+
+    def has_all_of(self, plan: Plan) -> bool:
+        return (
+            len(self.rounds) >= len(plan.kinds)
+            and bool(self.curve or not plan.curve_rounds)
+            and (self.day is not None or not plan.day_s)
+        )
 
 
 @dataclass(slots=True)

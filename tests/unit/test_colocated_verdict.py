@@ -410,3 +410,12 @@ def test_lines_of_a_driver_that_are_no_seconds_are_left_out(tmp_path: Path) -> N
     assert numbers(log) == []
     log.write_text("starting\n1.25\nWARN 7\n2.5\n")
     assert numbers(log) == [1.25, 2.5]
+
+
+def test_what_is_whole_is_not_measured_again(measured: Results) -> None:
+    plan = Plan(kinds=("Spark", "memory"), seconds=40)
+    assert measured.has_all_of(plan)
+    assert not results(*measured.rounds, day=measured.day).has_all_of(plan)
+    assert results(*measured.rounds, day=measured.day).has_all_of(replace(plan, curve_rounds=0))
+    assert not replace(measured, day=None).has_all_of(plan)
+    assert not measured.has_all_of(replace(plan, kinds=("Spark", "terasort", "memory")))
