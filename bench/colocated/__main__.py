@@ -89,6 +89,7 @@ def measure(kept: Kept, plan: Plan, say: Progress, write: Path) -> None:
     if done.has_all_of(plan):
         return
     with a_cluster(say) as cluster:
+        os.sched_setaffinity(0, {OTHER_CORE})  # with all clients that are started from here on
         before = cluster.yodel("queue", "export")
         try:
             with colocated.service_on(cluster, folder_of(kept.folder)) as node, _apart(node):
@@ -140,7 +141,6 @@ def main() -> None:
     say = Progress(plan.expected_s)
     say(f"{plan.seconds} s a window; {'goes on in' if goes_on else 'kept in'} {kept.folder}")
     kept.keep_machine(f"{processors()}, Linux {platform.release()}", datetime.now(UTC).date().isoformat())
-    os.sched_setaffinity(0, {OTHER_CORE})  # with all clients that are started here
     measure(kept, plan, say, arguments.write)
     print("\n".join(page.report(kept.results())))
     if not page.write(kept, arguments.write, say):

@@ -135,7 +135,8 @@ def window(figures: Figures, rate: int) -> Window:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One condition in one round.  ``core_ms``: processor time of a fixed piece of work on the node's core, without the
-    batch; ``busy``: part of the time in which a process of the machine waited before the run."""
+    batch; ``busy``: part of the time in which a process of the machine waited before the run; ``disturbed``: why it
+    cannot be compared with A' of its round, although it was repeated."""
 
     round: int
     condition: str
@@ -147,6 +148,7 @@ class Run:
     busy: float
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    disturbed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

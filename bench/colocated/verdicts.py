@@ -36,16 +36,17 @@ EARLY_MOST = 0.01
 CONTAINERS_LEAST = 500
 
 
-def off(value: float, reference: float) -> bool:
+def differs(value: float, reference: float) -> bool:
+    """Return True if a processor time is not that of the reference, but for what repetitions differ by."""
     return abs(value / reference - 1) > SPEED_OFF
 
 
 def disturbed(run: Run, alone: Run) -> str:
     """Return why a run may not be comparable with A' of its round, so that it is repeated; empty: it is."""
-    if off(run.core_ms, alone.core_ms):
+    if differs(run.core_ms, alone.core_ms):
         return f"the core worked at {alone.core_ms / run.core_ms:.2f} times its speed in A'"
     ratio = run.window.cpu_ms_a_request / alone.window.cpu_ms_a_request
-    if off(ratio, 1):
+    if differs(ratio, 1):
         return f"a request took {ratio:.2f} times the processor time that it took in A'"
     return ""
 
@@ -53,8 +54,8 @@ def disturbed(run: Run, alone: Run) -> str:
 def is_own(run: Run, earlier: Run, alone: Run) -> bool:
     """Return True if the condition itself changes a request's processor time: the core has the speed that it had in
     A', and a repeated run took the same time again.  Batch that uses memory bandwidth does that."""
-    same = not off(run.window.cpu_ms_a_request, earlier.window.cpu_ms_a_request)
-    return same and not off(run.core_ms, alone.core_ms)
+    same = not differs(run.window.cpu_ms_a_request, earlier.window.cpu_ms_a_request)
+    return same and not differs(run.core_ms, alone.core_ms)
 
 
 def void_run(run: Run, alone: Run) -> list[str]:
@@ -63,8 +64,10 @@ def void_run(run: Run, alone: Run) -> list[str]:
     if run.busy > BUSY:
         found.append(f"the machine did not become quiet before it: processes waited in {percent(run.busy)} of the time")
     found += rate_missed(run.window)
-    if off(run.core_ms, alone.core_ms):
+    if differs(run.core_ms, alone.core_ms):
         found.append(disturbed(run, alone))
+    elif run.disturbed:
+        found.append(f"disturbed: {run.disturbed}")
     return found
 
 
@@ -136,7 +139,7 @@ def _near_alone(results: Results, name: str) -> Verdict:
 
 def _can_tell(results: Results, number: int) -> bool:
     own = results.rounds[number][ALONE]
-    level = [one[ALONE] for one in results.rounds if not off(one[ALONE].core_ms, own.core_ms)]
+    level = [one[ALONE] for one in results.rounds if not differs(one[ALONE].core_ms, own.core_ms)]
     p99 = [one.window.p99_ms for one in level]
     return len(p99) > 1 and max(p99) / min(p99) - 1 <= REPEATS_OFF
 

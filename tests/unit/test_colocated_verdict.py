@@ -210,8 +210,18 @@ def test_an_effect_of_the_batch_is_repeated_once_and_counts() -> None:
     made = scripted({name: [slow.get(name, a_run(name))] * 2 for name in CONDITIONS})
     found = made.round(0)
     assert made.asked == [*CONDITIONS, NATIVE]
-    assert found[NATIVE].notes[-1] == "the same when repeated: it is the batch's own effect"
+    effect = "the batch's own effect, the same when repeated"
+    told = f"a request took 1.33 times the processor time that it took in A': {effect}"
+    assert found[NATIVE].notes[-1] == found[LENT].notes[-1] == told
     assert void(results(found)) == []
+
+
+def test_a_run_that_is_disturbed_twice_is_void() -> None:
+    slow, slower = (replace(a_run(LENT), window=replace(a_window(), service_cores=cores)) for cores in (0.2, 0.3))
+    made = scripted({name: [a_run(name)] for name in CONDITIONS} | {LENT: [slow, slower]})
+    assert void(results(made.round(0))) == [
+        "round 1, C: disturbed: a request took 2.00 times the processor time that it took in A'"
+    ]
 
 
 def test_claims_of_a_measurement_that_counts() -> None:
