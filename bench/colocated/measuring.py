@@ -170,7 +170,7 @@ def _settled(run: Run, alone: Run, *, is_effect: bool) -> Run:
     if not reason:
         return run
     if is_effect and not differs(run.core_ms, alone.core_ms):
-        return replace(run, notes=(*run.notes, f"{reason}: the batch's own effect, the same when repeated"))
+        return replace(run, notes=(*run.notes, f"{reason}: the batch's own effect, as a repetition next to it showed"))
     return replace(run, disturbed=reason)
 
 

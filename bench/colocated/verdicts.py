@@ -139,7 +139,7 @@ def _near_alone(results: Results, name: str) -> Verdict:
 
 def _can_tell(results: Results, number: int) -> bool:
     own = results.rounds[number][ALONE]
-    level = [one[ALONE] for one in results.rounds if not differs(one[ALONE].core_ms, own.core_ms)]
+    level = [one[ALONE] for one in results.rounds if not disturbed(one[ALONE], own)]
     p99 = [one.window.p99_ms for one in level]
     return len(p99) > 1 and max(p99) / min(p99) - 1 <= REPEATS_OFF
 
@@ -166,9 +166,9 @@ def _goal(results: Results) -> Verdict:
 def _early(results: Results) -> Verdict:
     day = results.day
     assert day is not None
-    share = day.ended_early / max(1, day.containers)
     claim = f"fewer than {percent(EARLY_MOST)} of at least {CONTAINERS_LEAST} batch containers ended early"
-    holds = share < EARLY_MOST if day.containers >= CONTAINERS_LEAST else None
+    is_refuted = day.ended_early >= EARLY_MOST * max(day.containers, CONTAINERS_LEAST)
+    holds = False if is_refuted else True if day.containers >= CONTAINERS_LEAST else None
     return Verdict(claim=claim, holds=holds, figures=f"{day.ended_early} of {day.containers}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +35,7 @@ from bench.colocated.runs import (
     window,
 )
 from bench.colocated.verdicts import disturbed, is_own, verdicts, void, void_run
-from tests.e2e.colocated import Figures
+from tests.e2e.colocated import OTHER_CORE, Figures, idle_spinner
 
 FIGURES = Figures(
     latencies=[1.0] * 5900 + [4.0] * 100,
@@ -210,7 +212,7 @@ def test_an_effect_of_the_batch_is_repeated_once_and_counts() -> None:
     made = scripted({name: [slow.get(name, a_run(name))] * 2 for name in CONDITIONS})
     found = made.round(0)
     assert made.asked == [*CONDITIONS, NATIVE]
-    effect = "the batch's own effect, the same when repeated"
+    effect = "the batch's own effect, as a repetition next to it showed"
     told = f"a request took 1.33 times the processor time that it took in A': {effect}"
     assert found[NATIVE].notes[-1] == found[LENT].notes[-1] == told
     assert void(results(found)) == []
@@ -254,6 +256,11 @@ def test_alone_that_differs_from_itself_cannot_tell() -> None:
     assert judged(results(a_round()))[claim] == "cannot tell", "nothing repeats it"
     level = {name: replace(run, core_ms=15.0) for name, run in a_round(other).items()}
     assert judged(results(a_round(), a_round(), level))[claim] == "holds", "another level of the core is another matter"
+    for run in (level, slow := a_round(other)):
+        run[ALONE] = replace(run[ALONE], core_ms=10.0)
+    slow[ALONE] = replace(slow[ALONE], window=replace(slow[ALONE].window, service_cores=0.18))
+    assert judged(results(a_round(), a_round(), level))[claim] == "cannot tell"
+    assert judged(results(a_round(), a_round(), slow))[claim] == "holds", "requests show the level, too"
 
 
 def test_processors_are_compared_with_what_the_batch_can_use() -> None:
@@ -265,7 +272,8 @@ def test_processors_are_compared_with_what_the_batch_can_use() -> None:
 
 
 @pytest.mark.parametrize(
-    ("containers", "early", "word"), [(500, 4, "holds"), (500, 5, "does not hold"), (499, 0, "cannot tell")]
+    ("containers", "early", "word"),
+    [(500, 4, "holds"), (500, 5, "does not hold"), (499, 4, "cannot tell"), (376, 5, "does not hold")],
 )
 def test_containers_that_end_early(containers: int, early: int, word: str) -> None:
     day = Day(samples=(), containers=containers, ended_early=early)
@@ -376,6 +384,21 @@ def test_a_day_has_its_least_at_night_and_its_most_at_noon_and_in_the_evening() 
     assert max(rates) <= RATE_MOST
     assert rates[12] > rates[8] > rates[3]
     assert rates[20] > rates[16]
+
+
+def test_a_spinner_does_not_end_on_the_core_that_batch_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle-class process gets no time there to die in, and whoever waits for its end waits until the batch ends."""
+    cores: list[set[int]] = []
+    send = subprocess.Popen.send_signal
+
+    def sending(process: subprocess.Popen[bytes], number: int) -> None:
+        cores.append(os.sched_getaffinity(process.pid))
+        send(process, number)
+
+    monkeypatch.setattr(subprocess.Popen, "send_signal", sending)
+    with idle_spinner():
+        pass
+    assert cores == [{OTHER_CORE}]
 
 
 class Applications:
