@@ -90,9 +90,9 @@ soak: setup ## a job of a million containers, and twice a thousand of the greate
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
 	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
 
-kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn and MapReduce with tickets, and the refusals (three minutes)
+kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn, MapReduce and Spark with tickets, keytabs and tokens, and the refusals (six minutes)
 	tests/rigs/kerberos/packages >/dev/null
-	$(PYTEST) tests/conformance/test_kerberos.py
+	$(PYTEST) tests/conformance/test_kerberos.py tests/conformance/test_kerberos_jobs.py
 
 attacks: setup ## attacks next to legitimate users: repelled or not, and how long these users waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)

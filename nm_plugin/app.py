@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import structlog
+from starlette.applications import Starlette
 
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
@@ -293,10 +294,8 @@ class NodeAgent:
                 rpc=server,
                 state=watch.state,
             )
-            recalls = build_recalls(settings, accounts.users, threads)
-            app = build_app(facts, manager, made.directories, accounts.users, threads, logs, recalls)
             loops = {
-                "web": web.serve(app),
+                "web": web.serve(self._pages(made, facts, manager)),
                 "tracker": tracking.run(manager),
                 "accept": _accept_once_registered(tracking, server, has_keys),
                 "memory-monitor": watch.watch_memory(manager),
@@ -314,6 +313,11 @@ class NodeAgent:
             await web.stop()
             await server.stop()
             await probes.stop()
+
+    def _pages(self, made: _Adapters, facts: NodeInfo, manager: ContainerManager) -> Starlette:
+        users, threads = made.accounts.users, made.accounts.threads
+        recalls = build_recalls(self._settings, users, threads)
+        return build_app(facts, manager, made.directories, users, threads, made.logs, recalls)
 
     def _housekeeping(self, made: _Adapters, book: ContainerBook, manager: ContainerManager) -> Housekeeping:
         def needed() -> set[ApplicationId]:

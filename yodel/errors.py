@@ -146,6 +146,10 @@ class Refused(YodelError):
     """Well-formed, but not allowed in this state or for this caller."""
 
 
+class NoAccount(Refused):
+    """The user has no account that containers can run as."""
+
+
 class AccessDenied(Refused):
     """The caller may not do this to this entity."""
 

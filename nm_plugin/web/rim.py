@@ -1,9 +1,9 @@
 """Wraps every answer of the node's web port: authentication, one spelling of paths, headers for browsers.
 
-Without Kerberos ``user.name`` is believed, and the cookie that follows it, as AuthenticationFilter does; a cookie comes
-first.  With Kerberos nobody is: tickets are not judged here, and an agent takes no delegation tokens, as a NodeManager.
-Nobody in particular is refused before any route, where names are needed.  A plain ASGI shell: logs stream through it
-untouched.
+A call of the ResourceManager for one of its users proves itself (``node_calls``).  Of others ``user.name`` is believed
+without Kerberos, and the cookie that follows it, as AuthenticationFilter does; a cookie comes first.  With Kerberos
+nobody is: tickets are not judged here, and an agent takes no delegation tokens, as a NodeManager.  Nobody in particular
+is refused before any route, where names are needed.  A plain ASGI shell: logs stream through it untouched.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl
 
+import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,6 +28,7 @@ from yodel.hadoop_http.errors import RestError, bad_request, forbidden
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.hadoop_http.negotiate import answer_error
 from yodel.serving.http_cookie import CookieSigner, checked_user
+from yodel.serving.node_calls import HEADER, CallJudge
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 
@@ -39,8 +41,11 @@ ALWAYS = (
 OPEN_PATH = "/ws/v1/node/info"
 """The path that Kubernetes' probes, which have no name, ask for: it tells what the node is, and nothing of its work."""
 ALLOWED = "GET, HEAD, OPTIONS"
+CALLS = ("GET", "HEAD")
+"""Methods of the ResourceManager's calls for its users: it reads logs."""
 QUERY_FIELDS_MAX = 1000
 _CALLER = "yodel.caller"
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,8 @@ class RimSettings:
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"
     host_names: HostNames | None = None
+    calls: CallJudge | None = None
+    """Judges calls of the ResourceManager for its users; None: no secret is shared, and they are refused."""
 
 
 class NotAuthenticated(YodelError):
@@ -127,6 +134,8 @@ class WebRim:
     def _caller(self, scope: Scope, headers: Headers) -> tuple[str, str]:
         """A name, empty for nobody's, and the cookie to answer with.  Raises InvalidValue, ValueError."""
         settings = self._settings
+        if (call := headers.get(HEADER)) is not None:
+            return self._called_for(scope, call), ""
         known = settings.signer.user_in(headers.get("cookie", ""), settings.now_ms())
         if known is not None or settings.authentication == "kerberos" or b"user" not in scope["query_string"]:
             return known or "", ""
@@ -135,6 +144,20 @@ class WebRim:
                 user = checked_user("user.name", value)
                 return user, settings.signer.issue(user, settings.now_ms())
         return "", ""
+
+    def _called_for(self, scope: Scope, call: str) -> str:
+        """Return the user for whom the ResourceManager calls, with Kerberos too.  Raises NotAuthenticated."""
+        path, query = bytes(scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0], scope["query_string"]
+        target = (path + (b"?" + query if query else b"")).decode("latin-1")
+        try:
+            if self._settings.calls is None:
+                raise InvalidValue(HEADER, "<HMAC>", "none: this node has no node token (node_token_file)")
+            if scope["method"] not in CALLS:
+                raise InvalidValue("method", scope["method"], "GET or HEAD")
+            return self._settings.calls.user_of(scope["method"], target, call)
+        except InvalidValue as error:
+            log.warning("call_refused", path=scope["path"][:200], reason=str(error))
+            raise NotAuthenticated(str(error), "YodelCall") from error
 
     def _admit_nobody(self) -> None:
         """Raises Unauthenticated: callers have to be somebody."""

@@ -57,6 +57,8 @@ from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
 from yodel.rpc_io.server import RpcServer
 from yodel.serving.http_cookie import CookieSigner
+from yodel.serving.node_calls import CallJudge
+from yodel.serving.node_token import read_secret
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
@@ -239,7 +241,16 @@ def _rim(settings: Settings, host: str) -> RimSettings:
         cross_origin=_cross_origin(settings) if settings.web_cross_origin_enabled else None,
         frame_options=settings.web_frame_options if settings.web_frames_enabled else "",
         host_names=known_names(settings.bind_host, host),
+        calls=_calls(settings),
     )
+
+
+def _calls(settings: Settings) -> CallJudge | None:
+    """Blocks: the secret is read.  Raises InvalidValue."""
+    if settings.node_token_file is None:
+        return None
+    name = settings.kubernetes_node_name or settings.host
+    return CallJudge(read_secret(settings.node_token_file), name, lambda: datetime.now(UTC).timestamp())
 
 
 def _cross_origin(settings: Settings) -> CrossOriginRules:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.cluster import RUNNING, Cluster, running
+from tests.conformance.secured import Secured, running_secured
 from tests.conformance.spark_submit import Spark
 from tests.conformance.spoken import Listener, ports_of
 from tests.runs.record import PORTS
@@ -74,6 +75,13 @@ def any_spark(request: pytest.FixtureRequest, cluster: Cluster) -> Spark:
 def spark(cluster: Cluster) -> Spark:
     """The newest Spark."""
     return Spark("4.x", cluster)
+
+
+@pytest.fixture(scope="session")
+def secured() -> Iterator[Secured]:
+    """One cluster with a KDC."""
+    with running_secured() as started:
+        yield started
 
 
 @pytest.fixture

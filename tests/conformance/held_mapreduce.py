@@ -86,10 +86,8 @@ class HeldMapReduce:
 
     def hold(self, task: str, attempt: int = 0) -> psutil.Process:
         """Stops the task's process as soon as there is one."""
-        process = wait_for(f"a process of {task}", lambda: self._process(f"_{task}_{attempt}"), every_s=0.05)
-        process.send_signal(signal.SIGSTOP)
-        self._held[task] = process
-        return process
+        self._held[task] = held_task(self.application_id, task, attempt)
+        return self._held[task]
 
     def release(self, task: str) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -155,12 +153,20 @@ class HeldMapReduce:
         job = self.application_id.replace("application", "job")
         return f"{self.site.cluster.ready.rest_url}/proxy/{self.application_id}/ws/v1/mapreduce/jobs/{job}"
 
-    def _process(self, word: str) -> psutil.Process | None:
-        for process in processes_of(self.application_id):
+
+def held_task(application_id: str, task: str, attempt: int = 0) -> psutil.Process:
+    """Return the task's process, stopped as soon as there is one."""
+
+    def probe() -> psutil.Process | None:
+        for process in processes_of(application_id):
             with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-                if process.name() == "java" and any(word in part for part in process.cmdline()):
+                if process.name() == "java" and any(f"_{task}_{attempt}" in part for part in process.cmdline()):
                     return process
         return None
+
+    process = wait_for(f"a process of {task}", probe, every_s=0.05)
+    process.send_signal(signal.SIGSTOP)
+    return process
 
 
 def processes_of(application_id: str) -> Iterator[psutil.Process]:

@@ -109,7 +109,7 @@ def recorded_sessions() -> list[Session]:
         for connection in recording(name).connections:
             stream = connection.stream
             buffer = FrameBuffer()
-            buffer.append(stream[7:])
+            buffer += stream[7:]
             frames = []
             while (frame := buffer.take_frame(1 << 26)) is not None:
                 if len(frame) <= LARGEST_SEED_FRAME_BYTES:

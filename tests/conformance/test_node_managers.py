@@ -30,7 +30,9 @@ SIZE = NodeSize(memory_mib=2048, vcores=2)
 
 @pytest.fixture(scope="module")
 def node_manager(cluster: Cluster) -> Iterator[NodeManager]:
-    with running_node_manager(cluster, size=SIZE) as started:
+    labels = "yarn.nodemanager.node-labels.provider"
+    more = {labels: "config", f"{labels}.configured-node-partition": "gpu"}
+    with running_node_manager(cluster, size=SIZE, more=more) as started:
         yield started
 
 
@@ -66,6 +68,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     (shown,) = [node for node in items(cluster, "nodes") if node["id"] == node_manager.node_id]
     assert (shown["kind"], shown["kubernetes_node"], shown["version"]) == ("NodeManager", None, "3.5.0")
     assert f"{node_manager.node_id}\tRUNNING" in said(cluster, "node", "list"), "as docs/coming-from-yarn.md shows it"
+    assert node_manager.has_logged("node labels gpu are not used (the setting node_labels_enabled = false)")
     words = Counter({f"word{number}": number + 1 for number in range(40)})
     texts = [shared_dir / f"text-{number}.txt" for number in range(3)]
     for text in texts:
@@ -88,38 +91,27 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     wait_for("the logs of all nodes", aggregated)
 
 
-def test_spark_job_goes_on_when_the_node_manager_is_killed_and_comes_back(
-    spark: Spark, node_manager: NodeManager, shared_dir: pathlib.Path
+@pytest.mark.parametrize("killed", ["NodeManager", "ResourceManager"])
+def test_spark_job_goes_on_when_one_is_killed_and_comes_back(
+    spark: Spark, node_manager: NodeManager, shared_dir: pathlib.Path, killed: str
 ) -> None:
     cluster = spark.cluster
     with HeldJob(spark, shared_dir, "cluster") as job:
         workers = {place["container"] for place in job.working(2)}
-        assert kinds_of(cluster, job.application_id, node_manager)[True] == 2, "the master, and one executor"
-        node_manager.kill()
-        node_manager.start()
-        assert node_manager.state == "RUNNING"
+        if killed == "NodeManager":
+            node_manager.kill()
+            node_manager.start()
+        else:
+            kill_and_wait_until_back(cluster)
+        wait_for("the NodeManager to register again", lambda: node_manager.state == "RUNNING")
         job.release()
         result = job.result()
         assert result.returncode == 0, result.text[-6000:]
         assert job.is_right()
         assert set(job.report()["executors"]) <= workers
+    assert kinds_of(cluster, job.application_id, node_manager)[True] == 2, "the master, and one executor"
     assert cluster.ended(job.application_id)["finalStatus"] == "SUCCEEDED"
     assert len(cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]) == 1
-
-
-def test_spark_job_goes_on_when_the_resource_manager_is_killed(
-    spark: Spark, node_manager: NodeManager, shared_dir: pathlib.Path
-) -> None:
-    cluster = spark.cluster
-    with HeldJob(spark, shared_dir, "cluster") as job:
-        workers = {place["container"] for place in job.working(2)}
-        kill_and_wait_until_back(cluster)
-        wait_for("the NodeManager to register again", lambda: node_manager.state == "RUNNING")
-        job.release()
-        assert job.result().returncode == 0
-        assert job.is_right()
-        assert set(job.report()["executors"]) <= workers
-    assert kinds_of(cluster, job.application_id, node_manager)[True] == 2
 
 
 def test_containers_of_a_node_manager_that_stays_away_are_lost(

@@ -45,6 +45,7 @@ TRIES = 8
 """Times that a page is read anew to meet an answer of the same moment: nodes are measured each second."""
 NOWHERE = "/cluster/nowhere"
 KINDS = (
+    (re.compile(r"/logs/.+"), "/logs/FILE"),
     (re.compile(r"container_\w+"), "CONTAINER"),
     (re.compile(r"application_\w+"), "APPLICATION"),
     (re.compile(r"/cluster/queue/.+"), "/cluster/queue/QUEUE"),
@@ -115,6 +116,10 @@ class Jobs:
         path = f"/applications/{self.ids[name]}"
         wait_for(f"containers of {name}", lambda: self.api(path)["running_containers"] > 1)
 
+    def master(self, name: str) -> str:
+        """Return the container of its ApplicationMaster."""
+        return str(self.api(f"/applications/{self.ids[name]}")["attempt_list"][0]["am_container_id"])
+
     def api(self, path: str) -> Any:
         with urllib.request.urlopen(f"{self.cluster.ready.rest_url}/api/v1{path}", timeout=60) as answer:
             return json.load(answer)
@@ -178,6 +183,7 @@ def start(jobs: Jobs) -> None:
 KILL = ("--header", "Content-Type: application/json", "--data-binary", '{"state": "KILLED"}')
 
 
+@pytest.mark.timeout(1800)
 def test_every_page_of_real_jobs(jobs: Jobs) -> None:
     pictures = pathlib.Path(os.environ.get("YODEL_PICTURES") or ROOT / ".runs" / "pages")
     shutil.rmtree(pictures, ignore_errors=True)
@@ -198,6 +204,8 @@ def portray(browser: Browser, jobs: Jobs, pictures: pathlib.Path) -> None:
         "queue": "/cluster/queue/root.adhoc",
         "node": f"/cluster/node/{node}",
         "lending": "/cluster/lending",
+        "timeline": f"/cluster/app/{jobs.ids['ad-hoc-join']}/timeline",
+        "log": f"/cluster/container/{jobs.master('load-orders')}/logs/stderr",
     }
     for name, path in (pages | applications).items():
         browser.visit(jobs.cluster.ready.rest_url + path)

@@ -52,6 +52,7 @@ JOBS_TIMEOUT_S = 1_800
 YARN = """case "$1" in
   schedulerconf) main=SchedConfCLI ;;
   application) main=ApplicationCLI ;;
+  rmadmin) main=RMAdminCLI ;;
 esac
 shift
 exec {java}/bin/java -Xmx256m -cp {classes} org.apache.hadoop.yarn.client.cli.$main "$@"

@@ -71,7 +71,7 @@ def answers_in(data: bytes) -> list[RpcResponseHeaderProto]:
     if data.startswith(HTTP_REPLY[:8]):
         return []
     buffer, headers = FrameBuffer(), []
-    buffer.append(data)
+    buffer += data
     while (frame := buffer.take_frame(1 << 26)) is not None:
         headers.append(RpcResponseHeaderProto.FromString(take_delimited(frame, 0)[0]))
     return headers

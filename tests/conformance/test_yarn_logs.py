@@ -7,10 +7,13 @@ here are the details that a table does not show: owners and modes in HDFS, rolle
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import urllib.request
 from asyncio import Semaphore
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -220,6 +223,24 @@ def test_logs_of_an_application_that_is_over(cluster: Cluster) -> None:
         assert (code, "LogContents:\n100000\n\nEnd" in text, "stdout" in text) == (0, True, False), (words, text)
     code, text = yarn_logs(cluster, "-applicationId", application_id, "-show_container_log_info")
     assert (code, text.count("AGGREGATED")) == (0, 5)
+    whole = through_rm(cluster, application_id, container, "syslog")
+    os.kill(cluster.ready.pids[node_name(cluster, application_id, container)], signal.SIGKILL)
+    assert through_rm(cluster, application_id, container, "syslog") == whole, "another agent reads it"
+    assert "\n100000\n\nEnd of LogType:syslog\n" in whole
+
+
+def through_rm(cluster: Cluster, application_id: str, container: str, name: str) -> str:
+    """Return a log as the ResourceManager reads it."""
+    path = f"/api/v1/applications/{application_id}/containers/{container}/logs/{name}"
+    with urllib.request.urlopen(f"{cluster.ready.rest_url}{path}", timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def node_name(cluster: Cluster, application_id: str, container: str) -> str:
+    path = f"/api/v1/applications/{application_id}/containers/{container}"
+    with urllib.request.urlopen(f"{cluster.ready.rest_url}{path}", timeout=60) as answer:
+        node_id = json.load(answer)["node_id"]
+    return next(str(node["name"]) for node in cluster.ready.nodes if node["node_id"] == node_id)
 
 
 def test_logs_of_an_application_that_runs(cluster: Cluster) -> None:
@@ -236,5 +257,8 @@ def test_logs_of_an_application_that_runs(cluster: Cluster) -> None:
     assert (code, "LogContents:\nsoEnd of LogType:stdout." in text) == (0, True)
     code, text = yarn_logs(cluster, "-applicationId", application_id, "-show_container_log_info")
     assert (code, text.count("LOCAL")) == (0, 4)
+    container = text.split("Container: ", 1)[1].split()[0]
+    code, text = yarn_logs(cluster, "-applicationId", application_id, "-log_files", "stdout")
+    assert (code, through_rm(cluster, application_id, container, "stdout") in text) == (0, True)
     kill = ("-X", "PUT", "-H", "Content-Type: application/json", "-d", '{"state":"KILLED"}')
     assert cluster.curl(f"/apps/{application_id}/state", *kill)[0] in (200, 202)

@@ -156,6 +156,7 @@ async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
 
 
 ADDED = {
+    "0014": ("ALTER TABLE attempts DROP COLUMN client_key",),
     "0013": ("ALTER TABLE nodes DROP COLUMN is_node_manager",),
     "0012": ("ALTER TABLE nodes DROP COLUMN shuffle_clients",),
     "0011": (

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.playbook.test_placement_constraints import NOT_ZK, requests
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, address_of, ask, complete, running
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
@@ -16,11 +17,11 @@ from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.pools import NATIVE, YARN
+from yodel.domain.queues.pools import NATIVE, YARN, PoolName
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.word import ShuffleProperty
-from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, NodeState
+from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, ExecutionType, NodeState
 from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.kube import inspection as kube_inspection
@@ -30,12 +31,17 @@ from yodel.services.pods import inspection
 HOST = "hadoop-1"
 NM, OTHER = NodeId(HOST, 8041), NodeId("hadoop-2", 8041)
 LET_IN = NodeManagerRules(allowed="network")
+LENT = PoolName("koordinator")
 QUEUES = leaves_under_root(
     ("default", "yarn"),
     maximum_lifetime_s=-1,
     default_lifetime_s=-1,
     pool_of=lambda path: YARN if path == "root.yarn" else NATIVE,
 )
+
+
+def lent_pool_of(path: str) -> PoolName:
+    return LENT if path == "root.batch" else NATIVE
 
 
 def options(rules: NodeManagerRules = LET_IN, **changes: Any) -> Options:
@@ -116,6 +122,19 @@ async def test_node_manager_that_is_away_adds_to_no_maximum(world: World) -> Non
     with pytest.raises(InvalidResourceRequest):
         maximum.require_a_node(Resource(20_000, 1), "root.default")
     maximum.require_a_node(Resource(20_000, 1), "root.yarn")
+
+
+async def test_node_manager_counts_in_the_lent_pool_that_the_setting_names_and_in_no_other() -> None:
+    queues = leaves_under_root(("default", "batch"), maximum_lifetime_s=-1, default_lifetime_s=-1, pool_of=lent_pool_of)
+    lent = Options(node_managers=LET_IN, node_managers_pool=LENT, queues=queues, dialects={"root.batch": "koordinator"})
+    async with World(lent) as world:
+        let_in(world)
+        await world.register_node()
+        await register(world, capability=Resource(4096, 4))
+        pools = world.rm.state.pools
+        assert (NM in pools.of(LENT).lenders, NM in pools.of(NATIVE).lenders) == (True, False)
+        assert pools.of(LENT).size == Resource(4096, 4)
+        await master_on(world, "batch")
 
 
 async def test_agent_of_a_node_that_kubernetes_does_not_have_counts_nowhere() -> None:
@@ -318,6 +337,37 @@ async def test_rooms_given_in_one_turn_are_given_once(world: World) -> None:
     tasks = await tasks_of(am, 16)
     assert len(tasks) == 16
     assert sum(task.node_id == OTHER for task in tasks) == 1
+
+
+async def test_containers_that_stand_apart_are_on_different_nodes(world: World) -> None:
+    am = await master_on(world)
+    await register(world, OTHER)
+    await am.beat(scheduling_asks=requests("zk", 3, NOT_ZK))
+    await world.settle()
+    assert sorted(one.node_id for one in await granted_to(am)) == [NM, OTHER]
+    assert world.live_tasks()[0].pod == "", "the third waits for a node"
+
+
+async def test_further_resource_types_are_its_own(world: World) -> None:
+    gpu = Resource(1024, 1, (("yarn.io/gpu", 1),))
+    am = await master_on(world)
+    await register(world, OTHER, capability=Resource(16_384, 16, (("yarn.io/gpu", 2),)))
+    assert world.rm.state.pools.of(YARN).size.extras == (("yarn.io/gpu", 2),)
+    on = await tasks_of(am, 3, capability=gpu)
+    assert [one.node_id for one in on] == [OTHER, OTHER], "although the node is reserved for the third by then"
+    await world.beat(complete(on[0].id), node_id=OTHER)
+    await world.settle()
+    assert [one.node_id for one in await granted_to(am)] == [OTHER]
+
+
+async def test_opportunistic_containers_are_guaranteed_ones_there_too(world: World) -> None:
+    am = await master_on(world)
+    plain = ask(1)
+    await am.beat(replace(plain, key=replace(plain.key, execution_type=ExecutionType.OPPORTUNISTIC)))
+    await world.settle()
+    (granted,) = (await am.beat()).granted
+    task = world.container(granted.container.id)
+    assert (task.node_id, granted.container.execution_type) == (NM, ExecutionType.GUARANTEED)
 
 
 LABELS = AskRules(are_node_labels_enabled=True)
@@ -527,17 +577,21 @@ async def test_containers_go_on_when_the_resource_manager_starts_again(world: Wo
     assert world.pods.pods == {}
 
 
-async def test_resize_is_true_at_once_and_told_to_the_node(world: World) -> None:
+async def test_resize_is_true_at_once_and_a_smaller_size_is_told_to_the_node(world: World) -> None:
+    """Its ApplicationMaster brings a larger one there, as on YARN (yarn.resourcemanager.auto-update.containers)."""
     am = await master_on(world)
     (task,) = await tasks_of(am, 1)
-    await world.beat(running(am.container.id), running(task.id), node_id=NM)
-    kind = ContainerUpdateType.INCREASE_RESOURCE
-    await am.beat(updates=[UpdateRequest(container_id=task.id, version=0, type=kind, capability=Resource(2048, 1))])
-    await world.settle()
-    ((told, granted),) = (await am.beat()).updated
-    assert (told, granted.container.capability) == (kind, Resource(2048, 1))
-    assert world.container(task.id).capability == Resource(2048, 1)
-    assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + Resource(2048, 1)
+    reports, told = (running(am.container.id), running(task.id)), []
+    larger, smaller = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+    for version, (kind, size) in enumerate(((larger, Resource(2048, 1)), (smaller, SMALL))):
+        request = UpdateRequest(container_id=task.id, version=version, type=kind, capability=size)
+        answer = await am.beat(updates=[request])
+        await world.settle()
+        told.append([one.id for one, _ in (await world.beat(*reports, node_id=NM)).updates])
+        ((heard, granted),) = [*answer.updated, *(await am.beat()).updated]
+        assert (heard, granted.container.capability) == (kind, size)
+        assert world.rm.state.pools.of(YARN).held_on(NM) == SMALL + size
+    assert told == [[], [task.id]]
 
 
 async def test_pod_that_comes_true_late_goes(world: World) -> None:

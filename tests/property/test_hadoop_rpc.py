@@ -66,7 +66,7 @@ def test_frames_survive_any_split(contents: list[list[bytes]], data: st.DataObje
     frames = [frame(*parts) for parts in contents]
     buffer, taken = FrameBuffer(), []
     for piece in pieces(b"".join(frames), data):
-        buffer.append(piece)
+        buffer += piece
         while (one := buffer.take_frame(1000)) is not None:
             taken.append(one)
     assert taken == [one[4:] for one in frames]

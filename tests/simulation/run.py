@@ -67,14 +67,19 @@ class BrokenLaw(Exception):
         super().__init__(f"see it again: python -m tests.simulation.run --kind {kind} --seed {seed}")
 
 
+async def outlasted(cluster: Cluster, storm: Storm, look: Callable[[int], None] = lambda _: None) -> int:
+    """Live through a storm until all is at rest.  Returns the number of actions."""
+    await rage(storm)
+    storm.calm()
+    await come_to_rest(cluster, storm, look)
+    return storm.taken
+
+
 async def storm(seed: int) -> int:
     """Everybody is as stubborn as the original.  Returns the number of actions."""
     async with Cluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, OPTIONS) as cluster:
         storm = Storm(cluster, seed)
-        await rage(storm)
-        storm.calm()
-        await come_to_rest(cluster, storm)
-        return storm.taken
+        return await outlasted(cluster, storm)
 
 
 async def binding(seed: int) -> int:
@@ -82,11 +87,9 @@ async def binding(seed: int) -> int:
     options = replace(OPTIONS, is_binding=True)
     async with BoundCluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, options) as cluster:
         storm = BindingStorm(cluster, seed)
-        await rage(storm)
+        taken = await outlasted(cluster, storm)
         assert cluster.refused, "a storm without refusals shows nothing"
-        storm.calm()
-        await come_to_rest(cluster, storm)
-        return storm.taken
+        return taken
 
 
 async def lending(seed: int) -> int:
@@ -94,21 +97,16 @@ async def lending(seed: int) -> int:
     jobs = [Job(1 + n % 4, SMALL * 2 ** (n % 3), queue="batch" if n % 4 else "default") for n in range(JOBS)]
     async with LendingCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = LendingStorm(cluster, seed)
-        await rage(storm)
-        storm.calm()
-        await come_to_rest(cluster, storm)
-        return storm.taken
+        return await outlasted(cluster, storm)
 
 
 async def mixed(seed: int) -> int:
     """A NodeManager and nodes of pods share a pool."""
     async with MixedCluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, MIXED_OPTIONS) as cluster:
         storm = MixedStorm(cluster, seed)
-        await rage(storm)
-        storm.calm()
-        await come_to_rest(cluster, storm)
+        taken = await outlasted(cluster, storm)
         assert all(cluster.ran[kind] for kind in (False, True)), "a storm without both kinds shows nothing"
-        return storm.taken
+        return taken
 
 
 async def colocation(seed: int) -> int:
@@ -116,11 +114,9 @@ async def colocation(seed: int) -> int:
     jobs = [Job(1 + n % 4, SMALL, queue="batch" if n % 4 else "default") for n in range(JOBS)]
     async with ColocationCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = ColocationStorm(cluster, seed)
-        await rage(storm)
-        storm.calm()
-        await come_to_rest(cluster, storm, lambda _: laws.check_published(cluster))
+        taken = await outlasted(cluster, storm, lambda _: laws.check_published(cluster))
         assert cluster.statuses.patches, "a storm without a patch shows nothing"
-        return storm.taken
+        return taken
 
 
 async def shrinking(seed: int) -> int:

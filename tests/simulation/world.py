@@ -14,7 +14,6 @@ from tests.support.fakes import NODE
 from tests.support.lending import colocation, known_node, lends_as, node_watch
 from tests.support.loans import report
 from tests.support.rm_options import NODE_SIZE, SMALL, Options
-from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.report import LoanReport, WrittenReport
 from yodel.domain.host_lists import HostLists
@@ -130,9 +129,7 @@ class LendingCluster(Cluster):
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
 
 
-MIXED_OPTIONS = replace(
-    OPTIONS, node_managers=NodeManagerRules(allowed="network"), node_managers_pool=NATIVE, holds=HoldRules(part=0.0)
-)
+MIXED_OPTIONS = replace(OPTIONS, node_managers=NodeManagerRules(allowed="network"), node_managers_pool=NATIVE)
 
 
 class MixedCluster(Cluster):

@@ -10,10 +10,11 @@ import contextlib
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.conformance.cluster import Cluster
 from tests.support.hadoop import NODE_MANAGER, Daemon, DaemonSpec, PortTaken, new_servers
-from tests.support.hadoop_conf import NodeSize, Servers, server_files, write_files
+from tests.support.hadoop_conf import Files, NodeSize, Servers, server_files, write_files
 from tests.support.hadoop_yodel import client_properties
 
 HOST = "localhost"  # what 127.0.0.1 is called here
@@ -26,7 +27,8 @@ REGISTERED = "Registered with ResourceManager as"
 class NodeManager(Daemon):
     """``node_id`` is that of all its lives."""
 
-    def __init__(self, cluster: Cluster, servers: Servers) -> None:
+    def __init__(self, cluster: Cluster, servers: Servers, files: Files) -> None:
+        self._files = files
         self.node_id = f"{HOST}:{servers.ports.nm_rpc}"
         spec = DaemonSpec(
             name="node-manager", main=NODE_MANAGER, heap_mib=HEAP_MIB, user="", is_ready=self._is_registered
@@ -51,22 +53,39 @@ class NodeManager(Daemon):
         return self.log_path.read_text().count(REGISTERED) if self.log_path.exists() else 0
 
     @property
-    def state(self) -> str:
-        """Return the state that the ResourceManager tells of it; empty: it does not know it."""
+    def shown(self) -> dict[str, Any]:
+        """Return the ResourceManager's record of it; empty: it does not know it."""
         nodes = self._cluster.rest("/nodes")["nodes"]["node"]
-        return next((str(node["state"]) for node in nodes if node["id"] == self.node_id), "")
+        return next((node for node in nodes if node["id"] == self.node_id), {})
+
+    @property
+    def state(self) -> str:
+        return str(self.shown.get("state", ""))
+
+    def has_logged(self, words: str) -> bool:
+        return words in self.log_path.read_text()
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Write further properties of YARN; earlier ones go.  It reads some while it runs."""
+        files = {**self._files, "yarn-site.xml": {**self._files["yarn-site.xml"], **properties}}
+        write_files(self.conf_dir, files, log_level="INFO")
 
 
 def settings_of(directory: Path) -> dict[str, str]:
     """Return variables of ``yodel local``: a NodeManager is a node of the pool of pods, and comes first there."""
-    hosts = directory / "hosts"
-    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
     return {
         "YODEL_NODE_MANAGERS": "network",
         "YODEL_NODE_MANAGERS_POOL": "native",
         "YODEL_NODE_MANAGERS_FIRST": "true",
-        "YODEL_NODES_INCLUDE_PATH": str(hosts),
+        "YODEL_NODES_INCLUDE_PATH": str(hosts_file(directory)),
     }
+
+
+def hosts_file(directory: Path) -> Path:
+    """Write the hosts file, with the NodeManager and the nodes of ``yodel local``."""
+    hosts = directory / "hosts"
+    hosts.write_text("\n".join((HOST, *(f"node-{number}" for number in range(1, 4)))) + "\n")
+    return hosts
 
 
 @contextlib.contextmanager
@@ -90,8 +109,8 @@ def running_node_manager(
         "yarn.nodemanager.recovery.dir": f"{directory}/recovery",
     }
     files["yarn-site.xml"] |= {**client_properties(cluster, KEPT), **recovery, **(more or {})}
-    write_files(servers.conf_dir, files, log_level="INFO")
-    node_manager = NodeManager(cluster, servers)
+    node_manager = NodeManager(cluster, servers, files)
+    node_manager.configure({})
     try:
         node_manager.start()
         yield node_manager

@@ -18,11 +18,11 @@ from urllib.parse import unquote
 
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource, memory_with_unit
-from yodel.rm_api.ui.frame import iso, plain
+from yodel.rm_api.ui.frame import at, iso, plain
 from yodel.translator.quantities import quantity
 
 VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "line", "rect", "wbr"})
-NO_FIGURES = frozenset({"head", "header", "footer", "form", "script", "style", "copy", "crumbs"})
+NO_FIGURES = frozenset({"head", "header", "footer", "form", "script", "style", "copy", "crumbs", "log"})
 """Elements, and classes of elements."""
 MOMENTARY = {"age_ms": 10_000, "remaining_s": 10}
 """Fields that count from now, and by how much two answers may differ."""
@@ -186,7 +186,7 @@ def _forms(field: str, value: Any) -> Iterator[str]:
     elif isinstance(value, str):
         yield " ".join(value.split())
     elif name.endswith("_ms"):
-        yield iso(value)
+        yield from (iso(value), at(value))
     elif name == "memory_mib":
         yield from (memory_with_unit(value), plain(value, "Mi"))
     elif name == "cpu_milli":

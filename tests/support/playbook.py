@@ -9,6 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -63,6 +64,7 @@ class World:
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.clock = FakeClock()
+        self._drawn = itertools.count(1)
         self.disk = MemoryDisk()
         self.steps: list[str] = []
         self.crash_at_step: int | None = None
@@ -130,7 +132,7 @@ class World:
             clock=self.clock,
             timers=self.clock,
             random=lambda: 1.0,
-            random_bytes=bytes,
+            random_bytes=lambda size: next(self._drawn).to_bytes(size),
             pods=self.pods,
             statuses=self.statuses,
             see_holdings=lambda: None,

@@ -118,12 +118,14 @@ async def rest_world(
     proxy_users: ProxyUserRules | None = None,
     acceptor: Acceptor | None = None,
     facts: ProcessFacts | None = None,
+    node_secret: bytes = b"",
     **settings: Any,
 ) -> AsyncIterator[RestWorld]:
     clock, store, stored_queues = FakeClock(), MemoryStore(), queues or default_queues()
     snapshot = await store.open(now_ms=cluster_id, default_queues=stored_queues)
     access = rules or AccessRules(admin_acl=Acl.parse("admin"))
-    core = Core.of(_ports(store, clock, lambda: _admin_settings(stored_queues)), _limits(access), snapshot)
+    limits = replace(_limits(access), is_node_proof_required=bool(node_secret))
+    core = Core.of(_ports(store, clock, lambda: _admin_settings(stored_queues)), limits, snapshot)
     writer = asyncio.create_task(core.engine.run())
     await core.admin.start()
     process = OfTheProcess(
@@ -133,6 +135,7 @@ async def rest_world(
         acceptor=acceptor,
         figures=ProcessFigures(),
         facts=facts or ProcessFacts(),
+        node_secret=node_secret,
     )
     app = create_app(web_side(core, process, _rules(cluster_id, settings)))
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)

@@ -64,6 +64,7 @@ class Options:
     holds: HoldRules = field(default_factory=HoldRules)
     node_managers: NodeManagerRules = field(default_factory=NodeManagerRules)
     node_managers_pool: str = YARN
+    is_secured: bool = False
 
     def limits(self) -> ServiceSettings:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
@@ -99,6 +100,7 @@ class Options:
             lacking_for_colocation=(),
             node_managers=self.node_managers,
             is_node_proof_required=False,
+            is_secured=self.is_secured,
         )
 
     def admin_settings(self) -> AdminSettings:

@@ -69,7 +69,6 @@ def client_protocol(world: World) -> ClientProtocol:
         nodes=rm.nodes,
         delegation_tokens=rm.delegation_tokens,
         log_aggregation=rm.log_aggregation,
-        tokens=rm.tokens,
     )
     return ClientProtocol(services, WEB_ADDRESS)
 

@@ -43,6 +43,11 @@ def test_nothing_is_asked_of_a_cluster_without_kerberos(monkeypatch: pytest.Monk
         ("kerberos", {"node_token_file": None}, "Invalid node_token_file: None"),
         ("kerberos", {"node_managers": "network"}, "Invalid node_managers: 'network'"),
         ("kerberos", {"keytab": None}, "Invalid security.keytab: None"),
+        (
+            "kerberos",
+            {"node_manager_principal": "nm@EXAMPLE.COM"},
+            "Invalid security.node_manager_principal: 'nm@EXAMPLE.COM'",
+        ),
         ("kerberos", {"principal": ""}, "Invalid security.principal: ''"),
         ("kerberos", {"principal": "rm@EXAMPLE.COM"}, "Invalid security.principal: 'rm@EXAMPLE.COM'"),
         ("kerberos", {"principal": "a/b/c@EXAMPLE.COM"}, "Invalid security.principal: 'a/b/c@EXAMPLE.COM'"),

@@ -188,6 +188,7 @@ def print_logs(
 
     While it runs, logs come from the node agents of its containers.  After it has finished, any node agent reads the
     aggregated files, as the owner; if there are none, logs come from the history server configured on the node agents.
+    Where a node cannot be reached from here, the ResourceManager reads its logs.
     You need the application's view ACL.  With --json it prints the locations of the logs instead.
 
     Example: yodel app logs application_1700000000000_0007 --am --file stderr --size -2000

@@ -1,5 +1,6 @@
 """Log lines by YARN's own ways: from the node agent that has them, from any that reads what was aggregated, or else
-from the log server that the first one sends on to.
+from the log server that the first one sends on to.  Where a node cannot be reached from here, as behind a port-forward,
+the ResourceManager reads them.
 
 The ResourceManager says where each container's logs are (``/applications/ID/logs``).  A node agent lists and serves
 those of applications it still knows, uploaded ones too, and aggregated ones of applications that are over.  Where it
@@ -10,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx2
 
-from yodel.client.api import JsonObject, RmClient
+from yodel.client.api import PREFIX, JsonObject, RmClient
+from yodel.domain.log_lists import files_in, message_in
 from yodel.errors import NotFound, Unavailable, YodelError
 
 FILES_MAX = 1_000
@@ -57,11 +58,12 @@ async def print_logs(client: RmClient, application: str, wanted: LogSelection, w
     """
     reasons: dict[str, str] = {}
     has_any = False
+    unreachable = set[str]()
     for entry in await client.items(f"/applications/{application}/logs"):
         if not _is_wanted(entry, wanted):
             continue
         try:
-            found = await _container_logs(client, entry, wanted, write)
+            found = await _container_logs(client, application, entry, wanted, write, unreachable)
         except (YodelError, httpx2.HTTPError) as error:
             reasons[entry["container_id"]] = str(error) or type(error).__name__
         else:
@@ -86,12 +88,21 @@ class _Place:
     list_url: str
     files_url: str
     params: Mapping[str, str] = field(default_factory=dict)
+    is_server: bool = False
+    """It is the ResourceManager."""
 
 
-async def _container_logs(client: RmClient, entry: JsonObject, wanted: LogSelection, write: Write) -> bool:
+async def _container_logs(
+    client: RmClient,
+    application: str,
+    entry: JsonObject,
+    wanted: LogSelection,
+    write: Write,
+    unreachable: set[str],
+) -> bool:
     """Return True if the container had logs.  Raises YodelError, httpx2.HTTPError."""
-    place, listed = await _served_at(client, entry)
-    shown = [name for name in _names(place.list_url, listed) if wanted.file in (None, name)]
+    place, listed = await _served_at(client, application, entry, unreachable)
+    shown = [name for name in _names(place, listed) if wanted.file in (None, name)]
     size = {} if wanted.size_bytes is None else {"size": str(wanted.size_bytes)}
     for name in shown:
         async for data in _text(client, f"{place.files_url}/{quote(name, safe='')}", {**place.params, **size}):
@@ -99,23 +110,38 @@ async def _container_logs(client: RmClient, entry: JsonObject, wanted: LogSelect
     return bool(shown)
 
 
-async def _served_at(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response]:
-    """The first place that has them, and its list.
+async def _served_at(
+    client: RmClient, application: str, entry: JsonObject, unreachable: set[str]
+) -> tuple[_Place, httpx2.Response]:
+    """The first place that has them, and its list; hosts that do not answer are added to ``unreachable``, and not asked
+    again.
 
     Raises:
         Unavailable: there is none, or they are not for us.
     """
-    here: str = entry["logs"]["files_url"]
-    trouble = ""
-    try:
-        answer = await client.http.get(here, timeout=SEARCH_TIMEOUT)
-    except httpx2.HTTPError as error:
-        trouble = f"its node agent does not answer ({entry['node_id']}: {error or type(error).__name__})"
-    else:
+    here, node_id = str(entry["logs"]["files_url"]), str(entry["node_id"])
+    trouble, is_reached = f"its node agent does not answer ({node_id})", urlsplit(here).netloc not in unreachable
+    if is_reached:
+        try:
+            answer = await client.http.get(here, timeout=SEARCH_TIMEOUT)
+        except httpx2.HTTPError as error:
+            is_reached = False
+            unreachable.add(urlsplit(here).netloc)
+            trouble = f"its node agent does not answer ({node_id}: {error or type(error).__name__})"
+        else:
+            if answer.status_code == 200:
+                return _Place(list_url=here, files_url=here), answer
+            refused = f"{node_id} answered HTTP {answer.status_code}: {_words(answer)}"
+            if answer.status_code == 403:
+                raise Unavailable(refused)
+            # A NodeManager answers 500 for containers that it has forgotten (NMWebServices.getContainerLogsInfo).
+            trouble = "" if answer.status_code == 404 else refused
+    if not is_reached:
+        through = f"{client.server}{PREFIX}/applications/{application}/containers/{entry['container_id']}/logs"
+        answer = await client.http.get(through, timeout=SEARCH_TIMEOUT)
         if answer.status_code == 200:
-            return _Place(list_url=here, files_url=here), answer
-        if answer.status_code != 404:
-            raise Unavailable(f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}")
+            return _Place(list_url=through, files_url=through, is_server=True), answer
+        trouble += f", and the ResourceManager answered HTTP {answer.status_code}: {_words(answer)}"
     found = await _aggregated(client, entry)
     if found is not None:
         return found
@@ -162,14 +188,13 @@ async def _at_log_server(client: RmClient, entry: JsonObject) -> tuple[_Place, h
     return _Place(list_url=there, files_url=f"{base}/containerlogs/{entry['container_id']}"), served
 
 
-def _names(list_url: str, answer: httpx2.Response) -> list[str]:
+def _names(place: _Place, answer: httpx2.Response) -> list[str]:
     """Return the names of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
     try:
-        infos = _listed(answer.json()["containerLogsInfo"])
-        found = [file["fileName"] for info in infos for file in _listed(info.get("containerLogInfo"))]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Unavailable(f"{list_url} answered no list of files") from error
-    return [name for name in dict.fromkeys(found) if isinstance(name, str)][:FILES_MAX]
+        found = [file["name"] for file in answer.json()["items"]] if place.is_server else [*files_in(answer.json())]
+    except (ValueError, LookupError, TypeError) as error:
+        raise Unavailable(f"{place.list_url} answered no list of files") from error
+    return [name for name in found if isinstance(name, str)][:FILES_MAX]
 
 
 async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -181,15 +206,8 @@ async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncI
             yield data
 
 
-def _listed(value: Any) -> list[Any]:
-    """Hadoop's JSON: one element may stand for a list of one, nothing for an empty one."""
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
-
-
 def _words(answer: httpx2.Response) -> str:
     try:
-        return str(answer.json()["RemoteException"]["message"])[:300]
-    except (ValueError, LookupError, TypeError):
+        return message_in(answer.json()) or answer.text[:100]
+    except ValueError:
         return answer.text[:100]

@@ -6,7 +6,7 @@ AM has no container and starts LAUNCHED.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yodel.domain.effects import Effect, ForgetAttempt, LaunchAm, StopContainers, Tell
 from yodel.domain.events import (
@@ -69,6 +69,9 @@ class Attempt:
     the queue said nothing."""
     awaits_agent: bool = False
     """FAILED as the AM's pod told, while its node agent, who knows more, has not told."""
+    client_key: bytes = field(default=b"", repr=False)
+    """Signs the tokens that clients show to its ApplicationMaster (ClientToAMTokenSecretManagerInRM); empty for one
+    that was started without security."""
 
     @property
     def is_unmanaged(self) -> bool:

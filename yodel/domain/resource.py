@@ -47,6 +47,8 @@ class Resource:
         """True when every amount of self is at most other's (Resources.fitsIn)."""
         if self.memory_mib > other.memory_mib or self.vcores > other.vcores:
             return False
+        if not self.extras:
+            return True
         have = dict(other.extras)
         return all(value <= have.get(name, 0) for name, value in self.extras)
 

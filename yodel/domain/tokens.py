@@ -16,6 +16,7 @@ NM_TOKEN_KIND = "NMToken"
 CONTAINER_TOKEN_KIND = "ContainerToken"
 CLIENT_TOKEN_KIND = "YARN_CLIENT_TOKEN"
 MASTER_KEY_BYTES = 32
+CLIENT_KEY_BYTES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """The client's end of a Hadoop RPC connection as a state machine without IO.
 
-Without a token it says everything at once (preface, context) and is open; with one it opens SASL, takes the server's
-TOKEN offer, proves, verifies the server's proof, and only then sends the context.  A client with a token never falls
-back to SIMPLE: the token is the identity.  Follows ``org.apache.hadoop.ipc.Client`` and ``SaslRpcClient``.
+Without a token or a ticket it says everything at once (preface, context) and is open; with one it opens SASL, takes the
+server's offer of TOKEN or KERBEROS, proves, verifies the server's proof, and only then sends the context.  A client
+with either never falls back to SIMPLE: it is the identity.  Follows ``org.apache.hadoop.ipc.Client`` and
+``SaslRpcClient``.
 Contract with the shell: as in ``server_connection``; ``connect`` gives the first bytes, ``call`` gives a request's.
 """
 
@@ -14,9 +15,10 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
+from yodel.errors import AccessDenied
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto, UserInformationProto
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
-from yodel.hadoop_rpc import faults, sasl
+from yodel.hadoop_rpc import faults, gssapi, sasl
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.framing import (
     AUTH_SASL,
@@ -45,6 +47,8 @@ class ClientState(Enum):
     NEGOTIATE = auto()  # SASL opened; the server's offer is awaited
     CHALLENGE = auto()  # the offer had no challenge; it is awaited
     PROOF = auto()  # we proved; the server's proof is awaited
+    TICKET = auto()  # our ticket is sent; the service's answer is awaited
+    LAYERS = auto()  # the server's security layers are awaited
     OPEN = auto()
     CLOSED = auto()
 
@@ -56,6 +60,8 @@ class ClientStep(Enum):
     SASL_SENT = auto()
     CHALLENGE_ASKED = auto()
     PROOF_SENT = auto()
+    TICKET_SENT = auto()
+    ANSWER_TAKEN = auto()
     SERVER_PROVED = auto()
     FAILED = auto()
 
@@ -72,8 +78,11 @@ TRANSITIONS: Final[Mapping[ClientState, Mapping[ClientStep, ClientState]]] = Map
         ClientState.NEGOTIATE: {
             ClientStep.CHALLENGE_ASKED: ClientState.CHALLENGE,
             ClientStep.PROOF_SENT: ClientState.PROOF,
+            ClientStep.TICKET_SENT: ClientState.TICKET,
             **_ENDS,
         },
+        ClientState.TICKET: {ClientStep.ANSWER_TAKEN: ClientState.LAYERS, **_ENDS},
+        ClientState.LAYERS: {ClientStep.PROOF_SENT: ClientState.PROOF, **_ENDS},
         ClientState.CHALLENGE: {ClientStep.PROOF_SENT: ClientState.PROOF, **_ENDS},
         ClientState.PROOF: {ClientStep.SERVER_PROVED: ClientState.OPEN, **_ENDS},
         ClientState.OPEN: {**_ENDS},
@@ -84,13 +93,20 @@ TRANSITIONS: Final[Mapping[ClientState, Mapping[ClientStep, ClientState]]] = Map
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientIdentity:
-    """Names the user of a connection; ``client_id`` is 16 bytes drawn once a client."""
+    """Names the user of a connection; ``client_id`` is 16 bytes drawn once a client.  A ``ticket`` names its owner, and
+    is good for one connection."""
 
     client_id: bytes
     protocol: str
     user: str
     real_user: str | None = None
     token: WireToken | None = None
+    ticket: gssapi.Ticket | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Return True if there is something to prove the name with."""
+        return self.token is not None or self.ticket is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +136,7 @@ Event = ConnectionReady | Answered | Failed
 class ClientConnection:
     """One connection, seen from the client.  ``cnonce`` is its own, never used before."""
 
-    __slots__ = ("_buffer", "_cnonce", "_expected_proof", "_identity", "_out", "state")
+    __slots__ = ("_buffer", "_cnonce", "_expected_proof", "_identity", "_out", "_session", "state")
 
     def __init__(self, *, identity: ClientIdentity, cnonce: str) -> None:
         self.state = ClientState.START
@@ -128,6 +144,7 @@ class ClientConnection:
         self._cnonce = cnonce
         self._buffer = FrameBuffer()
         self._expected_proof = b""
+        self._session: gssapi.Session | None = None
         self._out: list[bytes] = []
 
     @property
@@ -140,7 +157,7 @@ class ClientConnection:
 
     def connect(self) -> bytes:
         """The first bytes to send."""
-        if self._identity.token is None:
+        if not self._identity.is_proved:
             self._move(ClientStep.SIMPLE_SENT)
             return MAGIC + bytes((RPC_VERSION, 0, AUTH_SIMPLE)) + self._context()
         self._move(ClientStep.SASL_SENT)
@@ -163,7 +180,7 @@ class ClientConnection:
 
     def receive_data(self, data: bytes) -> None:
         if self.state is not ClientState.CLOSED:
-            self._buffer.append(data)
+            self._buffer += data
 
     def data_to_send(self) -> bytes:
         data = b"".join(self._out)
@@ -178,7 +195,7 @@ class ClientConnection:
                 if frame is None:
                     return None
                 event = self._on_frame(frame)
-            except (FrameTooLarge, MalformedFrame, sasl.SaslRefused) as error:
+            except (FrameTooLarge, MalformedFrame, sasl.SaslRefused, AccessDenied) as error:
                 return self._fail(RemoteFault(faults.IO_EXCEPTION, str(error), code=RpcErrorCode.FATAL_UNKNOWN))
             except RemoteFault as fault:
                 return self._fail(fault)
@@ -197,7 +214,7 @@ class ClientConnection:
     def _context(self) -> bytes:
         identity = self._identity
         user = UserInformationProto()
-        if identity.token is None:
+        if not identity.is_proved:
             user.effectiveUser = identity.user
             if identity.real_user is not None:
                 user.realUser = identity.real_user
@@ -233,25 +250,49 @@ class ClientConnection:
             self._say(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=self._prove(message.token)))
             self._move(ClientStep.PROOF_SENT)
             return None
+        if message.state == RpcSaslProto.CHALLENGE and self.state in (ClientState.TICKET, ClientState.LAYERS):
+            self._on_word_of_service(message.token)
+            return None
         if message.state == RpcSaslProto.SUCCESS and self.state is ClientState.PROOF:
-            if not sasl.is_expected_final_token(self._expected_proof, message.token):
+            is_proved = self._session is not None or sasl.is_expected_final_token(self._expected_proof, message.token)
+            if not is_proved:
                 raise sasl.SaslRefused("DIGEST-MD5: the server's rspauth is wrong")
             self._move(ClientStep.SERVER_PROVED)
             self._out.append(self._context())
             return ConnectionReady()
         if message.state == RpcSaslProto.SUCCESS:
-            raise unauthorized(faults.ACCESS_CONTROL, "Server asks us to fall back to SIMPLE auth, but we have a token")
+            raise unauthorized(
+                faults.ACCESS_CONTROL, "Server asks us to fall back to SIMPLE auth, but we have a token or a ticket"
+            )
         raise MalformedFrame("a SASL message out of turn")
 
+    def _on_word_of_service(self, token: bytes) -> None:
+        """Check the service's answer to the ticket, say nothing, and choose among its layers (RFC 4752)."""
+        ticket = self._identity.ticket
+        assert ticket is not None
+        if self._session is None:
+            self._session = ticket.answered(token)
+            self._say(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=b""))
+            self._move(ClientStep.ANSWER_TAKEN)
+            return
+        choice = self._session.wrap(gssapi.choice_of(self._session.unwrap(token)))
+        self._say(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=choice))
+        self._move(ClientStep.PROOF_SENT)
+
     def _choose(self, offer: RpcSaslProto) -> None:
+        ticket = self._identity.ticket
+        wanted = (sasl.METHOD, sasl.MECHANISM) if ticket is None else (gssapi.METHOD, gssapi.MECHANISM)
         for auth in offer.auths:
-            if auth.method != sasl.METHOD or auth.mechanism != sasl.MECHANISM:
+            if (auth.method, auth.mechanism) != wanted:
                 continue
             chosen = RpcSaslProto.SaslAuth()
             chosen.CopyFrom(auth)
             chosen.ClearField("challenge")
             initiate = RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[chosen])
-            if auth.HasField("challenge"):
+            if ticket is not None:
+                initiate.token = ticket.token
+                self._move(ClientStep.TICKET_SENT)
+            elif auth.HasField("challenge"):
                 initiate.token = self._prove(auth.challenge)
                 self._move(ClientStep.PROOF_SENT)
             else:

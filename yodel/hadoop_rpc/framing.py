@@ -10,6 +10,7 @@ Refuses frames longer than the limit it is given before it has buffered them.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -41,6 +42,10 @@ HEADER_BYTES_MAX = 16 * 1024
 """The most bytes of each of a frame's two headers; a real one has some hundred, with a caller context below 1,000."""
 
 _INT32 = struct.Struct(">i")
+_ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+_CALL_ID = bytes((RpcResponseHeaderProto.CALLID_FIELD_NUMBER << 3,))
+"""The first bytes of an answer's header."""
+ANSWER_HEADERS = 1024
 _SUCCESS = RpcResponseHeaderProto.SUCCESS
 _ERROR = RpcResponseHeaderProto.ERROR
 _FATAL = RpcResponseHeaderProto.FATAL
@@ -68,32 +73,17 @@ class MalformedFrame(YodelError):
     """A frame's inside is not what the format says."""
 
 
-class FrameBuffer:
+class FrameBuffer(bytearray):
     """Collects reads and gives out whole frames.  Holds at most one frame over its limit plus one read."""
 
-    __slots__ = ("_buffer",)
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._buffer)
-
-    def append(self, data: bytes) -> None:
-        self._buffer += data
-
-    def clear(self) -> None:
-        self._buffer = bytearray()
-
-    def peek(self, size_bytes: int) -> bytes:
-        return bytes(self._buffer[:size_bytes])
+    __slots__ = ()
 
     def take(self, size_bytes: int) -> bytes | None:
         """The next bytes, or None while there are too few."""
-        if len(self._buffer) < size_bytes:
+        if len(self) < size_bytes:
             return None
-        taken = bytes(self._buffer[:size_bytes])
-        del self._buffer[:size_bytes]
+        taken = bytes(self[:size_bytes])
+        del self[:size_bytes]
         return taken
 
     def take_frame(self, limit_bytes: int) -> bytes | None:
@@ -102,24 +92,23 @@ class FrameBuffer:
         Raises:
             FrameTooLarge: as soon as the length has arrived.
         """
-        buffer = self._buffer
-        if len(buffer) < 4:
+        if len(self) < 4:
             return None
-        (length,) = _INT32.unpack_from(buffer)
+        (length,) = _INT32.unpack_from(self)
         if not 0 <= length <= limit_bytes:
             raise FrameTooLarge(length, limit_bytes)
         end = 4 + length
-        if len(buffer) < end:
+        if len(self) < end:
             return None
-        frame = bytes(memoryview(buffer)[4:end])
-        del buffer[:end]  # cheap: a bytearray forgets its front without moving the rest
+        frame = bytes(memoryview(self)[4:end])
+        del self[:end]  # cheap: a bytearray forgets its front without moving the rest
         return frame
 
 
 def encode_varint(value: int) -> bytes:
     """A protobuf varint of a non-negative number."""
     if value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -128,11 +117,11 @@ def encode_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def take_delimited(data: bytes, position: int) -> tuple[bytes, int]:
+def take_delimited(data: bytes, position: int, bytes_max: int = FRAME_BYTES_MAX) -> tuple[bytes, int]:
     """The length-delimited bytes at a position, and the position after them.
 
     Raises:
-        MalformedFrame: the length is cut, longer than five bytes, or points past the end.
+        MalformedFrame: the length is cut, longer than five bytes, over ``bytes_max``, or points past the end.
     """
     length = shift = 0
     while True:
@@ -147,27 +136,17 @@ def take_delimited(data: bytes, position: int) -> tuple[bytes, int]:
     end = position + length
     if end > len(data):
         raise MalformedFrame("a length points past the end of the frame")
+    if length > bytes_max:
+        raise MalformedFrame(f"a length of {length} bytes, at most {bytes_max}")
     return data[position:end], end
-
-
-def take_header(data: bytes, position: int) -> tuple[bytes, int]:
-    """Take a short delimited message, as ``take_delimited`` does.  Raises MalformedFrame."""
-    header, end = take_delimited(data, position)
-    if len(header) > HEADER_BYTES_MAX:
-        raise MalformedFrame(f"a header of {len(header)} bytes, at most {HEADER_BYTES_MAX}")
-    return header, end
 
 
 def frame(*parts: bytes) -> bytes:
     """One frame of length-delimited parts."""
     pieces = [b""]
-    total = 0
     for part in parts:
-        prefix = encode_varint(len(part))
-        pieces.append(prefix)
-        pieces.append(part)
-        total += len(prefix) + len(part)
-    pieces[0] = _INT32.pack(total)
+        pieces += encode_varint(len(part)), part
+    pieces[0] = _INT32.pack(sum(map(len, pieces)))
     return b"".join(pieces)
 
 
@@ -176,14 +155,17 @@ def success_frame(call_id: int, client_id: bytes, retry_count: int, body: bytes)
 
     ``callId`` is unsigned in answers: a negative one is its 32-bit two's complement.
     """
+    header = _CALL_ID + encode_varint(call_id & 0xFFFFFFFF) + _after_call_id(client_id, retry_count)
+    return frame(header, body)
+
+
+@lru_cache(ANSWER_HEADERS)
+def _after_call_id(client_id: bytes, retry_count: int) -> bytes:
+    """The header of a client's answers from its second field on, which all of them share."""
     header = RpcResponseHeaderProto(
-        callId=call_id & 0xFFFFFFFF,
-        status=_SUCCESS,
-        serverIpcVersionNum=RPC_VERSION,
-        clientId=client_id,
-        retryCount=retry_count,
+        status=_SUCCESS, serverIpcVersionNum=RPC_VERSION, clientId=client_id, retryCount=retry_count
     )
-    return frame(header.SerializeToString(), body)
+    return header.SerializePartialToString()
 
 
 def fault_frame(call_id: int, client_id: bytes, retry_count: int, fault: RemoteFault) -> bytes:

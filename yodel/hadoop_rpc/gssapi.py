@@ -47,6 +47,17 @@ class Negotiated:
     session: Session | None = field(default=None, repr=False)
 
 
+class Ticket(Protocol):
+    """A client proves its name with this, on one connection.  ``token`` is what it says first."""
+
+    @property
+    def token(self) -> bytes: ...
+
+    def answered(self, token: bytes) -> Session:
+        """Take the service's answer.  Raises AccessDenied: it does not prove that it is the service."""
+        ...
+
+
 class Acceptor(Protocol):
     """Judges tickets for a service principal (KerberosAuthenticationHandler, GssKrb5Server)."""
 
@@ -54,6 +65,17 @@ class Acceptor(Protocol):
         """Raises AccessDenied: the token proves nothing; InvalidValue: its owner has no short name; Unavailable: it was
         not judged in time."""
         ...
+
+
+def choice_of(offered: bytes) -> bytes:
+    """Return a client's choice among the layers that a server offers.
+
+    Raises:
+        SaslRefused: with the JDK's text.
+    """
+    if not offered or not offered[0] & NO_LAYER:
+        raise SaslRefused("No common protection layer between client and server")
+    return bytes([NO_LAYER, 0, 0, 0])
 
 
 def check_choice(data: bytes, principal: str) -> None:

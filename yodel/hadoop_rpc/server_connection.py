@@ -17,7 +17,7 @@ us buffer more than ``frame_bytes_before_open_max`` and one read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
@@ -34,6 +34,7 @@ from yodel.hadoop_rpc.framing import (
     CALL_ID_PING,
     CALL_ID_SASL,
     CLIENT_ID_BYTES_MAX,
+    HEADER_BYTES_MAX,
     MAGIC,
     PREFACE_BYTES,
     RPC_VERSION,
@@ -44,7 +45,6 @@ from yodel.hadoop_rpc.framing import (
     parse,
     success_frame,
     take_delimited,
-    take_header,
     text,
 )
 from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity, ConnectionPolicy
@@ -129,7 +129,6 @@ class ServerConnection:
         "_nonce",
         "_out",
         "_policy",
-        "_principal",
         "_sasl",
         "_session",
         "_steps",
@@ -150,7 +149,6 @@ class ServerConnection:
         """The header of the last call, if it is short: the next one mostly has the same protocol and method."""
         self._last_method = ("", 0, "")
         self._session: gssapi.Session | None = None
-        self._principal = ""
         self._out: list[bytes] = []
         self.frames = 0
         """Taken whole since the connection was made."""
@@ -173,7 +171,7 @@ class ServerConnection:
     def receive_data(self, data: bytes) -> None:
         """Take received bytes; those after the end are dropped."""
         if self.state is not ServerState.CLOSED:
-            self._buffer.append(data)
+            self._buffer += data
 
     def receive_eof(self) -> None:
         """The peer closed."""
@@ -229,8 +227,8 @@ class ServerConnection:
         """Go on with the owner of the ticket that ``TicketReceived`` gave; nothing if the peer has left since."""
         if self.state is not ServerState.JUDGED:
             return
-        self._session, self._principal = found.session, found.principal
-        self._identity = CallerIdentity(user=found.user, auth_method=AuthMethod.KERBEROS)
+        self._session = found.session
+        self._identity = CallerIdentity(user=found.user, auth_method=AuthMethod.KERBEROS, principal=found.principal)
         self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=found.answer))
         self._move(ServerStep.TICKET_ANSWERED)
 
@@ -257,7 +255,7 @@ class ServerConnection:
 
     def _on_preface(self) -> tuple[PeerRefused | None, bool]:
         """Returns an event, and whether the seven bytes were taken."""
-        magic = self._buffer.peek(len(MAGIC))
+        magic = bytes(self._buffer[: len(MAGIC)])
         if magic == HTTP_GET:
             return self._refuse(None, CALL_ID_INVALID, HTTP_REPLY), False
         if not MAGIC.startswith(magic) and not HTTP_GET.startswith(magic):
@@ -286,7 +284,7 @@ class ServerConnection:
     # Frames
 
     def _on_frame(self, frame: bytes) -> Event | None:
-        raw_header, position = take_header(frame, 0)
+        raw_header, position = take_delimited(frame, 0, HEADER_BYTES_MAX)
         header = parse(RpcRequestHeaderProto, raw_header)
         call_id = header.callId
         try:
@@ -312,7 +310,7 @@ class ServerConnection:
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
         if ServerStep.CALL not in self._steps:
             raise invalid_header("Connection context not established")
-        raw, position = take_header(frame, position)
+        raw, position = take_delimited(frame, position, HEADER_BYTES_MAX)
         if raw != self._last_header:
             request = parse(RequestHeaderProto, raw)
             self._last_method = (
@@ -333,7 +331,7 @@ class ServerConnection:
             if self.state is ServerState.OPEN:
                 raise invalid_header("Connection context already processed")
             raise invalid_header("Connection header sent during SASL negotiation")
-        raw, _ = take_header(frame, position)
+        raw, _ = take_delimited(frame, position, HEADER_BYTES_MAX)
         context = parse(IpcConnectionContextProto, raw)
         protocol = text(context.protocol)
         identity = self._claimed(text(context.userInfo.effectiveUser), text(context.userInfo.realUser))
@@ -365,14 +363,14 @@ class ServerConnection:
     def _named_by_owner(self, proved: CallerIdentity, user: str) -> CallerIdentity:
         offered = self._policy.kerberos
         assert offered is not None
-        if not user or user == self._principal:
+        if not user or user == proved.principal:
             return proved
         _check_name(user)
         try:
             short = offered.short_name(user)
         except InvalidValue as error:
             raise illegal_principal(error) from error
-        return CallerIdentity(user=short, real_user=proved.user, auth_method=AuthMethod.KERBEROS)
+        return replace(proved, user=short, real_user=proved.user)
 
     # SASL
 
@@ -458,6 +456,7 @@ class ServerConnection:
     def _on_response_of_owner(self, token: bytes) -> None:
         """Take what the owner of a good ticket says: nothing, then the choice of a security layer."""
         assert self._session is not None
+        assert self._identity is not None
         try:
             if ServerStep.LAYERS_OFFERED in self._steps:
                 if token:
@@ -465,7 +464,7 @@ class ServerConnection:
                 self._say_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=self._session.wrap(gssapi.LAYERS)))
                 self._move(ServerStep.LAYERS_OFFERED)
             elif ServerStep.LAYER_CHOSEN in self._steps:
-                gssapi.check_choice(self._session.unwrap(token), self._principal)
+                gssapi.check_choice(self._session.unwrap(token), self._identity.principal)
                 self._session = None
                 self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
                 self._move(ServerStep.LAYER_CHOSEN)

@@ -26,11 +26,13 @@ class KerberosOffer:
     """Names the service whose tickets a port takes: its principal is ``protocol/server_id@REALM``.
 
     ``short_name`` maps a principal, and leaves a plain name as it is; it raises InvalidValue if no rule applies.
+    ``rule_of`` returns the rule that maps one.
     """
 
     protocol: str
     server_id: str
     short_name: Callable[[str], str]
+    rule_of: Callable[[str], str] = field(default=lambda _: "", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class CallerIdentity:
     auth_method: AuthMethod = AuthMethod.SIMPLE
     token_kind: str | None = None
     token_identifier: bytes | None = None
+    principal: str = ""
+    """The ticket's owner: of ``real_user``, if there is one."""
 
 
 Authorize = Callable[[CallerIdentity], None]

@@ -7,14 +7,15 @@ for: a flood of tickets delays only other tickets.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from yodel.errors import AccessDenied, InvalidValue, Unavailable
-from yodel.hadoop_rpc.gssapi import Negotiated
+from yodel.hadoop_rpc.gssapi import Negotiated, Session
 
 JUDGED_AT_ONCE = 2
 WAITING_MAX = 64
@@ -62,20 +63,35 @@ def reason_of(error: Any) -> str:
     return f"GSSException: {major}" + (f" (Mechanism level: {minor})" if minor else "")
 
 
-def own_ticket(principal: str, keytab: Path) -> bytes:
-    """Return the first token of a client that is the service itself, with a ticket from the KDC for its key.  Blocks.
+class OwnTicket:
+    """The ticket of a client that is the service itself, from the KDC for a key of its keytab; see the port."""
 
-    Raises AccessDenied: the KDC does not answer, or does not know the principal by the keytab's key.
-    """
-    gssapi = library()
-    name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
-    store = {b"client_keytab": f"FILE:{keytab}".encode(), b"ccache": b"MEMORY:yodel-own-ticket"}
+    def __init__(self, principal: str, keytab: Path) -> None:
+        """Blocks.  Raises AccessDenied: the KDC does not answer, or does not know the principal by the keytab's key."""
+        gssapi = library()
+        self._error = gssapi.exceptions.GSSError
+        name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
+        store = {b"client_keytab": f"FILE:{keytab}".encode(), b"ccache": b"MEMORY:yodel-own-ticket"}
+        flags = [gssapi.RequirementFlag.mutual_authentication, gssapi.RequirementFlag.integrity]
+        with _refused(self._error):
+            credentials = gssapi.Credentials(usage="initiate", name=name, store=store)
+            self._context = gssapi.SecurityContext(name=name, creds=credentials, usage="initiate", flags=flags)
+            self.token: bytes = self._context.step()
+
+    def answered(self, token: bytes) -> Session:
+        """See the port."""
+        with _refused(self._error):
+            self._context.step(token)
+        return _Session(self._context, self._error)
+
+
+@contextlib.contextmanager
+def _refused(error: type[Exception]) -> Iterator[None]:
+    """Raise an error of the library's as AccessDenied, in its words."""
     try:
-        credentials = gssapi.Credentials(usage="initiate", name=name, store=store)
-        token: bytes = gssapi.SecurityContext(name=name, creds=credentials, usage="initiate").step()
-    except gssapi.exceptions.GSSError as error:
-        raise AccessDenied(reason_of(error)) from error
-    return token
+        yield
+    except error as raised:
+        raise AccessDenied(reason_of(raised)) from None
 
 
 class KeytabAcceptor:
@@ -129,14 +145,12 @@ class KeytabAcceptor:
 
     def _judged(self, token: bytes) -> Negotiated:
         gssapi = self._gssapi
-        try:
+        with _refused(gssapi.exceptions.GSSError):
             context = gssapi.SecurityContext(creds=self._credentials, usage="accept")
             answer = context.step(token)
             if not context.complete:
                 raise AccessDenied("GSSException: more than one token is not expected of Kerberos")
             principal = str(context.initiator_name)
-        except gssapi.exceptions.GSSError as error:
-            raise AccessDenied(reason_of(error)) from None
         if "\\" in principal or not principal.isprintable():
             raise AccessDenied(f"principals with characters that are quoted are not accepted: {principal!a}")
         return Negotiated(
@@ -154,15 +168,11 @@ class _Session:
         self._context, self._error = context, error
 
     def wrap(self, data: bytes) -> bytes:
-        try:
+        with _refused(self._error):
             wrapped: bytes = self._context.wrap(data, False).message
-        except self._error as error:
-            raise AccessDenied(reason_of(error)) from None
         return wrapped
 
     def unwrap(self, data: bytes) -> bytes:
-        try:
+        with _refused(self._error):
             unwrapped: bytes = self._context.unwrap(data).message
-        except self._error as error:
-            raise AccessDenied(reason_of(error)) from None
         return unwrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from yodel.errors import Refused
+from yodel.errors import NoAccount
 from yodel.host.accounts import Accounts
 from yodel.ports.identity import PosixUser
 
@@ -48,12 +48,12 @@ class OsUsers:
         """Return the POSIX user of this user's containers.
 
         Raises:
-            Refused: unknown, or a system user that is not allowed (container-executor's texts).
+            NoAccount: unknown, or a system user that is not allowed (container-executor's texts).
             Unavailable: the operating system did not answer.
         """
         found = self._mapped.get(user) or self._accounts.of(user).user
         if found is None:
-            raise Refused(
+            raise NoAccount(
                 f"User {user} not found on the ResourceManager's machine, and containers run as the submitting user: "
                 "create the account there and on every node, with the same uid, or set its uid in the settings "
                 f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who exists (HADOOP_USER_NAME; "
@@ -61,7 +61,7 @@ class OsUsers:
                 'or let all containers run as one user (user_mode = "single")'
             )
         if found.uid < self._min_user_id and user not in self._allowed:
-            raise Refused(
+            raise NoAccount(
                 f"Requested user {user} is not whitelisted and has id {found.uid}, which is below the minimum "
                 f"allowed {self._min_user_id}"
             )

@@ -82,10 +82,11 @@ def nm_token(key: MasterKey, attempt: ApplicationAttemptId, node: NodeId, user: 
     return _signed(key, message.SerializeToString(), NM_TOKEN_KIND, str(node))
 
 
-def client_token(key: MasterKey, attempt: ApplicationAttemptId, client: str) -> Token:
-    """Return the token that a client shows to an ApplicationMaster, which checks it with ``key`` (ClientToAMToken)."""
+def client_token(secret: bytes, attempt: ApplicationAttemptId, client: str) -> Token:
+    """Return the token that a client shows to an ApplicationMaster, which checks it with ``secret``
+    (ClientToAMToken)."""
     message = token_pb.ClientToAMTokenIdentifierProto(appAttemptId=ids.attempt_id_pb(attempt), clientName=client)
-    return _signed(key, message.SerializeToString(), CLIENT_TOKEN_KIND, "")
+    return _signed(MasterKey(key_id=0, secret=secret), message.SerializeToString(), CLIENT_TOKEN_KIND, "")
 
 
 def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:

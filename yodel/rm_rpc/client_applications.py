@@ -6,10 +6,12 @@ from collections.abc import Awaitable
 
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import YarnApplicationState
+from yodel.errors import NoAccount
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.server_policy import KerberosOffer
 from yodel.pb_convert import ids
 from yodel.pb_convert.submission import submission as submission_of
 from yodel.pb_convert.texts import text
@@ -36,8 +38,9 @@ class ApplicationCalls:
         submission: SubmissionService,
         changes: ApplicationChanges,
         reports: ReportMaker,
+        kerberos: KerberosOffer | None = None,
     ) -> None:
-        self._rights = rights
+        self._rights, self._kerberos = rights, kerberos
         self._queries, self._submission, self._changes, self._reports = queries, submission, changes, reports
 
     def handlers(self) -> dict[str, Handler]:
@@ -77,8 +80,19 @@ class ApplicationCalls:
             raise RemoteFault(faults.APPLICATION_ID_NOT_PROVIDED, message)
         submission = submission_of(given, context.user)
         application_id = ids.application_id(given.application_id)
-        await self._submission.submit_given(application_id, submission, _asker(context))
+        try:
+            await self._submission.submit_given(application_id, submission, _asker(context))
+        except NoAccount as error:
+            raise NoAccount(f"{error}{self._why_this_user(context)}") from error
         return msg.SubmitApplicationResponseProto()
+
+    def _why_this_user(self, context: CallContext) -> str:
+        """Return how the caller's ticket made this user; nothing for one who came without, or acts for another."""
+        if self._kerberos is None or not context.principal or context.real_user is not None:
+            return ""
+        rule = self._kerberos.rule_of(context.principal)
+        how = f"by the rule {rule}" if rule else "without a rule"
+        return f". The principal {context.principal} is the user {context.user} {how} (security.auth_to_local)"
 
     def get_application_report(
         self, context: CallContext, request: msg.GetApplicationReportRequestProto

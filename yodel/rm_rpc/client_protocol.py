@@ -23,7 +23,6 @@ from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
-from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.nodes.agents import Agents
 from yodel.services.views.queries import Queries
 
@@ -41,7 +40,6 @@ class ClientServices:
     nodes: Agents
     delegation_tokens: DelegationTokens
     log_aggregation: LogAggregationReports
-    tokens: TokenIssuer
     kerberos: KerberosOffer | None = None
     """Callers have tickets or tokens (UserGroupInformation.isSecurityEnabled); None: they are believed."""
 
@@ -51,11 +49,10 @@ class ClientProtocol:
 
     def __init__(self, services: ClientServices, web_address: str) -> None:
         queries, rights, submission = services.queries, services.rights, services.submission
-        client_tokens = services.tokens.client_token if services.kerberos is not None else None
-        reports = ReportMaker(queries, rights, services.log_aggregation, web_address, client_tokens)
+        reports = ReportMaker(queries, rights, services.log_aggregation, web_address)
         self._delegation = DelegationCalls(services.delegation_tokens, services.kerberos)
         self._parts = (
-            ApplicationCalls(queries, rights, submission, services.changes, reports),
+            ApplicationCalls(queries, rights, submission, services.changes, reports, services.kerberos),
             DetailCalls(queries, rights, submission, services.nodes, reports),
             QueueCalls(queries, reports, rights),
             ClusterCalls(queries, services.nodes),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId
+from yodel.domain.ids import ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.domain.tokens import Token
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import reports
+from yodel.pb_convert.tokens import client_token
 from yodel.services.access.rights import Rights
 from yodel.services.applications.log_aggregation import LogAggregationReports
 from yodel.services.views.queries import ApplicationView, Queries
@@ -20,8 +19,7 @@ _WITH_MASTER = frozenset({AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptSt
 
 
 class ReportMaker:
-    """Makes reports; there is one instance for the process.  ``web_address`` is host:port of the RM's web pages;
-    ``client_token`` makes a user's token for an attempt's ApplicationMaster, where these want one."""
+    """Makes reports; there is one instance for the process.  ``web_address`` is host:port of the RM's web pages."""
 
     def __init__(
         self,
@@ -29,9 +27,7 @@ class ReportMaker:
         rights: Rights,
         log_aggregation: LogAggregationReports,
         web_address: str,
-        client_token: Callable[[ApplicationAttemptId, str], Token] | None = None,
     ) -> None:
-        self._client_token = client_token
         self._queries, self._rights = queries, rights
         self._log_aggregation, self._web_address = log_aggregation, web_address
 
@@ -57,17 +53,11 @@ class ReportMaker:
             original_tracking_url=self._original_url(view.attempt),
             log_aggregation_status=f"LOG_{self._log_aggregation.status_of(app).name}",
             amrm_token=view.amrm_token,
-            client_token=self._client_token_for(view.attempt, user) if may_view else None,
+            client_token=_client_token(view.attempt, user) if may_view else None,
             may_view=may_view,
             now_ms=self._queries.now_ms(),
         )
         return reports.application_report(app, facts)
-
-    def _client_token_for(self, attempt: Attempt | None, user: str) -> Token | None:
-        """Return what ``user`` shows to the ApplicationMaster; None when there is none to talk to."""
-        if self._client_token is None or attempt is None or attempt.state not in _WITH_MASTER:
-            return None
-        return self._client_token(attempt.id, user)
 
     def attempt(self, attempt: Attempt) -> pb.ApplicationAttemptReportProto:
         return reports.attempt_report(attempt, self._tracking_url(attempt), self._original_url(attempt))
@@ -96,3 +86,10 @@ class ReportMaker:
 
     def _page(self, application_id: ApplicationId) -> str:
         return f"http://{self._web_address}/cluster/app/{application_id}"
+
+
+def _client_token(attempt: Attempt | None, user: str) -> Token | None:
+    """Return what ``user`` shows to the ApplicationMaster; None when there is none, or it wants no tokens."""
+    if attempt is None or attempt.state not in _WITH_MASTER or not attempt.client_key:
+        return None
+    return client_token(attempt.client_key, attempt.id, user)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -46,11 +46,8 @@ class MasterProtocol:
         tokens: TokenIssuer,
         *,
         are_constraints_taken: bool = False,
-        is_secured: bool = False,
     ) -> None:
-        """``are_constraints_taken``: a handler of placement constraints is configured; ``is_secured``: clients need
-        tickets or tokens, those of an ApplicationMaster too."""
-        self._is_secured = is_secured
+        """``are_constraints_taken``: a handler of placement constraints is configured."""
         self._master, self._queries, self._tokens = master, queries, tokens
         self._are_constraints_taken = are_constraints_taken
         self._identities: dict[bytes, tuple[ApplicationAttemptId, int]] = {}
@@ -105,8 +102,8 @@ class MasterProtocol:
                 asks.container_pb(g.container, g.node, g.token) for g in registration.previous_containers
             ],
         )
-        if self._is_secured:
-            response.client_to_am_token_master_key = self._tokens.client_key(attempt_id).secret
+        if registration.client_key:
+            response.client_to_am_token_master_key = registration.client_key
         # As submitted: what was not said is not there.
         response.application_ACLs.extend(parse_context(submission.context).am_container_spec.application_ACLs)
         for node_id, token in registration.nm_tokens:
@@ -125,7 +122,9 @@ class MasterProtocol:
             if stored is None:
                 raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
             return self._response(stored, attempt_id, key_id)
-        if len(request.ask) + len(request.release) + len(request.scheduling_requests) > PIECE:
+        if request.ByteSize() > PIECE and (
+            len(request.ask) + len(request.release) + len(request.scheduling_requests) > PIECE
+        ):  # each has a byte at least
             return self._allocate_large(context, attempt_id, key_id, request)
         return self._allocate(context, attempt_id, key_id, _allocate_request(request))
 
@@ -286,23 +285,25 @@ def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation
 
 
 def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
-    additions: Sequence[str] = ()
-    removals: Sequence[str] = ()
-    if request.HasField("blacklist_request"):
-        blacklist = request.blacklist_request
-        additions = [text("blacklist_additions", name) for name in blacklist.blacklist_additions]
-        removals = [text("blacklist_removals", name) for name in blacklist.blacklist_removals]
-    return AllocateRequest(
-        response_id=request.response_id,
-        asks=[asks.ask(a) for a in request.ask],
-        releases=[ids.container_id(r) for r in request.release],
-        blacklist_additions=additions,
-        blacklist_removals=removals,
-        progress=request.progress,
-        tracking_url=text("tracking_url", request.tracking_url) or None,
-        updates=[asks.update_request(u) for u in request.update_requests],
-        scheduling_asks=[constraints.scheduling_ask(r) for r in request.scheduling_requests],
-    )
+    wanted = AllocateRequest(response_id=request.response_id, progress=request.progress)
+    for field, value in request.ListFields():  # most heartbeats have few
+        match field.name:
+            case "response_id" | "progress":
+                pass
+            case "ask":
+                wanted.asks = [asks.ask(a) for a in value]
+            case "release":
+                wanted.releases = [ids.container_id(r) for r in value]
+            case "blacklist_request":
+                wanted.blacklist_additions = [text("blacklist_additions", name) for name in value.blacklist_additions]
+                wanted.blacklist_removals = [text("blacklist_removals", name) for name in value.blacklist_removals]
+            case "tracking_url":
+                wanted.tracking_url = text("tracking_url", value) or None
+            case "update_requests":
+                wanted.updates = [asks.update_request(u) for u in value]
+            case "scheduling_requests":
+                wanted.scheduling_asks = [constraints.scheduling_ask(r) for r in value]
+    return wanted
 
 
 def _bounded(diagnostics: str | bytes) -> str:

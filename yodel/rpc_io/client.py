@@ -1,4 +1,4 @@
-"""The RPC client: concurrent calls to one peer over one connection, SIMPLE or with a token.
+"""The RPC client: concurrent calls to one peer over one connection, SIMPLE or with a token or a ticket.
 
 Connects on the first call and again after a close; retries nothing (its callers decide what is worth repeating).  A
 timed-out call's late answer is dropped.  Follows ``org.apache.hadoop.ipc.Client`` in what it sends.
@@ -17,6 +17,7 @@ from yodel.errors import Unavailable
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, ConnectionReady, Failed
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import MIB, MalformedFrame, parse
+from yodel.hadoop_rpc.gssapi import Ticket
 from yodel.hadoop_rpc.writable import WireToken
 
 M = TypeVar("M", bound=Message)
@@ -38,6 +39,7 @@ class RpcClient:
         protocol: str,
         user: str,
         token: WireToken | None = None,
+        ticket: Ticket | None = None,
         real_user: str | None = None,
         connect_timeout_s: float = 10,
         call_timeout_s: float = 60,
@@ -45,7 +47,7 @@ class RpcClient:
     ) -> None:
         self._host, self._port = host, port
         self._identity = ClientIdentity(
-            client_id=client_id, protocol=protocol, user=user, real_user=real_user, token=token
+            client_id=client_id, protocol=protocol, user=user, real_user=real_user, token=token, ticket=ticket
         )
         self._connect_timeout_s = connect_timeout_s
         self._call_timeout_s = call_timeout_s

@@ -14,6 +14,7 @@ from yodel.errors import AccessDenied, InvalidValue, Unavailable
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
 from yodel.hadoop_rpc.framing import MIB, fault_frame
+from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.hadoop_rpc.server_connection import (
     CallReceived,
     Opened,
@@ -217,6 +218,7 @@ class Connection(asyncio.Protocol):
                     self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
                 elif isinstance(event, TicketReceived):
                     self._is_judged = True
+                    self._set_reading()
                     self._server.run(self._judge(event.token), "rpc-ticket")
                 elif isinstance(event, PeerRefused):
                     self._refused(event)
@@ -226,6 +228,7 @@ class Connection(asyncio.Protocol):
                     has_turn, turn_ends_s = True, turns.processor_s() + TURN_S
                 if not has_turn or turns.processor_s() >= turn_ends_s:
                     self._is_waiting = True
+                    self._set_reading()
                     turns.later(self._caller, self._have_turn)
         except Exception as error:  # a bug in a security callable: this connection ends, the others live
             self._server.log.error("rpc_connection_failed", remote=self._remote, exception=type(error).__name__)
@@ -239,7 +242,8 @@ class Connection(asyncio.Protocol):
         last_words = machine.data_to_send()
         if last_words:
             self._write(last_words)
-        self._set_reading()
+        if not self._reading:
+            self._set_reading()
         if machine.buffered_bytes or self._frame_since_s is not None:
             self._keep_watch_of_frame()
 
@@ -303,17 +307,22 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     async def _judge(self, token: bytes) -> None:
-        """Have a ticket judged, and tell the machine the verdict."""
-        acceptor, fault = self._server.security.acceptor, None
+        """Have a ticket judged, and tell the machine the verdict: each in its turn, as a flood brings many at once."""
+        acceptor, turns, fault = self._server.security.acceptor, self._server.turns, None
         assert acceptor is not None
+        await turns.turn(self.address)
+        if self._transport.is_closing():
+            return
+        found = Negotiated()
         try:
-            self._machine.ticket_accepted(await acceptor.accept(token))
+            found = await acceptor.accept(token)
         except AccessDenied as error:
             fault = unauthorized(faults.SASL, f"GSS initiate failed [Caused by {error}]")
         except InvalidValue as error:
             fault = illegal_principal(error)
         except Unavailable as error:
             fault = _come_again(str(error))
+        await turns.turn(self.address)
         self._is_judged = False
         if self._lingering is not None or self._transport.is_closing():
             return
@@ -321,6 +330,7 @@ class Connection(asyncio.Protocol):
             self._refused(PeerRefused(fault))
             self.refuse(fault)
             return
+        self._machine.ticket_accepted(found)
         self._last_s = self._loop.time()
         self._work()
 
@@ -351,7 +361,7 @@ class Connection(asyncio.Protocol):
     def _answer(self, call: CallReceived) -> bytes | None:
         """The answer of a call, or None if it will come later."""
         assert self._context is not None
-        figures, started_s = self._server.figures, self._loop.time()
+        figures = self._server.figures
         figures.received_calls += 1
         if self._server.busy:
             figures.put_off_calls += 1
@@ -359,10 +369,11 @@ class Connection(asyncio.Protocol):
             return fault_frame(call.call_id, call.client_id, call.retry_count, busy)
         answer = self._server.dispatcher.dispatch(self._context, call)
         if isinstance(answer, bytes):
-            self._count(call, started_s)
+            self._count(call, self._last_s)
             return answer
         self._calls += 1
-        self._server.run(self._answer_later(answer, call, started_s), f"rpc-{call.method[:64]}")
+        self._set_reading()
+        self._server.run(self._answer_later(answer, call, self._last_s), f"rpc-{call.method[:64]}")
         return None
 
     def _count(self, call: CallReceived, started_s: float) -> None:

@@ -60,6 +60,8 @@ class CallContext:
     token_identifier: bytes | None
     remote_host: str
     remote_port: int
+    principal: str = ""
+    """The ticket's owner."""
 
     @classmethod
     def of(cls, identity: CallerIdentity, remote_host: str, remote_port: int) -> CallContext:
@@ -71,6 +73,7 @@ class CallContext:
             token_identifier=identity.token_identifier,
             remote_host=remote_host,
             remote_port=remote_port,
+            principal=identity.principal,
         )
 
 

@@ -35,6 +35,7 @@ from yodel.rpc_io.connection import Connection
 from yodel.rpc_io.dispatch import Dispatcher
 from yodel.rpc_io.port_figures import PortFigures
 from yodel.rpc_io.seats import Seats
+from yodel.rpc_io.ticket_owners import TicketOwners
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.serving.lingering import LINGER_BYTES_MAX, LINGER_S
 from yodel.serving.proxy_users import ProxyUserRules
@@ -89,12 +90,13 @@ def rpc_limits(settings: RpcSettings, frame_mib_max: int, frame_limit: Limit) ->
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSecurity:
     """Configures who is admitted.  ``token_passwords`` None means that the port knows no tokens; ``kerberos`` None that
-    it takes no tickets, which ``acceptor`` judges."""
+    it takes no tickets, which ``acceptor`` judges.  ``owners`` None admits the owner of any good ticket."""
 
     allow_simple: bool
     token_passwords: TokenPasswords | None = None
     kerberos: KerberosOffer | None = None
     acceptor: Acceptor | None = None
+    owners: TicketOwners | None = None
     proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)
 
 
@@ -219,6 +221,8 @@ class RpcServer:
         """Return the port's requirements for a client at an address."""
 
         def authorize(identity: CallerIdentity) -> None:
+            if self.security.owners is not None and identity.auth_method is AuthMethod.KERBEROS:
+                self.security.owners.authorize(identity.principal)
             # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
             if identity.real_user is not None and identity.auth_method is not AuthMethod.TOKEN:
                 self.security.proxy_users.authorize(

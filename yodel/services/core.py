@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import Queue
+from yodel.domain.tokens import CLIENT_KEY_BYTES
 from yodel.ports.clock import Clock, Timers
 from yodel.ports.endpoints import Endpoints
 from yodel.ports.identity import Users
@@ -123,7 +125,8 @@ class ServiceSettings:
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``facts`` of Kubernetes' nodes, which lend what is not native;
-    ``is_node_proof_required`` says that node agents have tokens; ``are_all_users_known`` says that every user is one of
+    ``is_node_proof_required`` says that node agents have tokens, ``is_secured`` that clients prove who they are, to
+    ApplicationMasters too; ``are_all_users_known`` says that every user is one of
     this machine; ``decommission_timeout_s`` is that of a graceful leave for which none is given, negative for ever;
     ``lacking_for_colocation`` are settings without which measured capacity cannot be lent, each in words.
     """
@@ -153,6 +156,7 @@ class ServiceSettings:
     lacking_for_colocation: Sequence[str]
     node_managers: NodeManagerRules
     is_node_proof_required: bool
+    is_secured: bool
 
 
 class Core:
@@ -172,7 +176,14 @@ class Core:
         self._ports, self._limits = ports, limits
         self._tick_wanted = asyncio.Event()
         self.state = ClusterState.of(stored)
-        self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
+        self.engine = Engine(
+            self.state,
+            ports.store,
+            ports.clock,
+            limits.company_s,
+            ask_again_s=limits.ask_again_s,
+            client_key=partial(ports.random_bytes, CLIENT_KEY_BYTES) if limits.is_secured else bytes,
+        )
         self.quotas = Quotas(
             self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption, ports.clock
         )

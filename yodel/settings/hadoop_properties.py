@@ -101,6 +101,7 @@ _VALUES: dict[str, Value] = {
     f"{_RM}hostname": _is("host"),
     f"{_RM}principal": _security("principal"),
     f"{_RM}keytab": _security("keytab"),
+    "yarn.nodemanager.principal": _security("node_manager_principal"),
     f"{_RM}bind-host": _is("bind_host"),
     f"{_RM}address": _address("client_port"),
     f"{_RM}scheduler.address": _address("scheduler_port"),

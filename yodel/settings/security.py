@@ -22,6 +22,10 @@ class SecuritySettings(BaseModel):
     keytab: Path | None = None
     """File with that principal's keys (yarn.resourcemanager.keytab). It may hold others' too, and is read at each
     ticket. Standbys need the same one."""
+    node_manager_principal: str = Field(default="", max_length=1024)
+    """The one principal that may connect to port 8031 with a ticket, such as `nm/_HOST@EXAMPLE.COM`
+    (yarn.nodemanager.principal). `_HOST` stands for any host. Empty: none may. Node agents have their token, and
+    NodeManagers with tickets are still refused when they register (`node_managers`)."""
     rpc_protection: Literal["authentication"] = "authentication"
     """The protection offered to clients with tickets (hadoop.rpc.protection): `integrity` and `privacy` are not
     supported yet."""

@@ -227,9 +227,9 @@ def _remove(disk: MemoryDisk, commit: Commit) -> None:
         known = disk.applications
         disk.ended = {key: row for key, row in disk.ended.items() if key.application_id in known}
         disk.past_usage = {key: row for key, row in disk.past_usage.items() if key.application_id in known}
-    gone = set(commit.removed_attempts) | {
-        attempt_id for attempt_id in disk.attempts if attempt_id.application_id not in disk.applications
-    }
+    gone = set(commit.removed_attempts)
+    if commit.removed_applications:
+        gone |= {attempt_id for attempt_id in disk.attempts if attempt_id.application_id not in disk.applications}
     for attempt_id in gone:
         disk.attempts.pop(attempt_id, None)
     if gone:

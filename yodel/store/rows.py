@@ -207,6 +207,7 @@ def attempt_values(attempt: Attempt) -> Values:
         "keeps_containers": attempt.keeps_containers,
         "shuffle": _shuffle_values(attempt.shuffle),
         "awaits_agent": attempt.awaits_agent,
+        "client_key": attempt.client_key or None,
     }
 
 
@@ -227,6 +228,7 @@ def attempt_from(row: Columns) -> Attempt:
         keeps_containers=row["keeps_containers"],
         shuffle=_shuffle(row["shuffle"]),
         awaits_agent=row["awaits_agent"],
+        client_key=row["client_key"] or b"",
     )
 
 

@@ -20,7 +20,7 @@ from yodel.store import tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, Database
 from yodel.store.errors import SchemaNotAtHead
 
-HEAD_REVISION = "0013"
+HEAD_REVISION = "0014"
 """The newest migration; a test holds it to the migrations package."""
 VERSION_TABLE = "alembic_version"
 WAIT_POLL_S = 2.0

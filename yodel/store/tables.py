@@ -180,6 +180,8 @@ class AttemptColumns(TypedColumns):
     shuffle = Column(JSON(none_as_null=True))
     """The words of its queue on remote shuffle; null: none."""
     awaits_agent = Column(Boolean, nullable=False, server_default=false())
+    client_key = Column(LargeBinary)
+    """Null without security."""
 
 
 class ContainerColumns(TypedColumns):

@@ -48,6 +48,22 @@ PROXY_ANSWER_BYTES = Limit(
     answer="the connection is closed",
     hadoop="none",
 )
+LOG_READS = Limit(
+    name="log_reads",
+    setting=None,
+    default="8",
+    what="Logs that the ResourceManager reads from node agents at a time",
+    answer="503",
+    hadoop="none (callers go to the nodes)",
+)
+LOG_READS_OF_CALLER = Limit(
+    name="log_reads_of_caller",
+    setting=None,
+    default="2",
+    what="… for one user, or for one host for callers without a name",
+    answer="503",
+    hadoop="none",
+)
 REST_BODIES_HELD = Limit(
     name="rest_bodies_held_bytes",
     setting=None,
@@ -87,6 +103,8 @@ WEB = (
     PROXY_FETCHES_OF_CALLER,
     PROXY_FETCHES_OF_ADDRESS,
     PROXY_ANSWER_BYTES,
+    LOG_READS,
+    LOG_READS_OF_CALLER,
     REST_BODIES_HELD,
     REST_BODY_WAIT,
     REST_QUERY_FIELDS,

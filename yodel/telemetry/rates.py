@@ -19,7 +19,8 @@ class Rate:
         self._mean_s: float | None = None
 
     def add(self, took_s: float, now_s: float) -> None:
-        self._turn(now_s)
+        if now_s - self._since_s >= PERIOD_S:
+            self._turn(now_s)
         self.total += 1
         self._count += 1
         self._sum_s += took_s

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from yodel.domain.auth_to_local import NoMatchingRule
+from yodel.domain.auth_to_local import NO_MATCHING_RULE, NoMatchingRule
 from yodel.domain.queues.pools import NATIVE
 from yodel.domain.shuffle.words import endpoints_of
-from yodel.errors import InvalidValue, YodelError
+from yodel.errors import InvalidValue, Unavailable, YodelError
+from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.host.endpoints import TcpEndpoints
-from yodel.host.tickets import own_ticket
+from yodel.host.tickets import OwnTicket
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.groups import require_kinds
 from yodel.kube.node_status import KubeNodeStatuses
@@ -26,6 +27,7 @@ from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
+from yodel.rm_rpc.asking import node_managers_by_ticket
 from yodel.services.nodes.node_managers import NETWORK_IS_TRUSTED
 from yodel.services.nodes.pod_trials import LOWER_CLASSES, NOT_KNOWN, tried
 from yodel.settings.rm import Settings
@@ -96,7 +98,8 @@ def _machine_findings(settings: Settings, *, is_running: bool) -> Iterator[Findi
 
 
 async def principal_checks(settings: Settings, principal: str) -> AsyncIterator[Finding]:
-    """Yield whom a principal is to this ResourceManager: the short name with its rule, then the account."""
+    """Yield whom a principal is to this ResourceManager: the short name with its rule, then the account; and how its
+    address answers a client with a ticket."""
     try:
         rules = await asyncio.to_thread(auth_to_local, settings, settings.security.principal)
         found = rules.short_name(principal)
@@ -105,17 +108,42 @@ async def principal_checks(settings: Settings, principal: str) -> AsyncIterator[
         return
     how = f"by the rule {found.rule}" if found.rule else "as it is"
     yield Finding(name="principal", verdict=Verdict.OK, text=f"{principal} is the user {found.name}, {how}")
+    yield await _account_finding(settings, found.name)
+    if settings.security.authentication == "kerberos":
+        yield await _address_finding(settings)
+
+
+async def _account_finding(settings: Settings, user: str) -> Finding:
     if settings.user_mode == "single":
-        text = f'containers of {found.name} run as the one user of user_mode = "single"'
-        yield Finding(name="account", verdict=Verdict.OK, text=text)
-        return
+        text = f'containers of {user} run as the one user of user_mode = "single"'
+        return Finding(name="account", verdict=Verdict.OK, text=text)
     try:
-        account = await asyncio.to_thread(os_users(settings, accounts(settings)).posix_user, found.name)
+        account = await asyncio.to_thread(os_users(settings, accounts(settings)).posix_user, user)
     except YodelError as error:
-        yield Finding(name="account", verdict=Verdict.FAILED, text=str(error))
-        return
-    text = f"containers of {found.name} run with uid {account.uid} and gid {account.gid}"
-    yield Finding(name="account", verdict=Verdict.OK, text=text)
+        return Finding(name="account", verdict=Verdict.FAILED, text=str(error))
+    text = f"containers of {user} run with uid {account.uid} and gid {account.gid}"
+    return Finding(name="account", verdict=Verdict.OK, text=text)
+
+
+async def _address_finding(settings: Settings) -> Finding:
+    """Call the address that clients know as they do, with a ticket of the ResourceManager's own principal."""
+    where = f"{settings.host}:{settings.client_port}"
+    try:
+        kerberos = await asyncio.to_thread(kerberos_of, settings)
+        assert kerberos is not None
+        assert settings.security.keytab is not None
+        ticket = await asyncio.to_thread(OwnTicket, kerberos.principal, settings.security.keytab)
+        nodes = await node_managers_by_ticket(settings.host, settings.client_port, ticket, os.urandom(16))
+        text = f"{where} accepts a ticket of {kerberos.principal}, and answers: {nodes} nodes"
+        return Finding(name="address", verdict=Verdict.OK, text=text)
+    except Unavailable as error:
+        text = f"{error}; if the ResourceManager is running, clients cannot reach it by the setting host"
+        return Finding(name="address", verdict=Verdict.WARNING, text=text)
+    except (YodelError, RemoteFault) as error:
+        verdict, text = Verdict.FAILED, f"{where} refuses a ticket of {settings.security.principal}: {error}"
+        if NO_MATCHING_RULE in str(error):  # it need not be anybody's user
+            verdict, text = Verdict.OK, f"{where} accepts tickets, and maps {settings.security.principal} to no user"
+        return Finding(name="address", verdict=verdict, text=text)
 
 
 async def kerberos_findings(settings: Settings) -> list[Finding]:
@@ -125,9 +153,9 @@ async def kerberos_findings(settings: Settings) -> list[Finding]:
         if kerberos is None:
             return []
         assert settings.security.keytab is not None
-        token = await asyncio.to_thread(own_ticket, kerberos.principal, settings.security.keytab)
+        ticket = await asyncio.to_thread(OwnTicket, kerberos.principal, settings.security.keytab)
         with contextlib.suppress(NoMatchingRule):  # it need not be anybody's user
-            await kerberos.acceptor.accept(token)
+            await kerberos.acceptor.accept(ticket.token)
     except YodelError as error:
         return [Finding(name="kerberos", verdict=Verdict.FAILED, text=str(error))]
     text = f"the KDC gives tickets for {kerberos.principal}, and the keytab's key opens them"

@@ -23,10 +23,12 @@ from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.ha_protocol import HaProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import NAME as TRACKER_INTERFACE
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import NO_LOOKUPS, CallLimits, Dispatcher, Lookups, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.ticket_owners import TicketOwners
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services.core import Core
 from yodel.serving.proxy_users import ProxyUserRules
@@ -71,19 +73,12 @@ def rpc_servers(
             nodes=core.nodes,
             delegation_tokens=core.delegation_tokens,
             log_aggregation=core.log_aggregation,
-            tokens=core.tokens,
             kerberos=kerberos.offer if kerberos is not None else None,
         ),
         core.state.web_address,
     )
     are_constraints_taken = settings.placement_constraints_handler != "disabled"
-    master = MasterProtocol(
-        core.master,
-        core.queries,
-        core.tokens,
-        are_constraints_taken=are_constraints_taken,
-        is_secured=kerberos is not None,
-    )
+    master = MasterProtocol(core.master, core.queries, core.tokens, are_constraints_taken=are_constraints_taken)
     tracker = TrackerProtocol(
         core.registration,
         core.heartbeats,
@@ -105,6 +100,9 @@ def rpc_servers(
     # A NodeManager has no token; what an agent says without one is refused where the secret is shared.
     is_simple_allowed = node_passwords is None or settings.node_managers != "refused"
     by_node_token = ServerSecurity(allow_simple=is_simple_allowed, token_passwords=node_passwords)
+    if kerberos is not None:
+        owners = TicketOwners(protocol=TRACKER_INTERFACE, principal=kerberos.node_manager_principal)
+        by_node_token = replace(by_node_token, kerberos=kerberos.offer, acceptor=kerberos.acceptor, owners=owners)
     limits = from_settings.rpc_limits_of_ports(settings.rpc)
     lookups = Lookups(core.rights.is_known, core.rights.look_up)
     shared = _Shared(

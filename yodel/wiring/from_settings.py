@@ -88,6 +88,7 @@ def core_limits(settings: Settings) -> ServiceSettings:
         lacking_for_colocation=lacking_for_colocation(settings),
         node_managers=NodeManagerRules(allowed=settings.node_managers, are_first=settings.node_managers_first),
         is_node_proof_required=settings.node_token_file is not None,
+        is_secured=settings.security.authentication == "kerberos",
     )
 
 
@@ -253,6 +254,11 @@ def os_users(settings: Settings, known: Accounts) -> OsUsers:
 def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
     """Blocks: host names in the rules are resolved."""
     return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=addresses_of)
+
+
+def node_secret(path: Path | None) -> bytes:
+    """Return the secret that node agents share; empty: none is set.  Blocks.  Raises InvalidValue."""
+    return read_secret(path) if path is not None else b""
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:

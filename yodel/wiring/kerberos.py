@@ -9,14 +9,17 @@ from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.gssapi import Acceptor
 from yodel.hadoop_rpc.server_policy import KerberosOffer
 from yodel.host import tickets
+from yodel.rpc_io.ticket_owners import HOST
 from yodel.settings.rm import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """``acceptor`` judges the tickets of those to whom ``offer`` is made; ``principal`` is the service's, whole."""
+    """``acceptor`` judges the tickets of those to whom ``offer`` is made; ``principal`` is the service's, whole, and
+    ``node_manager_principal`` that of NodeManagers, with ``_HOST`` for any host, or empty."""
 
     principal: str
+    node_manager_principal: str
     acceptor: Acceptor
     offer: KerberosOffer
     names: AuthToLocal
@@ -39,21 +42,29 @@ def kerberos_of(settings: Settings) -> Kerberos | None:
         expected = 'a file with security.authentication = "kerberos": node agents prove themselves with its secret'
         raise InvalidValue("node_token_file", None, expected)
     if settings.node_managers != "refused":
-        expected = '"refused" with security.authentication = "kerberos", as NodeManagers cannot prove their names'
+        expected = '"refused" with security.authentication = "kerberos", for tickets are not compared with hosts'
         raise InvalidValue("node_managers", settings.node_managers, expected)
     if security.keytab is None:
         raise InvalidValue("security.keytab", None, "the file with the keys of security.principal")
-    principal = tickets.full_principal(_own_principal(settings))
+    principal = tickets.full_principal(_of_service("security.principal", security.principal, settings.host.lower()))
+    of_node_managers = security.node_manager_principal
+    if of_node_managers:
+        name = _of_service("security.node_manager_principal", of_node_managers, HOST)
+        of_node_managers = tickets.full_principal(name)
     names = auth_to_local(settings, principal)
     service, _, rest = principal.partition("/")
 
     def short_name(name: str) -> str:
         return names.short_name(name).name
 
+    def rule_of(name: str) -> str:
+        return names.short_name(name).rule
+
     return Kerberos(
         principal=principal,
+        node_manager_principal=of_node_managers,
         acceptor=tickets.KeytabAcceptor(principal, security.keytab, short_name),
-        offer=KerberosOffer(protocol=service, server_id=rest.partition("@")[0], short_name=short_name),
+        offer=KerberosOffer(protocol=service, server_id=rest.partition("@")[0], short_name=short_name, rule_of=rule_of),
         names=names,
     )
 
@@ -67,11 +78,10 @@ def auth_to_local(settings: Settings, principal: str) -> AuthToLocal:
     return AuthToLocal(settings.security.auth_to_local, settings.security.auth_to_local_mechanism, realm)
 
 
-def _own_principal(settings: Settings) -> str:
-    """Return the principal with ``_HOST`` filled in, as SecurityUtil.getServerPrincipal does."""
-    principal = settings.security.principal
+def _of_service(setting: str, principal: str, host: str) -> str:
+    """Return the principal with ``host`` for ``_HOST``, as SecurityUtil.getServerPrincipal does."""
     service, slash, rest = principal.partition("/")
-    host, at, realm = rest.partition("@")
-    if not service or not slash or not host or "/" in host:
-        raise InvalidValue("security.principal", principal, "service/host@REALM, such as rm/_HOST@EXAMPLE.COM")
-    return f"{service}/{settings.host.lower() if host == '_HOST' else host}{at}{realm}"
+    named, at, realm = rest.partition("@")
+    if not service or not slash or not named or "/" in named:
+        raise InvalidValue(setting, principal, "service/host@REALM, such as rm/_HOST@EXAMPLE.COM")
+    return f"{service}/{host if named == HOST else named}{at}{realm}"

@@ -197,6 +197,7 @@ class Rm:
                 not_ready=self.not_ready,
             ),
             facts=process_facts(self.core, settings, self._clock, self._kube, self._lead),
+            node_secret=await asyncio.to_thread(from_settings.node_secret, settings.node_token_file),
         )
         rules = await asyncio.to_thread(web_rules, self.core, settings, self._clock)
         limits = connection_limits(settings.web)

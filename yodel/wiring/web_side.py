@@ -18,6 +18,7 @@ from yodel.rm_api.proxy.services import ProxyRules, ProxyServices
 from yodel.rm_api.proxy.web_proxy import WebProxy
 from yodel.rm_api.ui.services import PageServices
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.node_logs import NodeLogs
 from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.services import ApiServices
 from yodel.rm_api.v1.stream import RenderedEvents
@@ -48,6 +49,8 @@ class OfTheProcess:
     namespace: str = "default"
     proxy_users: ProxyUserRules
     acceptor: Acceptor | None = None
+    node_secret: bytes = b""
+    """The secret that node agents share with the ResourceManager; empty: nothing."""
     figures: ProcessFigures
     facts: ProcessFacts = field(default_factory=ProcessFacts)
 
@@ -58,6 +61,14 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
     replay = Replay(lambda: queries.rows.versions, clock.now_ms)
     origins = Origins(rules.web_address, rules.proxy.proxied)
     containers = ContainerSource(queries=queries, ended_page=process.store.ended_page)
+    proxy = ProxyServices(
+        rules=rules.proxy,
+        origins=origins,
+        queries=queries,
+        web_proxy=WebProxy(web_host=rules.web_address.rpartition(":")[0].strip("[]")),
+        rpc_servers=process.figures.rpc_servers,
+    )
+    logs = NodeLogs(queries=queries, nodes=core.nodes, proxy=proxy, clock=clock, secret=process.node_secret)
     return WebSide(
         door=DoorServices(
             rules=rules.door,
@@ -98,6 +109,7 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             taking_back=core.taking_back,
             emergency_count=lambda: core.reports.preempted_count,
             log_aggregation=core.log_aggregation,
+            logs=logs,
             scheduler_conf=core.scheduler_conf,
             tree_changes=process.store.tree_changes,
             observed=core.reconciler.observed,
@@ -106,18 +118,13 @@ def web_side(core: Core, process: OfTheProcess, rules: WebRules) -> WebSide:
             transitions=core.transitions,
             rendered_events=RenderedEvents(core.transitions.epoch),
         ),
-        proxy=ProxyServices(
-            rules=rules.proxy,
-            origins=origins,
-            queries=queries,
-            web_proxy=WebProxy(web_host=rules.web_address.rpartition(":")[0].strip("[]")),
-            rpc_servers=process.figures.rpc_servers,
-        ),
+        proxy=proxy,
         ui=PageServices(
             queries=queries,
             containers=containers,
             rights=core.rights,
             capacities=core.capacities,
+            logs=logs,
             are_lists_filtered=rules.hadoop.are_lists_filtered,
             namespace=process.namespace,
         ),

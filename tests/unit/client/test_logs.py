@@ -54,7 +54,7 @@ class Net:
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url.copy_with(query=None))
         self.asked.append(str(request.url))
-        if request.url.host == "rm":
+        if request.url.host == "rm" and "/containers/" not in request.url.path:
             return httpx2.Response(200, json={"items": self.entries, "next_cursor": None})
         if request.url.host == "down":
             raise httpx2.ConnectError("refused", request=request)
@@ -115,6 +115,8 @@ async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
     assert await net.printed(LogSelection(size_bytes=5)) == ("aggregated\n", {})
     asked = httpx2.URL(net.asked[-1]).params
     assert dict(asked) == {"user": "alice", "nm.id": "node:8041", "user.name": "alice", "size": "5"}
+    net.routes[at(TASK)] = httpx2.Response(500, text="a NodeManager forgets containers with their application")
+    assert await net.printed() == ("aggregated\n", {})
     net.entries[0]["logs"] |= {"files_url": "http://down/", "page_url": "http://down/"}
     assert await net.printed() == ("aggregated\n", {})
 
@@ -166,7 +168,26 @@ async def test_node_agent_that_is_down_costs_only_its_own_lines() -> None:
     net.entries.insert(0, down)
     text, missing = await net.printed()
     assert text == "am out\nam err\ntask out\n"
-    assert missing == {down["container_id"]: "its node agent does not answer (node:8041: refused)"}
+    reason = "its node agent does not answer (node:8041: refused), and the ResourceManager answered HTTP 404: "
+    assert missing == {down["container_id"]: reason}
+
+
+async def test_where_a_node_cannot_be_reached_the_resourcemanager_reads() -> None:
+    net = Net({}, entry(AM, is_am=True), entry(TASK))
+    for one in net.entries:
+        one["logs"] = {"page_url": "http://down/", "files_url": "http://down/", "aggregated_url": "http://down/"}
+    for container in (AM, TASK):
+        through = f"http://rm/api/v1/applications/{APP}/containers/{container}/logs"
+        net.routes[through] = httpx2.Response(200, json={"items": [{"name": "stderr"}, {"name": "a b"}]})
+        net.routes[f"{through}/stderr"] = httpx2.Response(200, text=f"{container}\n")
+    assert await net.printed(LogSelection(file="stderr", size_bytes=-5)) == (f"{AM}\n{TASK}\n", {})
+    assert net.asked[-1].endswith("/stderr?user.name=alice&size=-5")
+    assert sum("down" in url for url in net.asked) == 1, "a node that does not answer is asked once"
+    net.routes[f"http://rm/api/v1/applications/{APP}/containers/{AM}/logs"] = httpx2.Response(
+        503, json={"detail": "Node node:8041 is gone or silent"}
+    )
+    _, missing = await net.printed(LogSelection(file="stderr"))
+    assert missing[AM].endswith("the ResourceManager answered HTTP 503: Node node:8041 is gone or silent")
 
 
 async def test_refusal_of_the_node_agent_is_told_in_its_words() -> None:

@@ -1,7 +1,11 @@
 """The client's machine against the server's, and against a server that lies."""
 
+from dataclasses import replace
+
 import pytest
 
+from tests.support.server_machine import OFFER, TOKEN_ONLY, Sealed, connection
+from yodel.errors import AccessDenied
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcSaslProto
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import (
@@ -14,7 +18,9 @@ from yodel.hadoop_rpc.client_connection import (
 )
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import CALL_ID_PING, CALL_ID_SASL, fault_frame, out_of_band_frame, success_frame
-from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection
+from yodel.hadoop_rpc.gssapi import Negotiated, choice_of
+from yodel.hadoop_rpc.sasl import SaslRefused
+from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection, TicketReceived
 from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 from yodel.hadoop_rpc.writable import WireToken
 
@@ -169,3 +175,58 @@ def test_answer_before_sasl_has_ended_fails_the_connection() -> None:
     near.connect()
     (event,) = pull(near, success_frame(0, CLIENT_ID, 0, b""))
     assert isinstance(event, Failed)
+
+
+class Answer:
+    """A ticket whose service answers ``answer``."""
+
+    token = b"ticket"
+
+    def answered(self, token: bytes) -> Sealed:
+        if token != b"answer":
+            raise AccessDenied("GSSException: not the service")
+        return Sealed()
+
+
+def ticketed(answer: bytes = b"answer") -> tuple[ClientConnection, ServerConnection, list[Event]]:
+    """A client with a ticket after all that both sides say."""
+    identity = ClientIdentity(client_id=CLIENT_ID, protocol=PROTOCOL, user="", ticket=Answer())
+    near, far = ClientConnection(identity=identity, cnonce="c" * 40), connection(replace(TOKEN_ONLY, kerberos=OFFER))
+    words, events = near.connect(), list[Event]()
+    while words:
+        far.receive_data(words)
+        while (event := far.next_event()) is not None:
+            if isinstance(event, TicketReceived):
+                assert event.token == b"ticket"
+                owner = Negotiated(user="alice", principal="alice@EXAMPLE.COM", answer=answer, session=Sealed())
+                far.ticket_accepted(owner)
+        events += pull(near, far.data_to_send())
+        words = near.data_to_send()
+    return near, far, events
+
+
+def test_client_with_a_ticket_checks_the_service_and_chooses_no_layer() -> None:
+    near, far, events = ticketed()
+    assert events == [ConnectionReady()]
+    assert near.open
+    assert far.identity.principal == "alice@EXAMPLE.COM"
+
+
+def test_service_that_does_not_prove_itself_gets_no_call() -> None:
+    near, _, (failed,) = ticketed(answer=b"another's")
+    assert isinstance(failed, Failed)
+    assert (near.closed, failed.fault.message) == (True, "GSSException: not the service")
+
+
+@pytest.mark.parametrize("offered", [b"", bytes([2, 0, 0, 0]), bytes([4, 1, 0, 0])])
+def test_layers_without_authentication_alone_are_refused(offered: bytes) -> None:
+    with pytest.raises(SaslRefused, match="No common protection layer between client and server"):
+        choice_of(offered)
+
+
+def test_ticket_on_a_port_of_tokens_is_not_sent() -> None:
+    identity = ClientIdentity(client_id=CLIENT_ID, protocol=PROTOCOL, user="", ticket=Answer())
+    near = ClientConnection(identity=identity, cnonce="c" * 40)
+    (failed,) = converse(near, server(tokens=True, simple=False))
+    assert isinstance(failed, Failed)
+    assert failed.fault.message == "Client cannot authenticate via:[TOKEN]"

@@ -49,7 +49,7 @@ def test_buffer_gives_whole_frames_only() -> None:
     data = frame(b"abc", b"") + frame(b"")
     frames = []
     for byte in data:
-        buffer.append(bytes((byte,)))
+        buffer += bytes((byte,))
         taken = buffer.take_frame(100)
         if taken is not None:
             frames.append(taken)
@@ -60,7 +60,7 @@ def test_buffer_gives_whole_frames_only() -> None:
 @pytest.mark.parametrize("length", [b"\x00\x00\x00\x65", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00"])
 def test_length_over_the_limit_is_refused_at_once(length: bytes) -> None:
     buffer = FrameBuffer()
-    buffer.append(length)
+    buffer += length
     with pytest.raises(FrameTooLarge):
         buffer.take_frame(100)
 

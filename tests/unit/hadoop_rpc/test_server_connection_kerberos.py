@@ -34,6 +34,7 @@ from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.hadoop_rpc.server_states import ServerState
 
 KERBEROS = replace(TOKEN_ONLY, kerberos=OFFER)
+PROVED = CallerIdentity(user="alice", auth_method=AuthMethod.KERBEROS, principal="alice@EXAMPLE.COM")
 ALICE = Negotiated(user="alice", principal="alice@EXAMPLE.COM", answer=b"answer", session=Sealed())
 
 
@@ -83,7 +84,7 @@ def test_offer_names_the_service_after_tokens() -> None:
 @pytest.mark.parametrize("claimed", ["", "alice@EXAMPLE.COM"])
 def test_owner_of_a_good_ticket_calls(claimed: str) -> None:
     identity = opened(layered(), context(claimed))
-    assert identity == CallerIdentity(user="alice", auth_method=AuthMethod.KERBEROS)
+    assert identity == PROVED
 
 
 def test_nothing_is_read_until_the_verdict() -> None:
@@ -108,7 +109,7 @@ def test_owner_may_speak_for_a_user_who_is_authorized() -> None:
     feed(machine, response(b""), response(b"w" + CHOICE))
     (event,) = feed(machine, context("bob"))
     assert isinstance(event, Opened)
-    assert event.identity == CallerIdentity(user="bob", real_user="alice", auth_method=AuthMethod.KERBEROS)
+    assert event.identity == replace(PROVED, user="bob", real_user="alice")
     assert seen == [event.identity]
 
 

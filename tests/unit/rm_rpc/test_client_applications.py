@@ -2,22 +2,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.playbook import World
+from tests.support.playbook import WEB_ADDRESS, World
+from tests.support.records import an_application_id
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_protocol, context
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import leaves_under_root
-from yodel.errors import AccessDenied, ApplicationNotFound, Refused
+from yodel.errors import AccessDenied, ApplicationNotFound, NoAccount, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.server_policy import KerberosOffer
 from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
 from yodel.rm_rpc import application_lists
+from yodel.rm_rpc.client_applications import ApplicationCalls
+from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.serving.pieces import PIECE, REPORTS_PIECE
@@ -102,6 +107,37 @@ async def test_lifetime_of_a_submission_has_to_be_positive(world: World, protoco
     given.application_timeouts.add(application_timeout_type="APP_TIMEOUT_LIFETIME", timeout=-5)
     with pytest.raises(Refused, match="Invalid application timeout, value=-5 for type=LIFETIME"):
         await world.run(call(protocol, "submitApplication", context(), request))
+
+
+@pytest.mark.parametrize(
+    ("principal", "real_user", "words"),
+    [
+        ("bob@EXAMPLE.COM", None, ". The principal bob@EXAMPLE.COM is the user bob by the rule DEFAULT"),
+        ("bob@ELSEWHERE", None, ". The principal bob@ELSEWHERE is the user bob without a rule"),
+        ("oozie@EXAMPLE.COM", "oozie", ""),
+        ("", None, ""),
+    ],
+    ids=["rule", "no-rule", "proxy", "token"],
+)
+async def test_user_without_an_account_learns_which_rule_made_the_name(
+    world: World, principal: str, real_user: str | None, words: str
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise NoAccount("User bob not found")
+
+    offer = KerberosOffer(
+        protocol="rm", server_id="rm", short_name=str, rule_of=lambda name: "DEFAULT" * name.endswith("EXAMPLE.COM")
+    )
+    rm = world.rm
+    reports = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS)
+    calls = ApplicationCalls(rm.queries, rm.rights, rm.submission, rm.changes, reports, offer)
+    rm.submission.submit_given = refuse  # type: ignore[method-assign]
+    request = msg.SubmitApplicationRequestProto()
+    request.application_submission_context.application_id.CopyFrom(ids.application_id_pb(an_application_id()))
+    caller = replace(context("bob"), principal=principal, real_user=real_user)
+    with pytest.raises(NoAccount) as refused:
+        await calls.submit_application(caller, request)
+    assert str(refused.value) == f"User bob not found{words}{' (security.auth_to_local)' if words else ''}"
 
 
 @pytest.mark.parametrize("method", ["moveApplicationAcrossQueues", "forceKillApplication"])

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from tests.support.playbook import WEB_ADDRESS, World
+from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
-from yodel.domain.tokens import is_signed_by
+from yodel.domain.tokens import MasterKey, is_signed_by
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb.yarn_security_token_pb2 import ClientToAMTokenIdentifierProto
@@ -27,29 +28,29 @@ async def test_links_lead_through_the_proxy_until_the_am_failed(world: World) ->
     assert killed.trackingUrl == killed.originalTrackingUrl == f"http://rm:8088/cluster/app/{am.application_id}"
 
 
-async def test_who_may_view_gets_a_token_for_the_master_while_there_is_one(world: World) -> None:
-    am = await world.running_am()
-    rm = world.rm
-    maker = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS, rm.tokens.client_token)
+async def test_who_may_view_gets_a_token_for_the_master_while_there_is_one() -> None:
+    async with World(Options(is_secured=True)) as world:
+        am = await world.running_am()
+        rm = world.rm
+        maker = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS)
 
-    def token_of(user: str) -> security_pb.TokenProto | None:
-        shown = maker.application(rm.queries.application(am.application_id), user)
-        return shown.client_to_am_token if shown.HasField("client_to_am_token") else None
+        def token_of(user: str) -> security_pb.TokenProto | None:
+            shown = maker.application(rm.queries.application(am.application_id), user)
+            return shown.client_to_am_token if shown.HasField("client_to_am_token") else None
 
-    token = token_of("alice")
-    assert token is not None
-    assert is_signed_by(rm.tokens.client_key(am.attempt_id), token.identifier, token.password)
-    assert ClientToAMTokenIdentifierProto.FromString(token.identifier).clientName == "alice"
-    maker.may_view = lambda *_: False  # type: ignore[method-assign]
-    assert token_of("eve") is None
-    del maker.may_view
-    assert not report(world, am.application_id).HasField("client_to_am_token")
-    await am.finish()
-    await world.run(rm.submission.kill(am.application_id, "alice"))
-    await world.settle()
-    rows = rm.queries.application(am.application_id)
-    assert rows.attempt is not None
-    assert (token_of("alice") is None) == rows.attempt.state.is_final
+        token = token_of("alice")
+        assert token is not None
+        assert (token.kind, token.service) == ("YARN_CLIENT_TOKEN", "")
+        key = MasterKey(key_id=0, secret=rm.state.attempts[am.attempt_id].client_key)
+        assert is_signed_by(key, token.identifier, token.password)
+        message = ClientToAMTokenIdentifierProto.FromString(token.identifier)
+        assert (message.clientName, message.appAttemptId.attemptId) == ("alice", 1)
+        maker.may_view = lambda *_: False  # type: ignore[method-assign]
+        assert token_of("eve") is None
+        del maker.may_view
+        await world.run(rm.submission.kill(am.application_id, "alice"))
+        await world.settle()
+        assert token_of("alice") is None
 
 
 async def test_am_that_said_no_page_at_its_end_has_none(world: World) -> None:

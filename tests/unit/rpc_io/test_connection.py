@@ -32,6 +32,7 @@ from yodel.hadoop_rpc.gssapi import Negotiated
 from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.connection import Connection
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.ticket_owners import TicketOwners
 from yodel.telemetry.limits import ADMIN_FRAME, REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 BOB = ClientIdentity(client_id=bytes(16), protocol=PROTOCOL, user="bob")
@@ -51,7 +52,7 @@ async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyn
 
 def only_answer(said: bytes) -> RpcResponseHeaderProto:
     buffer = FrameBuffer()
-    buffer.append(said)
+    buffer += said
     frame = buffer.take_frame(MIB)
     assert frame is not None
     assert len(buffer) == 0
@@ -119,7 +120,7 @@ async def test_answer_at_the_servers_end_arrives_though_the_peer_sends_on() -> N
         writer.close()
         await stopping
         buffer = FrameBuffer()
-        buffer.append(said)
+        buffer += said
         frame = buffer.take_frame(MIB)
         assert frame is not None
         assert RpcResponseHeaderProto.FromString(take_delimited(frame, 0)[0]).callId == 0
@@ -319,6 +320,50 @@ async def test_refused_ticket_gets_the_reason_and_the_end(token: bytes, java_cla
         assert (header.status, header.exceptionClassName) == (RpcResponseHeaderProto.FATAL, java_class)
         assert header.errorMsg.startswith(words)
         assert server.figures.unauthenticated == (java_class != faults.RETRIABLE)
+
+
+async def test_tickets_that_come_at_once_are_judged_in_a_turn_each() -> None:
+    """Otherwise whoever sends a hundred of them keeps the loop for a hundred."""
+    loop, rounds = asyncio.get_running_loop(), 0
+    judged_in = list[int]()
+
+    def count() -> None:
+        nonlocal rounds
+        rounds += 1
+        if len(judged_in) < 20:
+            loop.call_soon(count)
+
+    class CountingClerk(Clerk):
+        async def accept(self, token: bytes) -> Negotiated:
+            judged_in.append(rounds)
+            return await super().accept(token)
+
+    clerk = CountingClerk()
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk)
+    async with serving(Service(), security) as (_, port), contextlib.AsyncExitStack() as peers:
+        writers = [(await peers.enter_async_context(connected(port)))[1] for _ in range(20)]
+        for writer in writers:
+            writer.write(SASL_PREFACE + NEGOTIATE + initiate("KERBEROS", "GSSAPI", b"ticket"))
+        count()
+        await until(lambda: clerk.judged == 20)
+        clerk.may_judge.set()
+    assert len(set(judged_in)) == 20
+
+
+@pytest.mark.parametrize(
+    ("principal", "is_admitted"), [("alice@EXAMPLE.COM", True), ("nm/_HOST@EXAMPLE.COM", False), ("", False)]
+)
+async def test_port_for_one_principal_refuses_the_owners_of_other_tickets(principal: str, is_admitted: bool) -> None:
+    clerk, service = Clerk(), Service()
+    clerk.may_judge.set()
+    owners = TicketOwners(protocol="org.apache.hadoop.yarn.server.api.ResourceTrackerPB", principal=principal)
+    security = ServerSecurity(allow_simple=False, kerberos=OFFER, acceptor=clerk, owners=owners)
+    async with serving(service, security) as (_, port), connected(port) as (reader, writer):
+        writer.write(SASL_PREFACE + NEGOTIATE + initiate("KERBEROS", "GSSAPI", b"ticket"))
+        writer.write(response(b"") + response(b"w" + CHOICE) + context("alice@EXAMPLE.COM") + call(method="allocate"))
+        *_, (last, _) = await answers(reader, 5)
+    assert (len(service.contexts) == 1) is is_admitted
+    assert last.exceptionClassName == ("" if is_admitted else faults.AUTHORIZATION)
 
 
 async def test_verdict_on_somebody_who_has_left_is_dropped() -> None:

@@ -14,7 +14,7 @@ NODE_ID = NodeId("node-1", 8041)
 
 
 def issuer(*amrm: MasterKey) -> TokenIssuer:
-    keys = [("amrm", key) for key in amrm] + [("nm", NEW), ("container", NEW), ("client", NEW)]
+    keys = [("amrm", key) for key in amrm] + [("nm", NEW), ("container", NEW)]
     return TokenIssuer(keys, 1_700_000_000_000)
 
 
@@ -26,7 +26,7 @@ def test_new_store_gets_a_key_for_every_purpose_with_ids_of_their_own() -> None:
 
 
 def test_only_what_is_missing_is_made_and_no_id_is_taken_twice() -> None:
-    present = [("amrm", MasterKey(key_id=7, secret=b"")), ("nm", NEW), ("client", NEW)]
+    present = [("amrm", MasterKey(key_id=7, secret=b"")), ("nm", NEW)]
     ((purpose, key),) = missing_keys(present, bytes)
     assert purpose == "container"
     assert key.key_id > 7
@@ -45,18 +45,6 @@ def test_token_of_a_forgotten_key_has_no_password() -> None:
     assert issuer(NEW).amrm_password(issuer(OLD).amrm_token(an_attempt_id()).identifier) is None
     with pytest.raises(InvalidValue):
         issuer(NEW).amrm_password(b"\xff")
-
-
-def test_key_for_clients_of_a_master_is_the_attempts_own_and_the_same_after_a_restart() -> None:
-    first, second = an_attempt_id(), an_attempt_id(attempt=2)
-    key = issuer(OLD).client_key(first)
-    assert key == issuer(NEW).client_key(first) != issuer(OLD).client_key(second)
-    assert (len(key.secret), NEW.secret in key.secret) == (20, False)
-    token = issuer(OLD).client_token(first, "bob")
-    message = token_pb.ClientToAMTokenIdentifierProto.FromString(token.identifier)
-    assert (message.clientName, message.appAttemptId.attemptId) == ("bob", 1)
-    assert (token.kind, token.service) == ("YARN_CLIENT_TOKEN", "")
-    assert is_signed_by(key, token.identifier, token.password)
 
 
 def test_container_token_is_good_for_ten_minutes_at_one_node() -> None:

@@ -291,19 +291,27 @@ class _Tick:
 
     def is_as_before(self, demand: Demand, wish: Wish) -> bool:
         """Return True if an equal request failed and nothing was allocated since, so that this one must wait too."""
-        size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
-        if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
+        if not self._in_vain or not is_anywhere(demand, wish):
+            return False
+        size = self._in_vain.get(alike(demand, wish))
+        if size is None or demand.attempt_id in self._watched:
+            return False
+        if self._begun and (demand.attempt_id, wish.key) in self._begun:
             return False
         looked, count = self._look(demand), self._count(demand, wish)
-        if count > 0:
-            self._leave(demand, wish.key, count, size)
+        if count > 0:  # the equal one is among those that the leaf is blocked by
+            self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(wish.key, count, size))
             self._note_short(looked, demand, wish, size)
         return True
 
     def _count(self, demand: Demand, wish: Wish) -> int:
         """Containers of a wish that are still to be planned."""
-        from_hold = (demand.attempt_id, wish.key) in self._from_holds
-        return wish.count - demand.in_flight.get(wish.key, 0) - from_hold
+        count = wish.count
+        if demand.in_flight:
+            count -= demand.in_flight.get(wish.key, 0)
+        if self._from_holds:
+            count -= (demand.attempt_id, wish.key) in self._from_holds
+        return count
 
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""

@@ -49,10 +49,22 @@ class _Leaf:
     is_told: bool = False
     """True if the last look's words of it still hold."""
     sleep: _Sleep | None = None
+    _served: Sequence[Demand] = ()
 
     @property
     def served(self) -> Sequence[Demand]:
-        return tuple(self.demands.values())
+        """Return the demands, in a tuple that is made again when they have changed."""
+        self._served = self._served or tuple(self.demands.values())
+        return self._served
+
+    def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
+        """Set or remove (None) a demand; False if there was none to remove.  What was found no longer holds."""
+        if demand is not None:
+            self.demands[attempt_id] = demand
+        elif self.demands.pop(attempt_id, None) is None:
+            return False
+        self.is_told, self._served = False, ()
+        return True
 
 
 @dataclass(slots=True)
@@ -130,18 +142,16 @@ class Rounds:
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
             pool.awake[path] = None
-        leaf.demands[attempt_id] = demand
-        leaf.is_told = False
+        leaf.put(attempt_id, demand)
         self._changed.add(path)
         self._wake(path)
 
     def _leave(self, attempt_id: ApplicationAttemptId, path: str) -> None:
         leaf = self._leaves.get(path)
-        if leaf is None or leaf.demands.pop(attempt_id, None) is None:
+        if leaf is None or not leaf.put(attempt_id, None):
             return
         self._changed.add(path)
         self._wake(path)
-        leaf.is_told = False
         if not leaf.demands:
             del self._leaves[path]
             self._short.get(leaf.pool, {}).pop(path, None)

@@ -82,8 +82,9 @@ def heads(demand: Demand) -> Iterator[Head]:
         return
     if demand.increases:
         yield demand, None
+    in_flight = demand.in_flight
     for wish in demand.wishes:
-        if wish.count > demand.in_flight.get(wish.key, 0):
+        if not in_flight or wish.count > in_flight.get(wish.key, 0):
             yield demand, wish
 
 
@@ -120,7 +121,7 @@ class LeafTurns:
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""
         for path in leaves:
-            self._enter(path)
+            self._enter(ledger.share(path).path)
         for heap in self._heaps.values():
             heapq.heapify(heap)
 
@@ -197,15 +198,15 @@ class LeafTurns:
             else:
                 heapq.heapreplace(heap, (self._ledger.serving_rank(own), own))
 
-    def _enter(self, path: str) -> None:
+    def _enter(self, way: Sequence[str]) -> None:
         """A leaf and the queues above it stand among their siblings, those with something to serve."""
-        way = self._ledger.share(path).path
         self._top = way[-1]
         for own, above in pairwise(way):
-            is_new = above not in self._heaps
             rank = self._serving_ranks.get(own)
             if rank is None:
                 rank = self._serving_ranks[own] = self._ledger.serving_rank(own)
-            self._heaps.setdefault(above, []).append((rank, own))
-            if not is_new:
+            heap = self._heaps.get(above)
+            if heap is not None:
+                heap.append((rank, own))
                 return
+            self._heaps[above] = [(rank, own)]

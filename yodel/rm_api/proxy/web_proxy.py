@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
@@ -162,13 +162,16 @@ class Target:
         return self.here + given
 
 
-class _Streamed(StreamingResponse):
-    """An answer on its way through.  The connection and the slot are let go however the sending ends."""
+class Streamed(StreamingResponse):
+    """An answer on its way through, with other headers.  The connection and the slot are let go however the sending
+    ends; ``whose`` names who answers."""
 
-    def __init__(self, answer: httpx2.Response, target: Target, let_go: Callable[[], None]) -> None:
-        super().__init__(_bounded(answer), answer.status_code)
-        self.raw_headers = _headers_to_caller(answer, target)
-        self._answer, self._let_go = answer, let_go
+    def __init__(
+        self, answer: httpx2.Response, headers: list[tuple[bytes, bytes]], let_go: Callable[[], None], whose: str
+    ) -> None:
+        super().__init__(_bounded(answer, whose), answer.status_code)
+        self.raw_headers = headers
+        self._answer, self._let_go, self._whose = answer, let_go, whose
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -176,32 +179,29 @@ class _Streamed(StreamingResponse):
                 await super().__call__(scope, receive, send)
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             # The head is sent: breaking the connection off is the only way left to say so.
-            raise Unavailable(f"The ApplicationMaster closed the connection early: {error!r}") from error
+            raise Unavailable(f"{self._whose} closed the connection early: {error!r}") from error
         finally:
             self._let_go()
             await self._answer.aclose()
 
 
-class _Slots:
-    """Fetches under way: over all, by application, by caller and by address."""
+Shares = Sequence[tuple[Limit, str, int]]
+"""Each a limit, whose it is, and how many at a time."""
+
+
+class Slots:
+    """Fetches under way, by limit."""
 
     def __init__(self) -> None:
         self._taken: Counter[tuple[Limit, str]] = Counter()
 
-    def take(self, here: str, request: Request) -> Callable[[], None]:
+    def take(self, shares: Shares, request: Request) -> Callable[[], None]:
         """Take a place; return the function that frees it.  Raises Unavailable when there are too many."""
-        site = site_of(request.client.host) if request.client else ""
-        named = caller_in(request.scope).user
-        shares = (
-            (PROXY_FETCHES, "", FETCHES_MAX),
-            (PROXY_FETCHES_OF_APPLICATION, here, APPLICATION_FETCHES_MAX),
-            (PROXY_FETCHES_OF_CALLER, site if named is None else f"user {named}", CALLER_FETCHES_MAX),
-            (PROXY_FETCHES_OF_ADDRESS, site, ADDRESS_FETCHES_MAX),
-        )
         for limit, whose, maximum in shares:
             held = self._taken[limit, whose]
             if held >= maximum:
-                REFUSALS.tell(limit, caller=f"{named or ''}@{site}", value=held + 1, maximum=maximum)
+                caller = f"{caller_in(request.scope).user or ''}@{site_in(request)}"
+                REFUSALS.tell(limit, caller=caller, value=held + 1, maximum=maximum)
                 raise Unavailable(f"Too many pages are being fetched: {limit.words(held + 1, maximum)}; try again")
         keys = [(limit, whose) for limit, whose, _ in shares]
         self._taken.update(keys)
@@ -213,6 +213,17 @@ class _Slots:
                     del self._taken[key]
 
         return release
+
+
+def site_in(request: Request) -> str:
+    """Return the address, or the network, of who calls; empty if it is unknown."""
+    return site_of(request.client.host) if request.client else ""
+
+
+def caller_share(request: Request) -> str:
+    """Return whose share a request takes: its user's, or that of its address for callers without a name."""
+    named = caller_in(request.scope).user
+    return site_in(request) if named is None else f"user {named}"
 
 
 class WebProxy:
@@ -229,7 +240,7 @@ class WebProxy:
         self._clients: dict[str | None, httpx2.AsyncClient] = {} if client is None else {None: client}
         self._source: str | None = None
         self._is_source_known = client is not None
-        self._slots = _Slots()
+        self._slots = Slots()
 
     async def forward(self, request: Request, url: str, target: Target, user: str | None, body: bytes) -> Response:
         """The AM's answer, streamed.
@@ -237,18 +248,24 @@ class WebProxy:
         Raises:
             Unavailable: the AM does not answer, or too many fetches are under way.
         """
-        let_go = self._slots.take(target.here, request)
+        shares = (
+            (PROXY_FETCHES, "", FETCHES_MAX),
+            (PROXY_FETCHES_OF_APPLICATION, target.here, APPLICATION_FETCHES_MAX),
+            (PROXY_FETCHES_OF_CALLER, caller_share(request), CALLER_FETCHES_MAX),
+            (PROXY_FETCHES_OF_ADDRESS, site_in(request), ADDRESS_FETCHES_MAX),
+        )
+        let_go = self._slots.take(shares, request)
         try:
-            answer = await self._sent(request.method, url, target, _headers_to_am(request, user), body)
+            answer = await self.sent(request.method, url, target, _headers_to_am(request, user), body)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             let_go()
             raise Unavailable(f"The ApplicationMaster at {target.origin} does not answer: {error!r}") from error
         except BaseException:
             let_go()
             raise
-        return _Streamed(answer, target, let_go)
+        return Streamed(answer, _headers_to_caller(answer, target), let_go, "The ApplicationMaster")
 
-    async def _sent(
+    async def sent(
         self, method: str, url: str, target: Target, headers: list[tuple[str, str]], body: bytes
     ) -> httpx2.Response:
         """Asked at the first of the target's addresses that can be connected to; no name is resolved behind here.
@@ -307,14 +324,14 @@ class WebProxy:
         return self._clients[source]
 
 
-async def _bounded(answer: httpx2.Response) -> AsyncIterator[bytes]:
+async def _bounded(answer: httpx2.Response, whose: str) -> AsyncIterator[bytes]:
     """Raises Unavailable past the maximum."""
     size = 0
     async for part in answer.aiter_raw():
         size += len(part)
         if size > ANSWER_BYTES_MAX:
             REFUSALS.tell(PROXY_ANSWER_BYTES, caller=answer.url.host, value=size, maximum=ANSWER_BYTES_MAX)
-            raise Unavailable(f"The ApplicationMaster's answer: {PROXY_ANSWER_BYTES.words(size, ANSWER_BYTES_MAX)}")
+            raise Unavailable(f"The answer of {whose}: {PROXY_ANSWER_BYTES.words(size, ANSWER_BYTES_MAX)}")
         yield part
 
 

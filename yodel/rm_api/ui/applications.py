@@ -195,6 +195,8 @@ async def application(request: Request) -> Response:
         request,
         "application.html",
         title=f"Application {view.application.id}",
+        # The exception of a failed one is read from a node, and does not change.
+        is_live=details is None or details.failure is None,
         crumbs=[APPLICATIONS],
         app=view.application,
         # The proxy sends on to what is over, whose address may have no scheme: Spark's has none.
@@ -265,8 +267,9 @@ async def aggregation(request: Request) -> Response:
         return await message(request, "Invalid application id", error, 400)
 
 
-async def container(request: Request) -> Response:
-    """Show a container and the way to its logs: what people follow such links for.  Refused as the REST API does."""
+async def viewed_container(request: Request) -> Container | Response:
+    """Return the container that the path names, or the page that says why it is not shown.  Refused as the REST API
+    does."""
     services, asked = services_of(request), request.path_params["container_id"]
     try:
         container_id = ContainerId.parse(asked)
@@ -275,18 +278,26 @@ async def container(request: Request) -> Response:
         if not services.rights.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
             return await message(request, "Access denied", refusal, 403)
-        found = await found_container(services.containers, owned.id, asked)
+        return await found_container(services.containers, owned.id, asked)
     except InvalidValue:
         return await message(request, "Invalid container id", asked[:128], 400)
     except NotFound as error:
         return await message(request, "Container not found", error, 404)
     except Unavailable as error:
         return await message(request, "Try again", error, 503)
+
+
+async def container(request: Request) -> Response:
+    """Show a container and the way to its logs: what people follow such links for."""
+    found, services = await viewed_container(request), services_of(request)
+    if isinstance(found, Response):
+        return found
+    application_id = found.id.application_id
     return await page(
         request,
         "container.html",
         title=f"Container {found.id}",
-        crumbs=[APPLICATIONS, (f"/cluster/app/{owned.id}", str(owned.id))],
+        crumbs=[APPLICATIONS, (f"/cluster/app/{application_id}", str(application_id))],
         container=found,
         pod_namespace=services.namespace,
         log_url=services.queries.log_url(found),

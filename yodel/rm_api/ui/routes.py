@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.ui import about, applications, cluster, lending, queues
+from yodel.rm_api.ui import about, applications, cluster, lending, logs, queues, timeline
 from yodel.rm_api.ui.frame import STATIC_PATHS, message, static
 
 
@@ -21,6 +21,8 @@ ROUTES = (
     *lending.ROUTES,
     *about.ROUTES,
     *applications.ROUTES,
+    *logs.ROUTES,
+    *timeline.ROUTES,
     *(Route(path, static) for path in STATIC_PATHS.values()),
     Route("/cluster/{path:path}", _nothing),
 )

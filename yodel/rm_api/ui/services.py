@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.node_logs import NodeLogs
 from yodel.services.access.rights import Rights
 from yodel.services.nodes.capacity import Capacities
 from yodel.services.views.queries import Queries
@@ -20,6 +21,7 @@ class PageServices:
     containers: ContainerSource
     rights: Rights
     capacities: Capacities
+    logs: NodeLogs
     are_lists_filtered: bool
     namespace: str
     """Namespace of the containers' pods."""

@@ -24,10 +24,12 @@ from yodel.rm_api.v1 import (
     docs_page,
     events,
     failure,
+    logs,
     models,
     problems,
     queue_changes,
     queue_windows,
+    timeline,
     why,
 )
 from yodel.rm_api.v1.services import ApiServices
@@ -45,6 +47,8 @@ Lists are paged: send `next_cursor` as `cursor` for the next page, until it is n
 ROUTERS = (
     applications.router,
     failure.router,
+    logs.router,
+    timeline.router,
     why.router,
     cluster.router,
     capacity.router,

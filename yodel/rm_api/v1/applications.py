@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -9,6 +10,7 @@ from starlette.requests import Request
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
+from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus, YarnApplicationState
 from yodel.errors import InvalidValue
 from yodel.rm_api.door.rim import writer
@@ -207,9 +209,14 @@ def cursor_of(key: Key | None) -> str | None:
     return cursors.encoded("applications", *key) if key is not None else None
 
 
+def _can_read(node: Node | None) -> bool:
+    """Return whether aggregated logs are served there; a NodeManager serves none."""
+    return node is not None and node.is_usable and node.http_port > 0 and not node.is_node_manager
+
+
 def _logs_of(services: ApiServices, row: Container) -> models.Logs | None:
     """Return addresses at the container's node or, once that is gone, at any node that can read what was aggregated."""
     rows = services.queries.rows
     node = rows.node_of(row)
-    usable = (one for one in rows.nodes.values() if one.is_usable and one.http_port > 0)
-    return shapes.logs(row, node, node if node is not None and node.is_usable else next(usable, None))
+    readers = filter(_can_read, chain((node,), rows.nodes.values()))
+    return shapes.logs(row, node, next(readers, None))

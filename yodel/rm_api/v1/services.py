@@ -12,6 +12,7 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.queues.history import TreeChange
 from yodel.rm_api.proxy.origin import Origins
 from yodel.rm_api.v1.container_pages import ContainerSource
+from yodel.rm_api.v1.node_logs import NodeLogs
 from yodel.rm_api.v1.process_facts import ProcessFacts
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.services.access.rights import Rights
@@ -40,6 +41,7 @@ class ApiServices:
     emergency_count: Callable[[], int]
     """Containers that node agents stopped because memory was low, since the start."""
     log_aggregation: LogAggregationReports
+    logs: NodeLogs
     scheduler_conf: SchedulerConfService
     tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]
     """Returns the changes of the queues that are kept (``QueueHistory`` of the store's port)."""

@@ -15,8 +15,7 @@ from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey, Token, password
 from yodel.pb_convert import tokens as pb_tokens
 
 AMRM = "amrm"
-CLIENT = "client"
-PURPOSES = ("amrm", "nm", "container", CLIENT)
+PURPOSES = ("amrm", "nm", "container")
 CONTAINER_TOKEN_LIFETIME_MS = 600_000  # yarn.resourcemanager.rm.container-allocation.expiry-interval-ms
 
 
@@ -86,17 +85,6 @@ class TokenIssuer:
 
     def nm_token(self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str) -> Token:
         return pb_tokens.nm_token(self.current("nm"), attempt_id, node_id, user)
-
-    def client_key(self, attempt_id: ApplicationAttemptId) -> MasterKey:
-        """Return the key that clients' tokens for an attempt's ApplicationMaster are signed with: 20 bytes of its own.
-
-        It is made of the attempt's id and a stored key that is never rolled, so it is the same after a restart.
-        """
-        stored = self.current(CLIENT)
-        return MasterKey(key_id=stored.key_id, secret=password(stored, str(attempt_id).encode()))
-
-    def client_token(self, attempt_id: ApplicationAttemptId, client: str) -> Token:
-        return pb_tokens.client_token(self.client_key(attempt_id), attempt_id, client)
 
     def container_token(
         self,

@@ -76,5 +76,6 @@ class MasterRegistration:
 
     application: Application
     maximum_capability: Resource
+    client_key: bytes = field(default=b"", repr=False)
     previous_containers: Sequence[Granted] = field(default=())
     nm_tokens: Sequence[tuple[NodeId, Token]] = field(default=())

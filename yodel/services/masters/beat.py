@@ -23,20 +23,22 @@ BLACKLIST_MAX = 10_000
 UPDATES_PER_BEAT_MAX = 10_000
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedBeat:
-    """Holds the accepted content of a heartbeat; not frozen only because one is built for each, and nobody changes it.
+    """Holds what a heartbeat changes.
 
     ``asks`` have the submission's label and the constraints registered for their tags.  ``blacklist`` is all that the
-    attempt avoids from now on; None: unchanged.  ``progress`` is 0 to 1.
+    attempt avoids from now on; None: unchanged.
     """
 
-    progress: float
     asks: Sequence[Ask | SchedulingAsk] = ()
     releases: Sequence[ContainerId] = ()
     updates: Sequence[UpdateRequest] = ()
     blacklist: frozenset[str] | None = None
-    tracking_url: str | None = None
+
+
+NO_CHANGE = JudgedBeat()
+"""Most heartbeats only tell that their sender lives, how far it is, and where its pages are."""
 
 
 class BeatJudge:
@@ -48,11 +50,15 @@ class BeatJudge:
 
     def judged(self, request: AllocateRequest, runtime: AttemptRuntime) -> JudgedBeat:
         """Raises InvalidResourceRequest, InvalidBlacklistRequest, InvalidReleaseRequest."""
-        progress = request.progress
-        if not 0.0 <= progress <= 1.0:
-            progress = 1.0 if progress > 1.0 else 0.0  # what is no number too
-        if not _says_more(request):
-            return JudgedBeat(progress=progress, tracking_url=request.tracking_url)
+        if not (
+            request.asks
+            or request.releases
+            or request.updates
+            or request.scheduling_asks
+            or request.blacklist_additions
+            or request.blacklist_removals
+        ):
+            return NO_CHANGE
         _check_lengths(request)
         submission = self._engine.state.applications[runtime.attempt_id.application_id].submission
         asks: list[Ask | SchedulingAsk] = [
@@ -64,14 +70,7 @@ class BeatJudge:
         _check_blacklist_length(len(blacklist or ()))
         if not submission.keep_containers_across_attempts:
             _check_releases(request.releases, runtime.attempt_id)
-        return JudgedBeat(
-            progress=progress,
-            asks=asks,
-            releases=request.releases,
-            updates=request.updates,
-            blacklist=blacklist,
-            tracking_url=request.tracking_url,
-        )
+        return JudgedBeat(asks=asks, releases=request.releases, updates=request.updates, blacklist=blacklist)
 
     def _asks(self, request: AllocateRequest, runtime: AttemptRuntime, submission: Submission) -> Iterator[Ask]:
         queue_name = submission.queue.rsplit(".", 1)[-1]
@@ -85,18 +84,6 @@ class BeatJudge:
             ask_rules.check_count(ask, self._rules)
             self._require_allowed(ask.key.capability, runtime.dialogue.sizes.allowed)
             yield ask_rules.merged(ask, runtime.dialogue.constraints)
-
-
-def _says_more(request: AllocateRequest) -> bool:
-    """Than that its sender lives, how far it is, and where its pages are."""
-    return bool(
-        request.asks
-        or request.releases
-        or request.updates
-        or request.scheduling_asks
-        or request.blacklist_additions
-        or request.blacklist_removals
-    )
 
 
 def _check_lengths(request: AllocateRequest) -> None:

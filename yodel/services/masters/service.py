@@ -52,7 +52,7 @@ from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer, told_of
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, MasterRegistration
-from yodel.services.masters.beat import BeatJudge, JudgedBeat
+from yodel.services.masters.beat import NO_CHANGE, BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.dialogue import Sizes
 from yodel.services.writer.engine import Engine
@@ -151,6 +151,7 @@ class MasterService:
         return MasterRegistration(
             application=self._engine.state.applications[attempt_id.application_id],
             maximum_capability=told,
+            client_key=attempt.client_key,
             previous_containers=previous,
             nm_tokens=self._nm_tokens(runtime, application.submission.user, previous),
         )
@@ -171,7 +172,7 @@ class MasterService:
             return replay
         if self._has_work(attempt, runtime, request):
             return None
-        self._record(runtime, self._heard(attempt, runtime, request))
+        self._record(runtime, self._heard(attempt, runtime, request), request.progress)
         return self._answer(runtime, self._counted(runtime))
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
@@ -263,7 +264,7 @@ class MasterService:
         if attempt.state is not AttemptState.FINISHING:
             return beat
         runtime.outbox.withdraw_all()
-        return JudgedBeat(progress=beat.progress)
+        return NO_CHANGE
 
     def _has_work(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
         """Something has to be written, or collected: looked at before the beat is judged, which happens once."""
@@ -275,7 +276,7 @@ class MasterService:
             or (is_heard and bool(url) and url != attempt.tracking_url)
         )
 
-    def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
+    def _record(self, runtime: AttemptRuntime, beat: JudgedBeat, progress: float) -> None:
         """Record asks, blacklist and progress, in memory only, and wake the scheduler if a decision depends on the
         change."""
         self._engine.state.change_counters.heartbeat_received()
@@ -284,13 +285,14 @@ class MasterService:
             runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
         if beat.blacklist is not None:
             is_changed |= runtime.wishes.avoid(beat.blacklist)
-        runtime.dialogue.progressed(beat.progress)
+        runtime.dialogue.progressed(progress)
         if is_changed:
             self._wake_scheduler()
 
     async def _process(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
         owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(attempt, runtime, request)
-        self._record(runtime, beat)
+        self._record(runtime, beat, request.progress)
+        tracking_url = None if attempt.state is AttemptState.FINISHING else request.tracking_url
         acknowledged, seen_updates = tuple(outbox.delivered), dict(outbox.updates_delivered)
         offered = outbox.granted[:GRANTS_PER_BEAT_MAX]
         updates = self._judged_updates(runtime, beat)
@@ -317,8 +319,8 @@ class MasterService:
                 # Acquired and still offered: the beat that took it was given up before its answer was made.
                 if state in (ContainerState.ALLOCATED, ContainerState.ACQUIRED):
                     taken.append(container_id)
-            if beat.tracking_url:
-                tx.tell(owner, TrackingUrlChanged(beat.tracking_url[:TEXT_LENGTH_MAX]))
+            if tracking_url:
+                tx.tell(owner, TrackingUrlChanged(tracking_url[:TEXT_LENGTH_MAX]))
             return taken
 
         taken = await self._engine.do(work)

@@ -61,7 +61,8 @@ class NodeManagerChooser:
                 return None
             if found is not None:
                 return WithoutPod(found)
-        return WithoutPod(None) if pool == YARN else None
+        found = look.reserved_for_another() if pool == YARN or is_pod_in_vain else None
+        return WithoutPod(found) if pool == YARN or found is not None else None
 
     def why_not(self, container: Container) -> str:
         """Return why no NodeManager of its pool may run a container; empty: one may, or there is none."""
@@ -111,6 +112,14 @@ class _Look:
     def node_manager(self, nodes: Iterable[NodePlace]) -> NodeId | None:
         fitting = (node.id for node in nodes if self._is_node_manager(node) and self._size.fits_in(self._free(node.id)))
         return max(islice(fitting, LOOKED_AT_MAX), key=lambda one: self._free(one).memory_mib, default=None)
+
+    def reserved_for_another(self) -> NodeId | None:
+        """Return a NodeManager with room that is reserved for another container.  Capacity of reserved nodes is not
+        offered: a container without room elsewhere was planned before the reservation, for this node."""
+        if not self._kept_from:
+            return None
+        self._kept_from = frozenset()
+        return next(filter(None, (self.node_manager(nodes()) for nodes in self.by_distance())), None)
 
     def has_room_for_pod(self, nodes: Iterable[NodePlace]) -> bool:
         """Return whether nodes of pods have room for one more after those that have no node yet: a guess, which is put

@@ -43,6 +43,11 @@ class Noticed:
         notice = self._state.notices.of(container_id)
         return self._view([notice]) if notice is not None else None
 
+    def since_ms(self, container_id: ContainerId, now_ms: int) -> int | None:
+        """Return when a container got its notice, in epoch ms; None: it has none."""
+        notice = self._state.notices.of(container_id)
+        return now_ms - round((self._clock.monotonic_s() - notice.given_s) * 1000) if notice is not None else None
+
     def of_application(self, application_id: ApplicationId) -> list[NoticeView]:
         """Return the notices of an application, one for each reason and explanation, at most ``LINES_MAX``."""
         found: dict[tuple[NoticeReason, str], list[PreemptionNotice]] = {}

@@ -52,7 +52,8 @@ class Dialogue:
         self.last_seen_s = now_s
 
     def progressed(self, progress: float) -> None:
-        self.progress = progress
+        """Keep it within 0 and 1; NaN counts as 0."""
+        self.progress = progress if 0.0 <= progress <= 1.0 else float(progress > 1.0)
 
     def answered(self, response_id: int, response: object) -> None:
         self.response_id, self.last_response = response_id, response

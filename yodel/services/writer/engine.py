@@ -91,7 +91,10 @@ class Engine:
         company_s: float = 0.0,
         *,
         ask_again_s: float = ASK_AGAIN_S,
+        client_key: Callable[[], bytes] = bytes,
     ) -> None:
+        """``client_key`` draws the key of an attempt that starts: empty without security."""
+        self._client_key = client_key
         self.state, self._store, self._clock, self._company_s = state, store, clock, company_s
         self._ask_again_s = ask_again_s
         self._number = self._last_committed = state.identity.last_commit
@@ -238,7 +241,7 @@ class Engine:
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for item in batch:
-            tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts)
+            tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts, self._client_key)
             try:
                 result = item.work(tx)
                 while not tx.is_told:

@@ -7,7 +7,7 @@ An event that ends thousands of containers is not processed in one go: the rest 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -51,9 +51,16 @@ class Transaction:
     """One work item's view: committed rows under its own changes."""
 
     def __init__(
-        self, state: ClusterState, below: dict[EntityId, Row], now_ms: int, contexts_below: Counter[str] | None = None
+        self,
+        state: ClusterState,
+        below: dict[EntityId, Row],
+        now_ms: int,
+        contexts_below: Counter[str] | None = None,
+        client_key: Callable[[], bytes] = bytes,
     ) -> None:
-        """``contexts_below``: by how much the batch so far changes ``ApplicationIndex.context_bytes``."""
+        """``contexts_below``: by how much the batch so far changes ``ApplicationIndex.context_bytes``; ``client_key``
+        draws that of an attempt."""
+        self._client_key = client_key
         self._state, self._below = state, below
         self._contexts_below = contexts_below if contexts_below is not None else Counter()
         self.context_bytes: Counter[str] = Counter()
@@ -223,6 +230,7 @@ class Transaction:
             container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
             shuffle=self._shuffle(application_id) if is_unmanaged else None,
+            client_key=self._client_key(),
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))

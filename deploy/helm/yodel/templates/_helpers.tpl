@@ -68,7 +68,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "yodel.proxiedPort" -}}
 {{- $given := default (dict) (get .Values.resourceManager.settings "web") -}}
 {{- $origin := default .Values.web.proxiedOrigin $given.proxied_origin -}}
-{{- if or (eq $origin "own") (and (eq $origin "auto") (ne (default "simple" $given.authentication) "simple")) -}}
+{{- $authentication := default (ternary "kerberos" "simple" (ne .Values.kerberos.keytabSecret "")) $given.authentication -}}
+{{- if or (eq $origin "own") (and (eq $origin "auto") (ne $authentication "simple")) -}}
 {{- $port := int (default .Values.service.ports.proxied $given.proxied_port) -}}
 {{- if ne $port (int .Values.service.ports.webapp) -}}{{ $port }}{{- end -}}
 {{- end -}}
@@ -207,6 +208,13 @@ capabilities:
 {{- if $values.colocation.enabled -}}
 {{- $web = set $web "admin_token_file" "/etc/yodel/administration/admin-token" -}}
 {{- end -}}
+{{- with $values.kerberos -}}
+{{- if .keytabSecret -}}
+{{- $web = set $web "authentication" "kerberos" -}}
+{{- $security := dict "authentication" "kerberos" "principal" .principal "keytab" "/etc/yodel/kerberos/rm.keytab" -}}
+{{- $settings = set $settings "security" $security -}}
+{{- end -}}
+{{- end -}}
 {{- $settings = set $settings "web" $web -}}
 {{- $queues := dict -}}
 {{- /* A dialect's own class is for the engine that made it, which is not there where Yodel lends by itself. */ -}}
@@ -305,6 +313,9 @@ capabilities:
 {{- end -}}
 {{- if and .Values.nodeToken.value (lt (len .Values.nodeToken.value) 16) -}}
 {{- fail "nodeToken.value: expected at least 16 characters" -}}
+{{- end -}}
+{{- if and .Values.kerberos.keytabSecret (or (not .Values.kerberos.principal) (not .Values.kerberos.krb5ConfigMap)) -}}
+{{- fail "kerberos: with keytabSecret, expected principal and krb5ConfigMap too" -}}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.clients .Values.containers.hostNetwork (not .Values.networkPolicy.nodeCidrs) -}}
 {{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; list these in networkPolicy.nodeCidrs" -}}

@@ -14,6 +14,7 @@ from nm_plugin.web.rim import RimSettings, WebRim, caller_of
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.serving.http_cookie import CookieSigner
+from yodel.serving.node_calls import HEADER, CallJudge, call_header
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 
@@ -184,3 +185,23 @@ async def test_query_of_too_many_fields_is_refused_by_a_limit_that_is_named_and_
         answer = await web.get("/ws/v1/node/apps?" + "&".join(["user.name=a"] * 1001))
         assert (answer.status_code, "rest_query_fields is 1001, where at most 1000" in answer.text) == (400, True)
     assert REFUSALS.counts()[REST_QUERY_FIELDS.name] == before + 1
+
+
+@pytest.mark.parametrize("authentication", ["simple", "kerberos"])
+async def test_a_call_of_the_resourcemanager_names_its_user_once(authentication: str) -> None:
+    secret = b"a secret of twenty bytes"
+    calls = CallJudge(secret, "kube-1", lambda: 1000.0)
+    async with client(authentication=authentication, calls=calls, anonymous_allowed=False) as web:
+        headers = {HEADER: call_header(secret, "kube-1", "GET", "/a%2Fb?c=d%20e&user.name=bob", "alice", 1000.0)}
+        first = await web.get("/a%2Fb?c=d%20e&user.name=bob", headers=headers)
+        assert (first.status_code, first.text, "set-cookie" in first.headers) == (200, "/a/b alice", False)
+        again = await web.get("/a%2Fb?c=d%20e&user.name=bob", headers=headers)
+        assert (again.status_code, again.headers["www-authenticate"]) == (401, "YodelCall")
+        put = {HEADER: call_header(secret, "kube-1", "PUT", "/a", "alice", 1000.0)}
+        assert (await web.put("/a", headers=put)).status_code == 401
+
+
+async def test_a_call_is_refused_where_no_secret_is_shared() -> None:
+    async with client() as web:
+        headers = {HEADER: call_header(b"a secret of twenty bytes", "kube-1", "GET", "/a", "alice", 1000.0)}
+        assert (await web.get("/a?user.name=bob", headers=headers)).status_code == 401

@@ -28,6 +28,7 @@ PATHS = (
     "/cluster/apps/RUNNING,FAILED?sort=oldest",
     f"/cluster/app/{RUNNING.id}",
     "/cluster/app/application_1700000000000_0002",
+    f"/cluster/app/{RUNNING.id}/timeline",
     f"/cluster/container/{MASTER.id}",
     f"/cluster/container/{ENDED.id}",
     "/cluster/scheduler",

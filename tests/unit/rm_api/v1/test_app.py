@@ -62,7 +62,10 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /applications/{application_id}",
         "get /applications/{application_id}/containers",
         "get /applications/{application_id}/containers/{container_id}",
+        "get /applications/{application_id}/containers/{container_id}/logs",
+        "get /applications/{application_id}/containers/{container_id}/logs/{file}",
         "get /applications/{application_id}/failure",
+        "get /applications/{application_id}/timeline",
         "get /applications/{application_id}/logs",
         "get /applications/{application_id}/why",
         "post /applications/{application_id}/kill",
@@ -108,6 +111,7 @@ async def test_every_call_refuses_a_parameter_that_would_do_nothing(world: RestW
     values = {
         "application_id": str(RUNNING.id),
         "container_id": str(MASTER.id),
+        "file": "stdout",
         "node_id": str(NODE.id),
         "path": "root.default",
         "version": "1",

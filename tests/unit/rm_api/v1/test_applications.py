@@ -188,6 +188,19 @@ async def test_logs_of_containers_whose_node_is_away_are_with_another(filled: Re
     assert left[str(lost.id)]["aggregated_url"] is None
 
 
+async def test_aggregated_logs_of_a_node_manager_are_with_a_node_agent(filled: RestWorld) -> None:
+    """A NodeManager serves those of its running applications only."""
+    manager = replace(NODE, id=NodeId("a-node", 8041), is_node_manager=True, kubernetes_node_name="")
+    ended = a_container(container=7, state=ContainerState.COMPLETED, node_id=manager.id)
+    await filled.put(manager, ended)
+    found = (await api_get(filled, f"{LIST}/{RUNNING.id}/logs"))["items"][-1]["logs"]
+    assert found["files_url"] == f"http://a-node:8042/ws/v1/node/containers/{ended.id}/logs"
+    assert found["aggregated_url"] == aggregated("node-1", ended.id, "a-node")
+    await filled.put(replace(NODE, state=NodeState.LOST))
+    found = (await api_get(filled, f"{LIST}/{RUNNING.id}/logs"))["items"][-1]["logs"]
+    assert found["aggregated_url"] is None
+
+
 def aggregated(reader: str, container: ContainerId, node: str) -> str:
     return f"http://{reader}:8042/ws/v1/history/containers/{container}/logs?user=alice&nm.id={node}:8041"
 

@@ -20,6 +20,10 @@
     }
   }
 
+  function follow() {
+    if (document.querySelector("pre[data-follow]")) scrollTo(0, document.body.scrollHeight);
+  }
+
   const live = () => document.getElementById("live");
   const shown = document.getElementById("refreshed");
   const pause = document.getElementById("pause");
@@ -67,6 +71,7 @@
   });
   document.addEventListener("htmx:afterSettle", () => {
     showTimes(document);
+    follow();
     if (focused !== null && document.activeElement === document.body) {
       const again = document.querySelector(`#live a[href="${CSS.escape(focused)}"]`);
       if (again) again.focus({ preventScroll: true });
@@ -86,6 +91,7 @@
   });
 
   showTimes(document);
+  follow();
   if (live() && live().hasAttribute("hx-get")) {
     pause.hidden = false;
     pause.addEventListener("click", () => {
