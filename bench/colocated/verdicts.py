@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        return {True: "holds", False: "does not hold", None: "cannot tell"}[self.holds]
+        return {True: "holds", False: "does not hold", None: "inconclusive"}[self.holds]
 
 
 def void(results: Results) -> list[str]:
@@ -133,7 +133,7 @@ def _near_alone(results: Results, name: str) -> Verdict:
     ratios = p99_ratios(results, name)
     judged = [ratios[number] <= P99_MOST for number in told]
     claim = f"{name}: P99 at most {P99_MOST:g} times that of A'"
-    figures = f"{_numbers(ratios)} times; A' can tell in {len(told)} of {len(ratios)} rounds"
+    figures = f"{_numbers(ratios)} times; A' repeats itself in {len(told)} of {len(ratios)} rounds"
     return Verdict(claim=claim, holds=all(judged) if judged else None, figures=figures)
 
 

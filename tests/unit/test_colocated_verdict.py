@@ -252,14 +252,14 @@ def test_one_round_above_native_pods_refutes_the_claim() -> None:
 def test_alone_that_differs_from_itself_cannot_tell() -> None:
     other = {name: ratio * 1.16 for name, ratio in RATIOS.items()}
     claim = "C: P99 at most 1.25 times that of A'"
-    assert judged(results(a_round(), a_round(other)))[claim] == "cannot tell"
-    assert judged(results(a_round()))[claim] == "cannot tell", "nothing repeats it"
+    assert judged(results(a_round(), a_round(other)))[claim] == "inconclusive"
+    assert judged(results(a_round()))[claim] == "inconclusive", "nothing repeats it"
     level = {name: replace(run, core_ms=15.0) for name, run in a_round(other).items()}
     assert judged(results(a_round(), a_round(), level))[claim] == "holds", "another level of the core is another matter"
     for run in (level, slow := a_round(other)):
         run[ALONE] = replace(run[ALONE], core_ms=10.0)
     slow[ALONE] = replace(slow[ALONE], window=replace(slow[ALONE].window, service_cores=0.18))
-    assert judged(results(a_round(), a_round(), level))[claim] == "cannot tell"
+    assert judged(results(a_round(), a_round(), level))[claim] == "inconclusive"
     assert judged(results(a_round(), a_round(), slow))[claim] == "holds", "requests show the level, too"
 
 
@@ -273,7 +273,7 @@ def test_processors_are_compared_with_what_the_batch_can_use() -> None:
 
 @pytest.mark.parametrize(
     ("containers", "early", "word"),
-    [(500, 4, "holds"), (500, 5, "does not hold"), (499, 4, "cannot tell"), (376, 5, "does not hold")],
+    [(500, 4, "holds"), (500, 5, "does not hold"), (499, 4, "inconclusive"), (376, 5, "does not hold")],
 )
 def test_containers_that_end_early(containers: int, early: int, word: str) -> None:
     day = Day(samples=(), containers=containers, ended_early=early)

@@ -201,8 +201,13 @@ def test_the_command_switches_and_restores(served: Served, quickly: None, monkey
 
 
 def test_a_queue_without_batch_proves_nothing(served: Served, quickly: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an option that allows it, nothing is stopped, and the service alone is not measured."""
+    """Nothing is stopped without an option that allows it, and the service alone is not measured."""
+
+    async def vcores(client: object, queue: str) -> float:
+        return 0.0
+
     monkeypatch.setattr(measuring, "BATCH_WAIT_S", 0.0)
+    monkeypatch.setattr(measuring, "_vcores", vcores)
     with serving_thread(Service()) as url:
         result = served.invoke("colocation", "measure", "--service", url, "--rate", "50", "--queue", QUEUE)
     assert result.exit_code == 1
