@@ -39,7 +39,7 @@ VALUES = {
     "resourceManager.settings.maximum_allocation_vcores": (batches.VCORES, 8),
     "nodeAgent.vcores": (2 * batches.VCORES, 8),
 }
-"""The values of the release while it is measured, and afterwards."""
+"""The release has these values while it is measured, and afterwards."""
 
 
 class Progress:
@@ -84,9 +84,12 @@ def _set_vcores(cluster: KubeCluster, which: int, say: Progress) -> None:
 
 
 def measure(kept: Kept, plan: Plan, say: Progress, write: Path) -> None:
-    """Measure what is missing."""
+    """Measure what is missing, if anything is."""
     done = kept.results()
+    if done.has_all_of(plan):
+        return
     with a_cluster(say) as cluster:
+        os.sched_setaffinity(0, {OTHER_CORE})  # with all clients that are started from here on
         before = cluster.yodel("queue", "export")
         try:
             with colocated.service_on(cluster, folder_of(kept.folder)) as node, _apart(node):
@@ -138,7 +141,6 @@ def main() -> None:
     say = Progress(plan.expected_s)
     say(f"{plan.seconds} s a window; {'goes on in' if goes_on else 'kept in'} {kept.folder}")
     kept.keep_machine(f"{processors()}, Linux {platform.release()}", datetime.now(UTC).date().isoformat())
-    os.sched_setaffinity(0, {OTHER_CORE})  # with all clients that are started here
     measure(kept, plan, say, arguments.write)
     print("\n".join(page.report(kept.results())))
     if not page.write(kept, arguments.write, say):

@@ -21,15 +21,15 @@ from tests.e2e.colocated import ServiceNode
 from tests.e2e.kube_cluster import KubeCluster
 
 VCORES = 20
-"""The most vcores of one container, and of one kind of batch; each is MILLI_PER_VCORE of a core."""
+"""The most of one container, and all of one kind of batch: a core, with MILLI_PER_VCORE."""
 MILLI_PER_VCORE = 50
 NUMBERS, PARTITIONS = 200_000, 8
-WARM_ROUNDS = 2
-"""The rounds of Spark that do not count: its first rounds are slow, until the compiler of the JVM has seen them."""
+WARM_ROUNDS = 3
+"""The first rounds of Spark are slow, until the compiler of the JVM has seen them."""
 ROWS = 100_000
-"""The rows of terasort, 100 bytes each: a job of seconds, most of them its containers' starts."""
+"""Terasort's, of 100 bytes each: a job of seconds, most of them its containers' starts."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The options of terasort's JVMs, which live for seconds."""
+"""Terasort's JVMs live for seconds."""
 SHUFFLE_JOB = Path(__file__).parents[2] / "tests" / "e2e" / "spark_jobs" / "shuffle_rounds.py"
 COPIES = """
 import multiprocessing, time

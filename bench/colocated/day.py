@@ -18,7 +18,7 @@ from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import ServiceNode
 from tests.e2e.kube_cluster import KubeCluster
-from tests.e2e.lending import CPU, MEMORY, published
+from tests.e2e.lending import published, unpublish
 from tests.rigs.kubernetes.install import COLOCATION
 from yodel.domain.states import ContainerExitStatus
 
@@ -79,9 +79,7 @@ class _Samples:
 def a_day(node: ServiceNode, plan: Plan, say: Say) -> Day:
     """Measure a day, and what became of its containers."""
     cluster = node.cluster
-    nobody = dict.fromkeys((CPU, MEMORY))
-    for one in cluster.node_names():
-        cluster.patch_node(one, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
+    unpublish(cluster)
     cluster.yodel(*ON, "cpu.share-percent=85", "memory.share-percent=90", *BOUNDED)
     try:
         wait_for("lent capacity", lambda: (published(cluster, node.name) or 0) >= 100)

@@ -25,7 +25,7 @@ from bench.colocated.runs import (
     order,
     window,
 )
-from bench.colocated.verdicts import disturbed, is_own
+from bench.colocated.verdicts import differs, disturbed, is_own
 from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import PERIOD_US, RATE, ServiceNode
@@ -35,6 +35,8 @@ QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in 
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
 BOUNDED = ("limits=true", "quota=true")
 TRIES_MAX = 2
+CURVE_WARM_ROUNDS = 10
+"""The first point would be slower than the others by what the compiler of the JVM still does."""
 Say = Callable[[str], None]
 
 
@@ -54,16 +56,13 @@ class Measuring:
         if len(off) > len(found) / 2:
             found[ALONE] = self._again(number, ALONE, found[ALONE], "most other runs differ from it")
             off = self._disturbed(found)
-        for name, reason in off.items():
-            if not self._disturbed(found).get(name):
-                continue
-            earlier = found[name]
-            run = self._again(number, name, earlier, reason)
-            if is_own(run, earlier, found[ALONE]) and disturbed(run, found[ALONE]):
-                run = replace(run, notes=(*run.notes, "the same when repeated: it is the batch's own effect"))
-                found[name] = run
-                break  # so is that of other runs next to the same batch
-            found[name] = run
+        is_effect = False
+        for name in off:
+            earlier, alone = found[name], found[ALONE]
+            if not is_effect or differs(earlier.core_ms, alone.core_ms):
+                found[name] = self._again(number, name, earlier, disturbed(earlier, alone))
+                is_effect = is_effect or is_own(found[name], earlier, alone)
+            found[name] = _settled(found[name], alone, is_effect=is_effect)
         return found
 
     def _disturbed(self, found: Mapping[str, Run]) -> dict[str, str]:
@@ -140,6 +139,7 @@ class Measuring:
             stack.enter_context(colocated.idle_spinner())
             batch = stack.enter_context(batches.batch("Spark", self.node, QUEUES[LENT]))
             stack.callback(path.write_text, "-1")
+            wait_for("a warm JVM", lambda: len(batch.rounds()) >= CURVE_WARM_ROUNDS)
             for percent in QUOTAS:
                 path.write_text("-1" if percent is None else str(percent * PERIOD_US // 100))
                 found.append(self._point(percent, batch))
@@ -162,6 +162,16 @@ class Measuring:
             p99_ms=sorted(latencies)[int(len(latencies) * 0.99)],
             node_cores=(self.node.cpu_s(self.node.root) - used) / seconds,
         )
+
+
+def _settled(run: Run, alone: Run, *, is_effect: bool) -> Run:
+    """Return a run that was repeated, or is next to batch whose effect a repetition has shown, with what it is."""
+    reason = disturbed(run, alone)
+    if not reason:
+        return run
+    if is_effect and not differs(run.core_ms, alone.core_ms):
+        return replace(run, notes=(*run.notes, f"{reason}: the batch's own effect, as a repetition next to it showed"))
+    return replace(run, disturbed=reason)
 
 
 def line(run: Run) -> str:

@@ -33,7 +33,7 @@ QUOTAS = (None, 80, 60, 40, 20)
 SPIKE_FACTOR = 3
 # Seconds of a run that are not measured: quiet reading, batch's start and end, policy; of the rest, once.
 START_S = {"Spark": 50, "terasort": 30, "memory": 22}
-ALONE_START_S, ONCE_S, CURVE_S, AGAIN_SHARE = 10, 60, 150, 0.10
+ALONE_START_S, ONCE_S, CURVE_S, AGAIN_SHARE = 10, 120, 150, 0.10
 SECONDS_MIN, SECONDS_MAX = 5, 120
 
 
@@ -88,7 +88,7 @@ def order(number: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Keeps what some seconds showed; latencies in milliseconds, ``jobs_s`` the seconds of each batch round."""
+    """Keeps what was measured over some seconds; latencies in milliseconds, ``jobs_s`` the seconds of batch rounds."""
 
     seconds: float
     rate: int
@@ -135,7 +135,8 @@ def window(figures: Figures, rate: int) -> Window:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One condition in one round.  ``core_ms``: processor time of a fixed piece of work on the node's core, without the
-    batch; ``busy``: part of the time in which a process of the machine waited before the run."""
+    batch; ``busy``: part of the time in which a process of the machine waited before the run; ``disturbed``: why it
+    cannot be compared with A' of its round, although it was repeated."""
 
     round: int
     condition: str
@@ -147,6 +148,7 @@ class Run:
     busy: float
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    disturbed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +188,13 @@ class Results:
     day: Day | None = None
     machine: str = ""
     date: str = ""
+
+    def has_all_of(self, plan: Plan) -> bool:
+        return (
+            len(self.rounds) >= len(plan.kinds)
+            and bool(self.curve or not plan.curve_rounds)
+            and (self.day is not None or not plan.day_s)
+        )
 
 
 @dataclass(slots=True)

@@ -36,16 +36,17 @@ EARLY_MOST = 0.01
 CONTAINERS_LEAST = 500
 
 
-def off(value: float, reference: float) -> bool:
+def differs(value: float, reference: float) -> bool:
+    """Return True if a processor time is not that of the reference, but for what repetitions differ by."""
     return abs(value / reference - 1) > SPEED_OFF
 
 
 def disturbed(run: Run, alone: Run) -> str:
     """Return why a run may not be comparable with A' of its round, so that it is repeated; empty: it is."""
-    if off(run.core_ms, alone.core_ms):
+    if differs(run.core_ms, alone.core_ms):
         return f"the core worked at {alone.core_ms / run.core_ms:.2f} times its speed in A'"
     ratio = run.window.cpu_ms_a_request / alone.window.cpu_ms_a_request
-    if off(ratio, 1):
+    if differs(ratio, 1):
         return f"a request took {ratio:.2f} times the processor time that it took in A'"
     return ""
 
@@ -53,8 +54,8 @@ def disturbed(run: Run, alone: Run) -> str:
 def is_own(run: Run, earlier: Run, alone: Run) -> bool:
     """Return True if the condition itself changes a request's processor time: the core has the speed that it had in
     A', and a repeated run took the same time again.  Batch that uses memory bandwidth does that."""
-    same = not off(run.window.cpu_ms_a_request, earlier.window.cpu_ms_a_request)
-    return same and not off(run.core_ms, alone.core_ms)
+    same = not differs(run.window.cpu_ms_a_request, earlier.window.cpu_ms_a_request)
+    return same and not differs(run.core_ms, alone.core_ms)
 
 
 def void_run(run: Run, alone: Run) -> list[str]:
@@ -63,8 +64,10 @@ def void_run(run: Run, alone: Run) -> list[str]:
     if run.busy > BUSY:
         found.append(f"the machine did not become quiet before it: processes waited in {percent(run.busy)} of the time")
     found += rate_missed(run.window)
-    if off(run.core_ms, alone.core_ms):
+    if differs(run.core_ms, alone.core_ms):
         found.append(disturbed(run, alone))
+    elif run.disturbed:
+        found.append(f"disturbed: {run.disturbed}")
     return found
 
 
@@ -86,7 +89,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        return {True: "holds", False: "does not hold", None: "cannot tell"}[self.holds]
+        return {True: "holds", False: "does not hold", None: "inconclusive"}[self.holds]
 
 
 def void(results: Results) -> list[str]:
@@ -130,13 +133,13 @@ def _near_alone(results: Results, name: str) -> Verdict:
     ratios = p99_ratios(results, name)
     judged = [ratios[number] <= P99_MOST for number in told]
     claim = f"{name}: P99 at most {P99_MOST:g} times that of A'"
-    figures = f"{_numbers(ratios)} times; A' can tell in {len(told)} of {len(ratios)} rounds"
+    figures = f"{_numbers(ratios)} times; A' repeats itself in {len(told)} of {len(ratios)} rounds"
     return Verdict(claim=claim, holds=all(judged) if judged else None, figures=figures)
 
 
 def _can_tell(results: Results, number: int) -> bool:
     own = results.rounds[number][ALONE]
-    level = [one[ALONE] for one in results.rounds if not off(one[ALONE].core_ms, own.core_ms)]
+    level = [one[ALONE] for one in results.rounds if not disturbed(one[ALONE], own)]
     p99 = [one.window.p99_ms for one in level]
     return len(p99) > 1 and max(p99) / min(p99) - 1 <= REPEATS_OFF
 
@@ -163,9 +166,9 @@ def _goal(results: Results) -> Verdict:
 def _early(results: Results) -> Verdict:
     day = results.day
     assert day is not None
-    share = day.ended_early / max(1, day.containers)
     claim = f"fewer than {percent(EARLY_MOST)} of at least {CONTAINERS_LEAST} batch containers ended early"
-    holds = share < EARLY_MOST if day.containers >= CONTAINERS_LEAST else None
+    is_refuted = day.ended_early >= EARLY_MOST * max(day.containers, CONTAINERS_LEAST)
+    holds = False if is_refuted else True if day.containers >= CONTAINERS_LEAST else None
     return Verdict(claim=claim, holds=holds, figures=f"{day.ended_early} of {day.containers}")
 
 

@@ -323,6 +323,7 @@ def idle_spinner() -> Iterator[None]:
         os.sched_setaffinity(process.pid, {OWN_CORE})
         yield
     finally:
+        os.sched_setaffinity(process.pid, {OTHER_CORE})  # on a full core it would never run, not even to end
         process.send_signal(signal.SIGKILL)
         process.wait()
 

@@ -16,7 +16,7 @@ import pytest
 from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig, upload_spark
 from tests.e2e.left_over import leave_group
-from tests.e2e.lending import CPU, MEMORY, published
+from tests.e2e.lending import published, unpublish
 from tests.rigs.kubernetes import rig
 from tests.rigs.kubernetes.install import COLOCATION
 
@@ -77,9 +77,7 @@ def _bring_up(was_up: bool) -> KubeCluster:
 @pytest.fixture
 def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
     """Nobody publishes anything at first; in the end somebody publishes again what the other scenarios draw on."""
-    nobody = dict.fromkeys((CPU, MEMORY))
-    for node in cluster.node_names():
-        cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
+    unpublish(cluster)
     before = cluster.yodel("queue", "export")
     yield cluster
     cluster.yodel("colocation", "off", "--now")

@@ -15,6 +15,13 @@ def published(cluster: KubeCluster, node: str) -> int | None:
     return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
 
 
+def unpublish(cluster: KubeCluster) -> None:
+    """Remove from all nodes what the rig publishes there for other scenarios."""
+    nobody = dict.fromkeys((CPU, MEMORY))
+    for node in cluster.node_names():
+        cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
+
+
 def node_apart(cluster: KubeCluster) -> str:
     """Return a node where neither the ResourceManager nor its database is."""
     pods = cluster.get("pods", "--namespace", cluster.namespace)["items"]

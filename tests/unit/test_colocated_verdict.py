@@ -1,7 +1,9 @@
-"""A measurement of lent capacity counts, or its verdict says why it proves nothing, and where it is written."""
+"""A measurement of lent capacity proves something or is void; its claims are judged, and written into the pages."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +35,7 @@ from bench.colocated.runs import (
     window,
 )
 from bench.colocated.verdicts import disturbed, is_own, verdicts, void, void_run
-from tests.e2e.colocated import Figures
+from tests.e2e.colocated import OTHER_CORE, Figures, idle_spinner
 
 FIGURES = Figures(
     latencies=[1.0] * 5900 + [4.0] * 100,
@@ -43,7 +45,7 @@ FIGURES = Figures(
     pressure=0.03,
     rounds=(2.0, 3.0),
 )
-"""The figures of 40 seconds at a rate of 150; P99 4 ms, and 1 ms of the processor for each request."""
+"""40 seconds at a rate of 150; P99 4 ms, and 1 ms of the processor for each request."""
 QUIET = "some avg10=99.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 RATIOS = {ALONE: 1.0, NATIVE: 2.4, LENT: 1.1, DEFAULT: 1.2, SHARE_85: 1.3}
 CORES = {ALONE: 0.15, NATIVE: 1.0, LENT: 0.98, DEFAULT: 0.58, SHARE_85: 0.80}
@@ -210,8 +212,18 @@ def test_an_effect_of_the_batch_is_repeated_once_and_counts() -> None:
     made = scripted({name: [slow.get(name, a_run(name))] * 2 for name in CONDITIONS})
     found = made.round(0)
     assert made.asked == [*CONDITIONS, NATIVE]
-    assert found[NATIVE].notes[-1] == "the same when repeated: it is the batch's own effect"
+    effect = "the batch's own effect, as a repetition next to it showed"
+    told = f"a request took 1.33 times the processor time that it took in A': {effect}"
+    assert found[NATIVE].notes[-1] == found[LENT].notes[-1] == told
     assert void(results(found)) == []
+
+
+def test_a_run_that_is_disturbed_twice_is_void() -> None:
+    slow, slower = (replace(a_run(LENT), window=replace(a_window(), service_cores=cores)) for cores in (0.2, 0.3))
+    made = scripted({name: [a_run(name)] for name in CONDITIONS} | {LENT: [slow, slower]})
+    assert void(results(made.round(0))) == [
+        "round 1, C: disturbed: a request took 2.00 times the processor time that it took in A'"
+    ]
 
 
 def test_claims_of_a_measurement_that_counts() -> None:
@@ -240,10 +252,15 @@ def test_one_round_above_native_pods_refutes_the_claim() -> None:
 def test_alone_that_differs_from_itself_cannot_tell() -> None:
     other = {name: ratio * 1.16 for name, ratio in RATIOS.items()}
     claim = "C: P99 at most 1.25 times that of A'"
-    assert judged(results(a_round(), a_round(other)))[claim] == "cannot tell"
-    assert judged(results(a_round()))[claim] == "cannot tell", "nothing repeats it"
+    assert judged(results(a_round(), a_round(other)))[claim] == "inconclusive"
+    assert judged(results(a_round()))[claim] == "inconclusive", "nothing repeats it"
     level = {name: replace(run, core_ms=15.0) for name, run in a_round(other).items()}
     assert judged(results(a_round(), a_round(), level))[claim] == "holds", "another level of the core is another matter"
+    for run in (level, slow := a_round(other)):
+        run[ALONE] = replace(run[ALONE], core_ms=10.0)
+    slow[ALONE] = replace(slow[ALONE], window=replace(slow[ALONE].window, service_cores=0.18))
+    assert judged(results(a_round(), a_round(), level))[claim] == "inconclusive"
+    assert judged(results(a_round(), a_round(), slow))[claim] == "holds", "requests show the level, too"
 
 
 def test_processors_are_compared_with_what_the_batch_can_use() -> None:
@@ -255,7 +272,8 @@ def test_processors_are_compared_with_what_the_batch_can_use() -> None:
 
 
 @pytest.mark.parametrize(
-    ("containers", "early", "word"), [(500, 4, "holds"), (500, 5, "does not hold"), (499, 0, "cannot tell")]
+    ("containers", "early", "word"),
+    [(500, 4, "holds"), (500, 5, "does not hold"), (499, 4, "inconclusive"), (376, 5, "does not hold")],
 )
 def test_containers_that_end_early(containers: int, early: int, word: str) -> None:
     day = Day(samples=(), containers=containers, ended_early=early)
@@ -368,6 +386,21 @@ def test_a_day_has_its_least_at_night_and_its_most_at_noon_and_in_the_evening() 
     assert rates[20] > rates[16]
 
 
+def test_a_spinner_does_not_end_on_the_core_that_batch_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle-class process gets no time there to die in, and whoever waits for its end waits until the batch ends."""
+    cores: list[set[int]] = []
+    send = subprocess.Popen.send_signal
+
+    def sending(process: subprocess.Popen[bytes], number: int) -> None:
+        cores.append(os.sched_getaffinity(process.pid))
+        send(process, number)
+
+    monkeypatch.setattr(subprocess.Popen, "send_signal", sending)
+    with idle_spinner():
+        pass
+    assert cores == [{OTHER_CORE}]
+
+
 class Applications:
     """Answers for a cluster: what became of applications and their containers, a page at a time."""
 
@@ -392,7 +425,7 @@ class Applications:
     ],
 )
 def test_containers_of_the_day(final: str, exits: Sequence[int | None], expected: tuple[int, int]) -> None:
-    """A container that was killed with its application at the end of the day has not ended early; all others have."""
+    """A container that was killed with its application at the end of the day has not ended early."""
     day = day_of(Applications(final, exits), "application_1", ())  # type: ignore[arg-type]
     assert (day.containers, day.ended_early) == expected
     assert day.failures == (("application_1: wrong counts",) if final == "FAILED" else ())
@@ -410,3 +443,12 @@ def test_lines_of_a_driver_that_are_no_seconds_are_left_out(tmp_path: Path) -> N
     assert numbers(log) == []
     log.write_text("starting\n1.25\nWARN 7\n2.5\n")
     assert numbers(log) == [1.25, 2.5]
+
+
+def test_what_is_whole_is_not_measured_again(measured: Results) -> None:
+    plan = Plan(kinds=("Spark", "memory"), seconds=40)
+    assert measured.has_all_of(plan)
+    assert not results(*measured.rounds, day=measured.day).has_all_of(plan)
+    assert results(*measured.rounds, day=measured.day).has_all_of(replace(plan, curve_rounds=0))
+    assert not replace(measured, day=None).has_all_of(plan)
+    assert not measured.has_all_of(replace(plan, kinds=("Spark", "terasort", "memory")))

@@ -189,11 +189,11 @@ class _Looks:
     async def look(self) -> None:
         self.vcores.append(await _vcores(self.client, self.queue))
         nodes = await self.client.items("/colocation/nodes", {}, NODES_MAX)
-        self.node_cpu += [part for node in nodes if (part := _cpu_in_use(node)) is not None]
+        self.node_cpu += [part for node in nodes if (part := cpu_in_use(node)) is not None]
         self.pressure += [node["pressure"]["some_percent"] for node in nodes if node["pressure"] is not None]
 
 
-def _cpu_in_use(node: JsonObject) -> float | None:
+def cpu_in_use(node: JsonObject) -> float | None:
     """Return the part of a node's processors in use, by its agent's report."""
     for one in node["resources"]:
         amounts = {figure["name"]: figure["amount"] for figure in one["measured"]}

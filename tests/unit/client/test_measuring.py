@@ -200,6 +200,34 @@ def test_the_command_switches_and_restores(served: Served, quickly: None, monkey
     assert "yodel queue revert" in result.stderr
 
 
+def test_a_queue_without_batch_proves_nothing(served: Served, quickly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stopped without an option that allows it, and the service alone is not measured."""
+
+    async def vcores(client: object, queue: str) -> float:
+        return 0.0
+
+    monkeypatch.setattr(measuring, "BATCH_WAIT_S", 0.0)
+    monkeypatch.setattr(measuring, "_vcores", vcores)
+    with serving_thread(Service()) as url:
+        result = served.invoke("colocation", "measure", "--service", url, "--rate", "50", "--queue", QUEUE)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert [line.split("\t")[1][0] for line in lines[1:7]] == ["C", "D", "D", "C", "C", "D"]
+    assert lines[7:] == [
+        *(f"VOID, round {place}: no batch ran in {QUEUE}." for place in ("1 C", "1 D", "2 D", "2 C", "3 C", "3 D")),
+        "C: no verdict, because no round of it and of A counts.",
+        "D: no verdict, because no round of it and of A counts.",
+    ]
+
+
+def test_processors_in_use_are_those_of_the_agents_report() -> None:
+    measured = [{"name": "capacity", "amount": 16000}, {"name": "node", "amount": 4000}]
+    resources = [{"resource": "memory_mib", "measured": []}, {"resource": "cpu_milli", "measured": measured}]
+    assert measuring.cpu_in_use({"resources": resources}) == 0.25
+    assert measuring.cpu_in_use({"resources": resources[:1]}) is None
+    assert measuring.cpu_in_use({"resources": [{"resource": "cpu_milli", "measured": []}]}) is None
+
+
 def test_properties_are_restored_when_the_measurement_fails(
     served: Served, quickly: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
