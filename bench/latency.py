@@ -24,7 +24,7 @@ from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
 
 CONTAINER_PROTOCOL = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
-BEAT_S, LOOK_S = 0.01, 0.002
+BEAT_S, LOOK_S, QUIET_S = 0.01, 0.002, 0.3
 
 
 class Master:
@@ -64,12 +64,12 @@ class Master:
         await self.beat(ask=0, release=container.id)
         return took_s, started_s - granted_s
 
-    async def granted(self) -> tuple[float, pb.ContainerProto]:
+    async def granted(self, beat_s: float = BEAT_S) -> tuple[float, pb.ContainerProto]:
         """Seconds from ask to grant, and the container."""
         asked_s = time.perf_counter()
         granted = await self.beat(ask=1)
         while not granted:
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(beat_s)
             granted = await self.beat()
         return time.perf_counter() - asked_s, granted[0]
 
@@ -120,11 +120,12 @@ async def measure(cluster: Cluster, containers: int) -> list[tuple[float, float]
 
 
 async def grants_s(cluster: Cluster, containers: int) -> list[float]:
-    """Seconds from ask to grant, of one container after the other that is released at once."""
+    """Seconds from ask to grant, of containers that are released at once; each is asked for when all is quiet."""
     master = await registered(cluster)
     found = []
     for _ in range(containers + 1):
-        took_s, granted = await master.granted()
+        await asyncio.sleep(QUIET_S)
+        took_s, granted = await master.granted(LOOK_S)
         await master.beat(ask=0, release=granted.id)
         found.append(took_s)
     await master.rpc.close()

@@ -18,10 +18,12 @@ Object = dict[str, Any]
 
 
 def rendered(folder: Path, values: dict[str, Any]) -> list[Object]:
+    """Return the objects; AssertionError with helm's words if it refuses the values."""
     (folder / "values.yaml").write_text(json.dumps(values))
     command = [binaries("helm") / "helm", "template", "yodel", str(CHART)]
     command += ["--values", str(GIVEN), "--values", str(folder / "values.yaml"), "--set", "resourceManager.replicas=1"]
-    done = subprocess.run(command, check=True, timeout=HELM_TIMEOUT_S, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, timeout=HELM_TIMEOUT_S, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return [found for found in yaml.safe_load_all(done.stdout) if found]
 
 

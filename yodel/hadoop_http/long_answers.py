@@ -65,18 +65,24 @@ def json_parts(value: Any) -> Iterator[bytes]:
             before = b","
         yield b"[]" if before == b"[" else b"]"
     elif _holds_many(value):
-        before = b"{"
+        before, plain = b"{", dict[str, Any]()
         for key, inner in value.items():
+            if not _holds_many(inner):
+                plain[key] = inner
+                continue
+            if plain:
+                yield before + encode(plain)[1:-1]
+                before, plain = b",", {}
             yield before + encode(key) + b":"
             yield from json_parts(inner)
             before = b","
-        yield b"}"
+        yield before + encode(plain)[1:-1] + b"}" if plain else b"}"
     else:
         yield encode(value)
 
 
 def _holds_many(value: Any) -> bool:
-    return isinstance(value, Mapping) and any(isinstance(v, Many) or _holds_many(v) for v in value.values())
+    return isinstance(value, Many) or (isinstance(value, Mapping) and any(map(_holds_many, value.values())))
 
 
 class Pieces(Response):

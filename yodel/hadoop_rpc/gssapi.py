@@ -48,7 +48,7 @@ class Negotiated:
 
 
 class Ticket(Protocol):
-    """A client proves its name with this, on one connection.  ``token`` is what it says first."""
+    """Proves a client's name on one connection.  ``token`` is sent first."""
 
     @property
     def token(self) -> bytes: ...

@@ -133,7 +133,9 @@ async def test_user_without_an_account_learns_which_rule_made_the_name(
     calls = ApplicationCalls(rm.queries, rm.rights, rm.submission, rm.changes, reports, offer)
     rm.submission.submit_given = refuse  # type: ignore[method-assign]
     request = msg.SubmitApplicationRequestProto()
-    request.application_submission_context.application_id.CopyFrom(ids.application_id_pb(an_application_id()))
+    given = request.application_submission_context
+    given.application_id.CopyFrom(ids.application_id_pb(an_application_id()))
+    given.am_container_spec.command.append("run")
     caller = replace(context("bob"), principal=principal, real_user=real_user)
     with pytest.raises(NoAccount) as refused:
         await calls.submit_application(caller, request)

@@ -72,7 +72,8 @@ def decide(
             leaves.setdefault(demand.queue, []).append(demand)
     active = {path: {demand.user for demand in of_leaf} for path, of_leaf in leaves.items()}
     ledger.use_active(active)
-    found = decide_leaves(leaves, capacity, limits, ledger, watched=watched)
+    may_grow = any(demand.increases for demand in demands)
+    found = decide_leaves(leaves, capacity, limits, ledger, watched=watched, may_grow=may_grow)
     return replace(found, take_backs=tuple(take_backs(demands)), active=active)
 
 
@@ -86,17 +87,17 @@ def decide_leaves(
     told: Container[str] = (),
     ranks: MutableMapping[str, ServingRank] | None = None,
     heads_max: float = inf,
+    may_grow: bool = True,
 ) -> Decision:
     """One tick of these leaves, each with the applications that want something there; none of their users is missing
     in the ledger.
 
     Nothing is said of leaves in ``told`` that no turn comes to.  After ``heads_max`` wishes the other leaves wait for
-    the next decision.
+    the next decision.  ``may_grow`` False: none asks for larger containers.
     """
     tick = _Tick(capacity, limits, watched, ledger)
     tick.serve_holds()
     turns = LeafTurns(ledger, leaves, ranks)
-    may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
         for path in turns.under_way:
             tick.looked.pop(path, None)
@@ -141,14 +142,14 @@ def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_m
 def _tell_the_rest(tick: _Tick, turns: LeafTurns, told: Container[str], heads_max: float) -> bool:
     """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
     is_whole = True
-    for path, left in turns.rest():
+    for path in turns.waiting:
         if path in told and path not in tick.looked:
             continue
         if tick.heads >= heads_max:
             is_whole = False
             tick.looked.pop(path, None)
             continue
-        for demand, wish in left:
+        for demand, wish in turns.left(path):
             if wish is None:
                 tick.serve_first(demand)
             elif not tick.is_as_before(demand, wish):

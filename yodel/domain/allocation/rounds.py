@@ -50,12 +50,20 @@ class _Leaf:
     """True if the last look's words of it still hold."""
     sleep: _Sleep | None = None
     _served: Sequence[Demand] = ()
+    _particular: Sequence[Demand] = ()
 
     @property
     def served(self) -> Sequence[Demand]:
         """Return the demands, in a tuple that is made again when they have changed."""
-        self._served = self._served or tuple(self.demands.values())
+        if not self._served:
+            self._served = tuple(self.demands.values())
+            self._particular = tuple(demand for demand in self._served if demand.increases or demand.waited_s)
         return self._served
+
+    @property
+    def particular(self) -> Sequence[Demand]:
+        """Return those that ask for larger containers or wait for a host or rack."""
+        return self._particular if self.served else ()
 
     def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
         """Set or remove (None) a demand; False if there was none to remove.  What was found no longer holds."""
@@ -82,6 +90,8 @@ class LeafTurn:
     """Leaves of a pool that this round looks at."""
 
     leaves: Mapping[str, Sequence[Demand]]
+    particular: Sequence[Demand]
+    """Demands there that ask for larger containers or wait for a host or rack."""
 
     @property
     def demands(self) -> Iterable[Demand]:
@@ -213,7 +223,9 @@ class Rounds:
             for path, limit in pool.masters.items():
                 if not ledger.am_limit(ledger.share(path)).fits_in(limit):
                     on[path] = None
-        return LeafTurn(leaves={path: self._leaves[path].served for path in on})
+        leaves = {path: self._leaves[path] for path in on}
+        particular = [demand for leaf in leaves.values() for demand in leaf.particular]
+        return LeafTurn(leaves={path: leaf.served for path, leaf in leaves.items()}, particular=particular)
 
     # --- who may be held a node for
 
@@ -280,6 +292,7 @@ class Rounds:
                     told=told,
                     ranks=self._serving_ranks,
                     heads_max=heads_max,
+                    may_grow=name in turns and any(demand.increases for demand in turns[name].particular),
                 ),
             )
 

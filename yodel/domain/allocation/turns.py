@@ -7,7 +7,7 @@ row: until it uses more of its guarantee than the next of its siblings, on each 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, pairwise
 from math import ceil, inf
 
@@ -139,12 +139,13 @@ class LeafTurns:
         """Leaves that had a turn, and not their last one."""
         return [path for path in self._lines if path in self._waiting]
 
-    def rest(self) -> Iterator[tuple[str, Iterator[Head]]]:
-        """Leaves that had not their last turn yet, each with what is left of it."""
-        for path in self._waiting:
-            yield path, self._left(path)
+    @property
+    def waiting(self) -> Collection[str]:
+        """Return the leaves that had not their last turn yet."""
+        return self._waiting.keys()
 
-    def _left(self, path: str) -> Iterator[Head]:
+    def left(self, path: str) -> Iterator[Head]:
+        """Yield what is left of a leaf."""
         line = self._line(path)
         while not line.is_done:
             yield line.head

@@ -234,7 +234,7 @@ class Scheduler:
         changed = state.queue_use.take_changed()
         turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
         names = list(turns) or [state.pools.pools.default]
-        capacities = {name: self._capacity(name, list(turns[name].demands) if name in turns else ()) for name in names}
+        capacities = {name: self._capacity(name, turns[name].particular if name in turns else ()) for name in names}
         return self._rounds.decide(turns, capacities, self.limits, ledger)
 
     def _free_of(self, pool: PoolName) -> Resource:

@@ -93,6 +93,7 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     load = tree.load(queue).total
     used, absolute_used = _used_percents(tree, queue)
     effective_minimum, effective_maximum = _effective(tree, queue)
+    am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
     shown: dict[str, Any] = {"type": "capacitySchedulerLeafQueueInfo"} if queue.is_leaf else {}
     shown |= {
         "queuePath": queue.path,
@@ -115,7 +116,7 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
         "reservedContainers": int32(load.holds),
         "pendingContainers": int32(load.waited_for[0]),
         "capacities": _capacities(tree, queue),
-        "resources": _usage(tree, queue, load, is_user=False),
+        "resources": _usage(load, am_limit, user_am_limit=am_limit),
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
         "maximumAllocation": resource(tree.largest_of(queue.path)),
@@ -127,7 +128,7 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
         **_modes(queue),
     }
     if queue.is_leaf:
-        return shown | _leaf(tree, queue)
+        return shown | _leaf(tree, queue, am_limit)
     return shown | {"queues": {"queue": _queues(tree, queue)}}
 
 
@@ -135,12 +136,11 @@ def _queues(tree: QueueTree, parent: Queue) -> Many:
     return Many(list(tree.children(parent.path)), lambda child: _queue(tree, child))
 
 
-def _leaf(tree: QueueTree, queue: Queue) -> dict[str, Any]:
+def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource) -> dict[str, Any]:
     found = tree.load(queue)
     load = found.total
     share = tree.ledger.share(queue.path)
-    am_limit = tree.ledger.am_limit(share)
-    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, *named))
+    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, am_limit, *named))
     return {
         "numActiveApplications": load.active,
         "numPendingApplications": load.applications - load.active,
@@ -163,7 +163,7 @@ def _leaf(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _user(tree: QueueTree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
+def _user(tree: QueueTree, queue: Queue, am_limit: Resource, name: str, load: Load) -> dict[str, Any]:
     return {
         "username": name,
         "resourcesUsed": resource(load.used),
@@ -171,7 +171,7 @@ def _user(tree: QueueTree, queue: Queue, name: str, load: Load) -> dict[str, Any
         "numActiveApplications": load.active,
         "AMResourceUsed": resource(load.am_used),
         "userResourceLimit": resource(_user_limit(tree, queue, name)),
-        "resources": _usage(tree, queue, load, is_user=True),
+        "resources": _usage(load, am_limit, user_am_limit=NONE),
         "userWeight": java_float(queue.weight_of(name)),
         "isActive": load.waited_for[0] > 0,
     }
@@ -203,15 +203,14 @@ def _capacities(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _usage(tree: QueueTree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, Any]:
-    am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
+def _usage(load: Load, am_limit: Resource, *, user_am_limit: Resource) -> dict[str, Any]:
     return usage_by_partition(
         used=load.used,
         pending=load.waited_for[1],
         reserved=load.reserved,
         am_used=load.am_used,
         am_limit=am_limit,
-        user_am_limit=NONE if is_user else am_limit,
+        user_am_limit=user_am_limit,
     )
 
 
