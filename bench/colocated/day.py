@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.colocated.measuring import BOUNDED, ON, Say
 from bench.colocated.runs import Day, Plan, Sample
@@ -28,6 +29,7 @@ LATE_FACTOR = 1.0
 """Containers that are left at the end of the day have so much of its length more."""
 CONTAINER_MIB, CONTAINER_S = 256, 3
 COMMAND = f"timeout {CONTAINER_S} sh -c 'while :; do :; done'; true"
+REASON_LENGTH = 200
 COUNTERS = ("yodel_colocation_preemption_notices_total",)
 WITH_APPLICATION = (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION)
 
@@ -122,17 +124,18 @@ def _ask_all_day(node: ServiceNode, plan: Plan, samples: _Samples, say: Say) -> 
 
 def day_of(cluster: KubeCluster, application_id: str, samples: tuple[Sample, ...]) -> Day:
     """Count the containers that have ended by themselves or early: not those that ended with their application."""
-    ended, path = [], f"/applications/{application_id}/containers?limit=500"
+    ended: list[dict[str, Any]] = []
+    path = f"/applications/{application_id}/containers?limit=500"
     cursor: str | None = ""
     while cursor is not None:
         page = cluster.api(f"{path}&cursor={cursor}" if cursor else path)
-        statuses = (one["exit_status"] for one in page["items"])
-        ended += [status for status in statuses if status is not None and status not in WITH_APPLICATION]
+        ended += [one for one in page["items"] if one["exit_status"] not in (None, *WITH_APPLICATION)]
         cursor = page["next_cursor"]
     app = cluster.application(application_id)
     failures = (f"{application_id}: {app['diagnostics']}",) if app["finalStatus"] == "FAILED" else ()
-    early = sum(status != ContainerExitStatus.SUCCESS for status in ended)
-    return Day(samples=samples, containers=len(ended), ended_early=early, failures=failures)
+    early = [one for one in ended if one["exit_status"] != ContainerExitStatus.SUCCESS]
+    reasons = tuple(f"{one['exit_status']}: {one['diagnostics'][:REASON_LENGTH]}" for one in early)
+    return Day(samples=samples, containers=len(ended), ended_early=len(early), failures=failures, early=reasons)
 
 
 def _counted(node: ServiceNode) -> int:

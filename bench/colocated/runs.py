@@ -179,6 +179,7 @@ class Day:
     containers: int
     ended_early: int
     failures: tuple[str, ...] = ()
+    early: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -241,7 +242,9 @@ class Kept:
         day = self._read("day.json")
         if day is not None:
             samples = tuple(Sample(**one) for one in day["samples"])
-            found.day = Day(**{**day, "samples": samples, "failures": tuple(day["failures"])})
+            found.day = Day(
+                **{**day, "samples": samples, "failures": tuple(day["failures"]), "early": tuple(day.get("early", ()))}
+            )
         found.machine, found.date = (self._read("machine.json") or {"machine": "", "date": ""}).values()
         return found
 

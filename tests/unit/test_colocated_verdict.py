@@ -412,7 +412,7 @@ class Applications:
 
     def api(self, path: str) -> dict[str, object]:
         number = 1 if "cursor=1" in path else 0
-        items = [{"exit_status": status} for status in self.pages[number]]
+        items = [{"exit_status": status, "diagnostics": "OutOf" * 100} for status in self.pages[number]]
         return {"items": items, "next_cursor": None if number else "1"}
 
 
@@ -428,6 +428,10 @@ def test_containers_of_the_day(final: str, exits: Sequence[int | None], expected
     """A container that was killed with its application at the end of the day has not ended early."""
     day = day_of(Applications(final, exits), "application_1", ())  # type: ignore[arg-type]
     assert (day.containers, day.ended_early) == expected
+    assert [reason[:12] for reason in day.early] == [
+        f"{one}: OutOfOutOf"[:12] for one in exits if one in (-102, -100, 1)
+    ]
+    assert all(len(reason) < 250 for reason in day.early)
     assert day.failures == (("application_1: wrong counts",) if final == "FAILED" else ())
 
 
