@@ -70,9 +70,7 @@ class _Page(HTMLParser):
             self._text(" ", figure, above)
         if tag == "time":
             self._text(f" {found['datetime']} ", figure, above)
-        is_exempt = (
-            above.is_exempt or tag in NO_FIGURES or bool({"copy", "crumbs"} & set(found.get("class", "").split()))
-        )
+        is_exempt = above.is_exempt or bool(NO_FIGURES & {tag, *found.get("class", "").split()})
         if tag not in VOID:
             is_exempt = is_exempt or tag == "time"
             self._open.append(_Open(tag, of, figure, is_exempt, unquote(found.get("href", above.href))))

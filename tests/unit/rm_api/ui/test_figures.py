@@ -75,6 +75,7 @@ async def wrong_figures(world: RestWorld, path: str) -> tuple[list[Figure], list
         ('<p data-api="name">bo...</p>', []),
         ('<p data-api="name">ob...</p>', ["name"]),
         ('<p data-api="name running"><b>bob</b><br>3 run</p>', []),
+        ('<pre class="log strange">3 lines</pre>', []),
         ("<p>and 3 more</p>", ["and 3 more"]),
         ('<p><a href="/cluster/app/a_1">a_1</a>, <a href="/cluster/app/a_1">a_2</a></p>', ["a_2"]),
         ('<svg data-api="running"><title>4 run</title><rect width="4%"/></svg>', ["running"]),
