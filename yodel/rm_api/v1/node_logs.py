@@ -212,11 +212,10 @@ class NodeLogs:
 
     def _addresses(self, node: Node) -> AddressRules:
         """An address that each machine has for itself is the node's only if its heartbeats come from there."""
-        runtime = self.nodes.runtimes.get(node.id)
-        if runtime is None:
+        heard_from = self.nodes.address_of(node.id)
+        if not heard_from:
             raise LogsUnavailable(f"Node {node.id} has just left")
-        peer = runtime.peer[0]
-        return AddressRules(nodes=frozenset({peer}), own_ports=self.proxy.own_ports())
+        return AddressRules(nodes=frozenset({heard_from}), own_ports=self.proxy.own_ports())
 
 
 def checked_name(name: str) -> str:

@@ -92,6 +92,11 @@ class Agents:
         runtime = self.runtimes.get(node_id)
         return self._clock.monotonic_s() - (runtime.last_seen_s if runtime is not None else self._started_s)
 
+    def address_of(self, node_id: NodeId) -> str:
+        """Return the address from which an agent was heard last; empty: none is registered."""
+        runtime = self.runtimes.get(node_id)
+        return "" if runtime is None else runtime.peer[0]
+
     def kept_by_another(self, node_id: NodeId, kubernetes_name: str) -> str:
         """Return why a Kubernetes node is not this agent's: another was first, and was heard lately; empty: it is.
 
