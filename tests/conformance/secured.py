@@ -93,8 +93,9 @@ class Secured:
     def java(self, conf: Path, environment: Mapping[str, str], *arguments: str) -> Submission:
         """Start a command of Hadoop's."""
         options = ["-Xmx256m", f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"]
-        command = [f"{java_home()}/bin/java", *options, "-cp", f"{conf}:{client_jars('3.5')}/*", *arguments]
-        return Submission(command, {**os.environ, **environment}, cwd=self.kdc.directory)
+        java = ["env", "-C", str(self.kdc.directory), f"{java_home()}/bin/java", *options]
+        command = [*java, "-cp", f"{conf}:{client_jars('3.5')}/*", *arguments]
+        return Submission(command, {**os.environ, **environment})
 
     def yarn(self, conf: Path, environment: Mapping[str, str], *arguments: str) -> tuple[int, str]:
         """Run a command of Hadoop's; return its status and all that it printed."""

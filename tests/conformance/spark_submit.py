@@ -198,14 +198,7 @@ class Submission:
     Every submission ends with ``result()`` or ``stop()``, which also remove the files.
     """
 
-    def __init__(
-        self,
-        command: list[str],
-        environment: Mapping[str, str],
-        user: OsUser | None = None,
-        cwd: pathlib.Path | None = None,
-    ) -> None:
-        """``cwd`` is its working directory; a user's is the home."""
+    def __init__(self, command: list[str], environment: Mapping[str, str], user: OsUser | None = None) -> None:
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-client-"))
         self._out, self._err = self._folder / "stdout", self._folder / "stderr"
         self._kept: tuple[str, str] | None = None  # the output, once the files are gone
@@ -216,7 +209,7 @@ class Submission:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                cwd=user.home if user else cwd,
+                cwd=user.home if user else None,
                 user=user.name if user else None,
                 group=user.name if user else None,
                 extra_groups=[] if user else None,

@@ -94,7 +94,7 @@ class Net:
         found = {path.rpartition("/")[2] for path in self.logs if str(MASTER.id) in path}
         if not path.endswith(f"{MASTER.id}/logs"):
             return httpx2.Response(404)
-        files = [{"fileName": name} for name in sorted(found)]
+        files = [{"fileName": name, "fileSize": "4"} for name in sorted(found)]
         return httpx2.Response(200, json={"containerLogsInfo": {"containerLogInfo": files}})
 
 

@@ -45,6 +45,7 @@ PARAMETERS = {
     "state": "RUNNING",
     "version": "1",
     "count": "1",
+    "file": "stdout",
     "timeout_type": "LIFETIME",
     "rest": "",
     "_": "",

@@ -21,7 +21,7 @@ AM = a_container(
 )
 ATTEMPT = an_attempt(1, state=AttemptState.RUNNING, am_container_id=AM.id, tracking_url="http://elsewhere:4040")
 IDS = {"application_id": APP.id, "attempt_id": ATTEMPT.id, "container_id": AM.id, "node_id": NODE.id}
-OTHERS = {"timeout_type": "LIFETIME"}
+OTHERS = {"timeout_type": "LIFETIME", "file": "stdout"}
 TIME = re.compile(r"[0-9]{13}|[0-9:.]+(?=Z)")
 
 
