@@ -337,6 +337,27 @@ async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_neve
     assert world.rm.reconciler.refused_count == 1
 
 
+async def test_a_container_whose_pod_terminates_is_not_granted_with_it(world: World) -> None:
+    """A node closes while a pod is bound to it, and is open again before its kubelet has ended the deleted pod."""
+    await say(world, 6)
+    am = await world.running_am(queue="batch")
+    await am.beat(ask(1))
+    await world.settle()
+    (planned,) = world.live_tasks()
+    world.pods.change(planned.pod, node_name=NODE.host, deletion_requested=True, is_ready=False)
+    await world.settle()
+    unlocated = {"phase": PodPhase.FAILED, "exit_code": 137, "terminated_reason": "ContainerStatusUnknown"}
+    world.pods.change(planned.pod, **unlocated)
+    await world.pass_time(5)
+    assert not (await am.beat()).granted
+    world.pods.remove(planned.pod)
+    await world.settle()
+    await world.pass_time(1)
+    assert world.pods.created.count(planned.pod) == 2
+    await world.bind_and_settle()
+    assert [one.container.id for one in (await am.beat()).granted] == [planned.id]
+
+
 async def test_an_application_master_whose_pod_is_refused_fails_no_attempt(world: World) -> None:
     await say(world, 6)
     application_id = await world.submit(queue="batch")
