@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.colocated import batches, quiet
+from bench.colocated.limits import FAILURES, TimeLimit
 from bench.colocated.runs import (
     ALONE,
     CONDITIONS,
+    CURVE,
     LENT,
     NATIVE,
     POLICIES,
@@ -30,6 +31,7 @@ from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import PERIOD_US, RATE, ServiceNode
 from tests.rigs.kubernetes.node import CGROUPS
+from tests.rigs.kubernetes.readiness import Say
 
 QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in CONDITIONS if name != ALONE}
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
@@ -37,17 +39,17 @@ BOUNDED = ("limits=true", "quota=true")
 TRIES_MAX = 2
 CURVE_WARM_ROUNDS = 10
 """The first point would be slower than the others by what the compiler of the JVM still does."""
-Say = Callable[[str], None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Measuring:
-    """``say`` prints a line of progress; ``answer`` is the service's, which must stay."""
+    """``say`` prints a line of progress; ``answer`` is the service's, which must stay; ``limit`` ends what hangs."""
 
     node: ServiceNode
     plan: Plan
     say: Say
     answer: str
+    limit: TimeLimit
 
     def round(self, number: int) -> dict[str, Run]:
         """Measure all conditions of a round, and repeat disturbed ones."""
@@ -77,8 +79,9 @@ class Measuring:
         """Run once more what fails, and tell it."""
         for left in reversed(range(TRIES_MAX)):
             try:
-                return self._run(number, name)
-            except (AssertionError, RuntimeError, subprocess.SubprocessError) as error:
+                with self.limit.part(name, self.plan.run_most_s(self.plan.kinds[number])):
+                    return self._run(number, name)
+            except FAILURES as error:
                 self.say(f"round {number + 1} {name} failed: {str(error)[-500:]}")
                 if not left:
                     raise
@@ -133,6 +136,10 @@ class Measuring:
 
     def curve(self) -> list[CurvePoint]:
         """Measure seconds of the offline job next to the service, under quotas that are written by hand."""
+        with self.limit.part(CURVE, self.plan.curve_most_s):
+            return self._curve()
+
+    def _curve(self) -> list[CurvePoint]:
         quiet.wait_until_quiet(self.plan.quiet_s)
         found, path = [], CGROUPS / "cpu" / self.node.best_effort / "cpu.cfs_quota_us"
         with ExitStack() as stack:
