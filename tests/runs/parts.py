@@ -21,8 +21,8 @@ KEYS = {"paths", "but", "options", "speaks"}
 class Part:
     """Describe what one pytest process runs.
 
-    ``paths`` are folders, files, or single tests (``FILE::TEST``) below the checkout, ``but`` the folders in them that it
-    leaves out; ``speaks`` the ports, by the numbers they have in Hadoop, on which its tests have to speak.
+    ``paths`` are folders, files, or single tests (``FILE::TEST``) below the checkout, ``but`` the folders in them
+    that it leaves out; ``speaks`` the ports, by the numbers they have in Hadoop, on which its tests have to speak.
     """
 
     name: str
