@@ -84,12 +84,12 @@ class Measuring:
                     return self._run(number, name)
             except FAILURES as error:
                 self.say(f"round {number + 1} {name} failed: {str(error)[-500:]}")
-                self._clear()
+                self.clear()
                 if not left:
                     raise
         raise AssertionError
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """End what a run left that failed: batch that goes on, and limits."""
         cluster = self.node.cluster
         try:

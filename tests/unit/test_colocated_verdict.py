@@ -504,7 +504,8 @@ def test_a_condition_that_fails_is_measured_once_more(monkeypatch: pytest.Monkey
 
 
 def test_a_part_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
-    plan, lines, day = PLAN, list[str](), a_day()
+    plan, lines, day, left = PLAN, list[str](), a_day(), ClusterWithLeftBatch()
+    made = Measuring(**UNUSED | {"node": left, "plan": plan, "say": lines.append})
     kept = Kept(tmp_path / "kept")
     kept.begin(plan, fresh=True)
 
@@ -513,7 +514,8 @@ def test_a_part_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
 
     one = {name: replace(run, round=1) for name, run in a_round().items()}
     parts = {"round 1": fail, "round 2": lambda: kept.keep_round(1, one), "curve": fail}
-    measure_parts(kept, plan, lines.append, parts | {"day": lambda: kept.keep_day(day)})
+    measure_parts(kept, made, parts | {"day": lambda: kept.keep_day(day)})
+    assert left.done == ["application_1", "colocation off --now --wait 60"] * 2
     assert lines == ["round 1 FAILED: C: not over after 300 s", "curve FAILED: C: not over after 300 s"]
     assert kept.results().missing(plan) == ["round 1", "curve"]
     report = (kept.folder / page.REPORT).read_text()
