@@ -32,7 +32,6 @@ from tests.e2e import colocated
 from tests.e2e.colocated import OTHER_CORE, OWN_CORE, ServiceNode
 from tests.e2e.kube_cluster import KubeCluster, upload_spark
 from tests.rigs.kubernetes import cores, rig
-from tests.rigs.kubernetes.readiness import Say
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".runs" / "colocation"
@@ -103,20 +102,21 @@ def measure(kept: Kept, plan: Plan, say: Progress) -> None:
                         batches.terasort_rows(cluster)
                 measuring = Measuring(node=node, plan=plan, say=say, answer=answer, limit=limit)
                 for _ in range(PASSES):
-                    measure_parts(kept, plan, say, _parts(measuring, kept))
+                    measure_parts(kept, measuring, _parts(measuring, kept))
         finally:
             cluster.yodel("queue", "import", "/dev/stdin", given=before)
 
 
-def measure_parts(kept: Kept, plan: Plan, say: Say, parts: Mapping[str, Callable[[], None]]) -> None:
+def measure_parts(kept: Kept, measuring: Measuring, parts: Mapping[str, Callable[[], None]]) -> None:
     """Measure the parts that are missing; one that fails does not end the others."""
-    for name in kept.results().missing(plan):
+    for name in kept.results().missing(measuring.plan):
         try:
             parts[name]()
         except FAILURES as error:
-            say(f"{name} FAILED: {str(error)[-500:]}")
+            measuring.say(f"{name} FAILED: {str(error)[-500:]}")
+            measuring.clear()
         else:
-            page.keep_report(kept, plan)
+            page.keep_report(kept, measuring.plan)
 
 
 def _parts(measuring: Measuring, kept: Kept) -> dict[str, Callable[[], None]]:

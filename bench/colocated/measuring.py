@@ -37,6 +37,7 @@ QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in 
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
 BOUNDED = ("limits=true", "quota=true")
 TRIES_MAX = 2
+CLEAR_S = 180.0
 CURVE_WARM_ROUNDS = 10
 """The first point would be slower than the others by what the compiler of the JVM still does."""
 
@@ -83,9 +84,22 @@ class Measuring:
                     return self._run(number, name)
             except FAILURES as error:
                 self.say(f"round {number + 1} {name} failed: {str(error)[-500:]}")
+                self.clear()
                 if not left:
                     raise
         raise AssertionError
+
+    def clear(self) -> None:
+        """End what a run left that failed: batch that goes on, and limits."""
+        cluster = self.node.cluster
+        try:
+            with self.limit.part("what is left", CLEAR_S):
+                running = (cluster.rest("/apps?states=ACCEPTED,RUNNING")["apps"] or {}).get("app", ())
+                for one in running:
+                    self.node.end(one["id"])
+                cluster.yodel("colocation", "off", "--now", "--wait", "60")
+        except FAILURES as error:
+            self.say(f"something may be left: {str(error)[-500:]}")
 
     def _run(self, number: int, name: str) -> Run:
         busy, core_ms, kind = quiet.wait_until_quiet(self.plan.quiet_s), quiet.core_ms(), self.plan.kinds[number]
@@ -119,6 +133,8 @@ class Measuring:
     def _policy(self, name: str) -> Iterator[None]:
         """Bound the batch as a condition asks, as long as this lasts."""
         if name not in POLICIES:
+            if self.node.quota_us() > 0:
+                raise RuntimeError("a quota of the condition before is left")
             yield
             return
         self.node.cluster.yodel(*ON, *POLICIES[name], *BOUNDED)

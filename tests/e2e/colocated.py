@@ -262,7 +262,7 @@ class ServiceNode:
     def chosen(self) -> Iterator[None]:
         """Keep new pods away from all other nodes; a cordon would end the agents there."""
         others = [one for one in self.cluster.node_names() if one != self.name]
-        self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule")
+        self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule", "--overwrite")
         try:
             yield
         finally:

@@ -344,7 +344,9 @@ async def test_a_container_whose_pod_terminates_is_not_granted_with_it(world: Wo
     await am.beat(ask(1))
     await world.settle()
     (planned,) = world.live_tasks()
-    world.pods.change(planned.pod, node_name=NODE.host, deletion_requested=True, is_ready=False)
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    world.pods.change(planned.pod, deletion_requested=True, is_ready=False)
     await world.settle()
     unlocated = {"phase": PodPhase.FAILED, "exit_code": 137, "terminated_reason": "ContainerStatusUnknown"}
     world.pods.change(planned.pod, **unlocated)
@@ -354,7 +356,11 @@ async def test_a_container_whose_pod_terminates_is_not_granted_with_it(world: Wo
     await world.settle()
     await world.pass_time(1)
     assert world.pods.created.count(planned.pod) == 2
-    await world.bind_and_settle()
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    assert not (await am.beat()).granted, "the kubelet has its time for this pod, too"
+    world.pods.change(planned.pod, is_ready=False)
+    await world.settle()
     assert [one.container.id for one in (await am.beat()).granted] == [planned.id]
 
 

@@ -469,8 +469,25 @@ def test_nothing_is_begun_when_the_time_of_all_is_over() -> None:
         raise AssertionError("it was begun")
 
 
+class ClusterWithLeftBatch:
+    """Notes what is ended of a run that failed; it is node and cluster."""
+
+    def __init__(self) -> None:
+        self.cluster, self.done = self, list[str]()
+
+    def rest(self, path: str) -> dict[str, Any]:
+        return {"apps": {"app": [{"id": "application_1"}]}}
+
+    def end(self, application_id: str) -> None:
+        self.done.append(application_id)
+
+    def yodel(self, *words: str) -> None:
+        self.done.append(" ".join(words))
+
+
 def test_a_condition_that_fails_is_measured_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, lines, asked = Measuring(**UNUSED), [], []
+    left = ClusterWithLeftBatch()
+    made, lines, asked = Measuring(**UNUSED | {"node": left}), list[str](), list[str]()
 
     def fail_once(self: Measuring, number: int, name: str) -> Run:
         asked.append(name)
@@ -483,10 +500,12 @@ def test_a_condition_that_fails_is_measured_once_more(monkeypatch: pytest.Monkey
     assert set(made.round(0)) == set(CONDITIONS)
     assert asked == [ALONE, *CONDITIONS]
     assert lines == ["round 1 A' failed: <urlopen error the API server is busy>"]
+    assert left.done == ["application_1", "colocation off --now --wait 60"]
 
 
-def test_a_part_that_fails_does_not_end_the_others(measured: Results, tmp_path: Path) -> None:
-    plan, lines = Plan(kinds=("Spark", "memory"), seconds=40), []
+def test_a_part_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
+    plan, lines, day, left = PLAN, list[str](), a_day(), ClusterWithLeftBatch()
+    made = Measuring(**UNUSED | {"node": left, "plan": plan, "say": lines.append})
     kept = Kept(tmp_path / "kept")
     kept.begin(plan, fresh=True)
 
@@ -495,7 +514,8 @@ def test_a_part_that_fails_does_not_end_the_others(measured: Results, tmp_path: 
 
     one = {name: replace(run, round=1) for name, run in a_round().items()}
     parts = {"round 1": fail, "round 2": lambda: kept.keep_round(1, one), "curve": fail}
-    measure_parts(kept, plan, lines.append, parts | {"day": lambda: kept.keep_day(measured.day)})
+    measure_parts(kept, made, parts | {"day": lambda: kept.keep_day(day)})
+    assert left.done == ["application_1", "colocation off --now --wait 60"] * 2
     assert lines == ["round 1 FAILED: C: not over after 300 s", "curve FAILED: C: not over after 300 s"]
     assert kept.results().missing(plan) == ["round 1", "curve"]
     report = (kept.folder / page.REPORT).read_text()

@@ -161,6 +161,7 @@ class Binder:
 
     def created(self, container: Container) -> None:
         """The API server has the pod; its watch will show it."""
+        self._bound_since_s.pop(container.id, None)
         self._ledger.keep_until(self._key(container), self._clock.monotonic_s() + SEEN_WITHIN_S)
 
     def not_created(self, container: Container) -> None:
@@ -170,7 +171,6 @@ class Binder:
 
     def refused(self, container: Container, pod: PodObservation) -> None:
         """The kubelet did not admit the pod."""
-        self._bound_since_s.pop(container.id, None)
         if pod.node_name is None or not self._binds(container):
             return
         now_s = self._clock.monotonic_s()
