@@ -141,7 +141,8 @@ class Rounds:
         old = self.demands.get(attempt_id)
         if old == demand:
             return
-        if old is not None:
+        served = demand if demand is not None and is_served(demand) else None
+        if old is not None and (served is None or served.queue != old.queue):
             self._leave(attempt_id, old.queue)
         if demand is None:
             self.demands.pop(attempt_id, None)
@@ -152,9 +153,9 @@ class Rounds:
             self._take_backs[attempt_id] = excess
         else:
             self._take_backs.pop(attempt_id, None)
-        if demand is not None and is_served(demand):
+        if served is not None:
             self._silent.discard(attempt_id)
-            self._enter(attempt_id, demand, pool_of)
+            self._enter(attempt_id, served, pool_of)
         else:
             self._silent.add(attempt_id)
 
