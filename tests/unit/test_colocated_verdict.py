@@ -532,7 +532,8 @@ class Applications:
 
     def api(self, path: str) -> dict[str, object]:
         number = 1 if "cursor=1" in path else 0
-        items = [{"exit_status": status, "diagnostics": "OutOf" * 100} for status in self.pages[number]]
+        items = [{"exit_status": status, "diagnostics": "OutOf" * 100, "is_am": False} for status in self.pages[number]]
+        items.append({"exit_status": 0, "diagnostics": "", "is_am": True})
         return {"items": items, "next_cursor": None if number else "1"}
 
 
