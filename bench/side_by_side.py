@@ -2,18 +2,20 @@
 
     python -m bench.side_by_side                                   # about six minutes
     python -m bench.side_by_side --pairs 9 --seconds 5             # half an hour
-    python -m bench.side_by_side --parts beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
+    python -m bench.side_by_side --only beats --beside DIRECTORY   # another checkout of Yodel instead of the real one
+    python -m bench.side_by_side --only grants rounds              # two minutes
 
 The real one keeps its state in leveldb, has all compilers and is warm before the first figure.  Both are up throughout;
 one measurement of each makes a pair, which of them begins changes from pair to pair, and a ratio is that of a pair: it
 stands when the machine's speed changes between pairs.  Figures are medians, of ratios with the least and the greatest.
 Processor time is that of the ResourceManager's process.  *One core* means that both ResourceManagers are held to the
-first core and the client to the last.
+first core and the client to the last.  A part that does not end in time is given up and named.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import signal
@@ -40,6 +42,9 @@ ASKING = 8
 WARM_UP_S = 15.0
 GRANTS = 25
 PARTS = ("beats", "asks", "submissions", "grants", "rounds")
+PART_MAX_S = {"grants": 60.0, "rounds": 180.0}
+"""After which a part is given up; the others end by themselves, by ``--pairs`` and ``--seconds``."""
+ROUNDS = ("--rounds", "10")
 Measure = Callable[[Cluster], Awaitable[Figures]]
 
 
@@ -139,9 +144,18 @@ async def grants(sides: Sides) -> None:
     print(f"| ask to grant when idle, p50 of {GRANTS}, ms: {cells[0]} and {cells[1]} |{' |' * 9}", flush=True)
 
 
+@contextlib.contextmanager
+def given_up_after(part: str) -> Iterator[None]:
+    """Print that a part did not end in time, and go on."""
+    try:
+        yield
+    except (TimeoutError, subprocess.TimeoutExpired):
+        print(f"{part} did not end within {PART_MAX_S[part]:.0f} s", flush=True)
+
+
 async def run(sides: Sides, arguments: argparse.Namespace) -> None:
-    pairs, seconds, parts = arguments.pairs, arguments.seconds, arguments.parts
-    if "beats" in parts or "asks" in parts:
+    pairs, seconds, parts = arguments.pairs, arguments.seconds, arguments.only
+    if not {"beats", "asks", "grants"}.isdisjoint(parts):
         for side in sides.both:
             count = max(MANY) if "beats" in parts else ASKING
             sides.masters[side.name] = await heartbeats.masters(side, count)
@@ -154,7 +168,9 @@ async def run(sides: Sides, arguments: argparse.Namespace) -> None:
     if "submissions" in parts:
         await submit(sides, pairs, seconds, arguments.kept)
     if "grants" in parts:
-        await grants(sides)
+        with given_up_after("grants"):
+            async with asyncio.timeout(PART_MAX_S["grants"]):
+                await grants(sides)
     for masters in sides.masters.values():
         for one in masters:
             one.transport.abort()
@@ -166,17 +182,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds")
     parser.add_argument("--kept", type=int, default=10_000, help="ended applications, before submissions are measured")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure")
     parser.add_argument("--beside", type=Path, help="a checkout with its .venv, in place of the real ResourceManager")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # nothing that was started stays
     kept, begin_s = arguments.kept + KEPT_MORE, time.monotonic()
     other = local_cluster("--nodes", "1", checkout=arguments.beside, completed_max=kept) if arguments.beside else None
-    if set(arguments.parts) != {"rounds"}:
+    if set(arguments.only) != {"rounds"}:
         with other or hadoop_cluster(kept) as theirs, local_cluster("--nodes", "1", completed_max=kept) as ours:
             uvloop.run(run(Sides(theirs, ours), arguments))
-    if "rounds" in arguments.parts:
-        subprocess.run([sys.executable, "-m", "bench.rounds"], check=True)
+    if "rounds" in arguments.only:
+        with given_up_after("rounds"):
+            subprocess.run([sys.executable, "-m", "bench.rounds", *ROUNDS], check=True, timeout=PART_MAX_S["rounds"])
     print(f"{time.monotonic() - begin_s:.0f} s; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
