@@ -182,7 +182,8 @@ async def measure(sizes: Sizes, kind: str, rounds: int, profile: cProfile.Profil
                 if change % 2:
                     number = 1 + (place * 13 + change * 501) % sizes.applications
                     masters.runtimes[an_attempt_id(number)].wishes.take(asks(sizes, 1 + place), WISHES_MAX)
-            garbage.look()  # a task of its own in a ResourceManager
+            garbage.look()
+            await asyncio.sleep(0)  # a ResourceManager does so in a task of its own
             if profile is not None:
                 profile.enable()
             turns.longest_s()

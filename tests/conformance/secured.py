@@ -10,11 +10,12 @@ import re
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conformance.cluster import ROOT, Cluster, running, wait_for
 from tests.conformance.spark_submit import Spark, Submission
+from tests.conformance.standby import WithStandby, running_with_standby
 from tests.support.hadoop_jars import client_jars
 from tests.support.hadoop_yodel import rm_addresses
 from tests.support.hdfs import configuration_xml
@@ -48,6 +49,8 @@ class Secured:
 
     kdc: Kdc
     cluster: Cluster
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Properties of YARN that clients have besides the addresses of the cluster; they win."""
 
     def login(self, user: str = "alice", *, life_s: int | None = None) -> Mapping[str, str]:
         """Return the environment of somebody with a new ticket."""
@@ -72,7 +75,7 @@ class Secured:
             "yarn.resourcemanager.connect.retry-interval.ms": "1000",
             "ipc.client.connect.max.retries.on.sasl": "1",
         }
-        (folder / "yarn-site.xml").write_text(configuration_xml(addresses | more))
+        (folder / "yarn-site.xml").write_text(configuration_xml({**addresses, **more, **self.properties}))
         krb5 = f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"
         jobs = {
             "mapreduce.framework.name": "yarn",
@@ -140,28 +143,43 @@ class Secured:
 @contextlib.contextmanager
 def running_secured() -> Iterator[Secured]:
     """Start a KDC with alice, ``USER`` and ``PROXY``, and a cluster as docs/kerberos.md says; end both."""
-    with running_kdc() as kdc:
-        (make_keytab, _), (settings,) = blocks_of_page("sh"), blocks_of_page("toml")
-        kdc.run_script(as_here(make_keytab, kdc))
-        tables = tomllib.loads(as_here(settings, kdc))
-        tables["security"] |= {"node_manager_principal": f"nm/_HOST@{REALM}"}
-        tables["web"] |= {"proxied_port": free_port()}
-        proxy = {f"hadoop.proxyuser.{PROXY}.hosts": "*", f"hadoop.proxyuser.{PROXY}.users": USER}
-        environment = {
-            "YODEL_SECURITY": json.dumps(tables["security"]),
-            "YODEL_WEB": json.dumps(tables["web"]),
-            "YODEL_PROXY_USERS": json.dumps(proxy),
-            "YODEL_DELEGATION_TOKEN_MAX_LIFETIME_S": str(TOKEN_LIFE_S),
-            "YODEL_DELEGATION_TOKEN_RENEW_INTERVAL_S": str(TOKEN_LIFE_S),
-            **kdc.environment,
-        }
-        # A keytab may hold others' keys too.
-        kdc.run_script('kadmin -q "addprinc -randkey HTTP/localhost"')
-        kdc.run_script(f'kadmin -q "ktadd -k {kdc.directory}/rm.keytab HTTP/localhost"')
-        for user in ("alice", USER, PROXY):
-            kdc.keytab(user)
-        with running(nodes=1, settings=environment) as cluster:
-            yield Secured(kdc=kdc, cluster=cluster)
+    with running_kdc() as kdc, running(nodes=1, settings=prepared(kdc)) as cluster:
+        yield Secured(kdc=kdc, cluster=cluster)
+
+
+@contextlib.contextmanager
+def running_secured_with_standby(store_url: str) -> Iterator[tuple[Secured, WithStandby]]:
+    """Start the same with a second ResourceManager, which shares principal and keytab; end all."""
+    web = {"YODEL_WEB": json.dumps({"authentication": "kerberos", "proxied_port": free_port()})}
+    with (
+        running_kdc() as kdc,
+        running_with_standby(store_url, prepared(kdc), of_standby=web, nodes=1) as both,
+    ):
+        yield Secured(kdc=kdc, cluster=both.cluster, properties=both.properties), both
+
+
+def prepared(kdc: Kdc) -> dict[str, str]:
+    """Make principals and keytabs as docs/kerberos.md does, and ours; return variables of ``yodel local``."""
+    (make_keytab, _), (settings,) = blocks_of_page("sh"), blocks_of_page("toml")
+    kdc.run_script(as_here(make_keytab, kdc))
+    tables = tomllib.loads(as_here(settings, kdc))
+    tables["security"] |= {"node_manager_principal": f"nm/_HOST@{REALM}"}
+    tables["web"] |= {"proxied_port": free_port()}
+    proxy = {f"hadoop.proxyuser.{PROXY}.hosts": "*", f"hadoop.proxyuser.{PROXY}.users": USER}
+    # A keytab may hold others' keys too.
+    kdc.run_script('kadmin -q "addprinc -randkey HTTP/localhost"')
+    kdc.run_script(f'kadmin -q "ktadd -k {kdc.directory}/rm.keytab HTTP/localhost"')
+    for user in ("alice", USER, PROXY):
+        kdc.keytab(user)
+    return {
+        "YODEL_HOST": tables["host"],
+        "YODEL_SECURITY": json.dumps(tables["security"]),
+        "YODEL_WEB": json.dumps(tables["web"]),
+        "YODEL_PROXY_USERS": json.dumps(proxy),
+        "YODEL_DELEGATION_TOKEN_MAX_LIFETIME_S": str(TOKEN_LIFE_S),
+        "YODEL_DELEGATION_TOKEN_RENEW_INTERVAL_S": str(TOKEN_LIFE_S),
+        **kdc.environment,
+    }
 
 
 def blocks_of_page(kind: str) -> list[str]:
@@ -171,8 +189,8 @@ def blocks_of_page(kind: str) -> list[str]:
 
 
 def as_here(text: str, kdc: Kdc) -> str:
-    """Return what the page says with the names of this machine: ``yodel local`` has an address without a name."""
-    here = {"/etc/yodel/": f"{kdc.directory}/", "rm.example.com": "localhost", "rm/_HOST": "rm/localhost"}
+    """Return what the page says with the names of this machine."""
+    here = {"/etc/yodel/": f"{kdc.directory}/", "rm.example.com": "localhost"}
     for name, value in here.items():
         text = text.replace(name, value)
     return text

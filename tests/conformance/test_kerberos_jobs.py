@@ -14,10 +14,14 @@ import pytest
 
 from tests.conformance.cluster import wait_for
 from tests.conformance.held_mapreduce import held_task
-from tests.conformance.secured import PROXY, TOKEN_LIFE_S, USER, Secured
+from tests.conformance.secured import PROXY, TOKEN_LIFE_S, USER, Secured, running_secured_with_standby
 from tests.conformance.spark_submit import CLI
 from tests.support.hadoop_jars import client_jars
 from tests.support.kdc import REALM
+from tests.support.postgres import postgres_server
+from tests.support.stores import migrated_postgres, postgres_url
+
+__all__ = ["migrated_postgres", "postgres_server", "postgres_url"]
 
 TICKET_S = 45
 """Life of the ticket that a job outlives: enough for its submission on a busy machine."""
@@ -62,6 +66,35 @@ def test_mapreduce_outlives_its_ticket_and_the_resource_manager(secured: Secured
     finally:
         client.stop()
         print(client.stderr[-3000:], client.stdout[-500:])
+
+
+def test_job_and_tokens_go_on_with_the_standby(postgres_url: str, shared_dir: pathlib.Path) -> None:
+    """The leader is killed; tickets, the delegation token, the job's master and its token are the standby's too."""
+    with running_secured_with_standby(postgres_url) as (secured, both):
+        file, conf = shared_dir / "token", secured.conf("patient", patience_ms=60_000)
+        status, printed = token_command(secured, secured.login(USER), "fetch", file, PROXY)
+        assert status == 0, printed
+        with_token = {**secured.kdc.environment, "HADOOP_TOKEN_FILE_LOCATION": str(file)}
+        client = secured.java(conf, with_token, *pi_job())
+        try:
+            application_id = client.application_id()
+            task = held_task(application_id, "m_000000")
+            try:
+                both.fail_over()
+                assert "State : RUNNING" in state_of(secured, application_id)
+                ask = ["org.apache.hadoop.mapred.JobClient", "-status", application_id.replace("application", "job")]
+                status, printed = secured.yarn(conf, with_token, *ask)
+                assert (status, "Job state: RUNNING" in printed) == (0, True), printed
+            finally:
+                task.send_signal(signal.SIGCONT)
+            result = client.result()
+            assert (result.returncode, PI in result.text) == (0, True), result.text[-6000:]
+            status, printed = secured.yarn(
+                conf, secured.login(USER), f"{CLI}ApplicationCLI", "applicationattempt", "-list", application_id
+            )
+            assert (status, "Total number of application attempts :1" in printed) == (0, True), printed
+        finally:
+            client.stop()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,11 @@ from tests.support.hadoop_conf import NodeSize
 from tests.support.node_manager import NodeManager, running_node_manager
 
 SIZE = NodeSize(memory_mib=2048, vcores=2)
+NETWORK_IS_TRUSTED = (
+    "NodeManagers register by host name and address, without a secret: whoever can use the address of a listed host "
+    "gets the keys that open all nodes"
+)
+"""The ResourceManager's warning when it starts."""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +74,7 @@ def test_words_are_counted_on_both_kinds_of_nodes(
     assert (shown["kind"], shown["kubernetes_node"], shown["version"]) == ("NodeManager", None, "3.5.0")
     assert f"{node_manager.node_id}\tRUNNING" in said(cluster, "node", "list"), "as docs/coming-from-yarn.md shows it"
     assert node_manager.has_logged("node labels gpu are not used (the setting node_labels_enabled = false)")
+    assert NETWORK_IS_TRUSTED in (cluster.directory / "logs" / "rm.log").read_text()
     words = Counter({f"word{number}": number + 1 for number in range(40)})
     texts = [shared_dir / f"text-{number}.txt" for number in range(3)]
     for text in texts:

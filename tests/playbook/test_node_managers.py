@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from tests.playbook.test_placement_constraints import NOT_ZK, requests
+from tests.playbook.test_pools import publish
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, address_of, ask, complete, running
-from tests.support.rm_options import NODE_SIZE, SMALL, Options
+from tests.support.rm_options import LIMITS, NODE_SIZE, SMALL, Options
+from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.pools import NATIVE, YARN, PoolName
-from yodel.domain.queues.queue import leaves_under_root
+from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, ExecutionType, NodeState
@@ -639,3 +642,78 @@ async def test_size_set_by_an_administrator_is_told_to_the_node(world: World) ->
     await world.settle()
     assert (await world.beat(node_id=NM)).capability == Resource(3072, 3)
     assert world.rm.state.pools.of(YARN).size == Resource(3072, 3)
+
+
+# --- limits, delays and preemption are those of every pool -----------------------------------------------------------
+
+
+async def test_asks_wait_for_room_on_the_hosts_they_name() -> None:
+    limits = replace(LIMITS, delays=LocalityDelays(node_s=1.0, rack_s=0.0))
+    async with World(options(allocation=limits)) as world:
+        let_in(world)
+        await register(world)
+        am = await master_on(world)
+        await register(world, OTHER, capability=SMALL * 2)
+        await am.beat(ask(3, OTHER.host), ask(3))
+        await world.settle()
+        assert [one.node_id for one in await granted_to(am)] == [OTHER, OTHER]
+        assert world.rm.scheduler.again_in_s == 1.0
+        await world.pass_time(1.0)
+        world.rm.scheduler.wake()
+        await world.settle()
+        assert [one.node_id for one in await granted_to(am)] == [NM]
+
+
+def two_queues(**changes: Any) -> Options:
+    """Sixteen small containers on one NodeManager, eight of them guaranteed to each of its queues."""
+    queue = Queue(path="root.yarn", capacity_percent=50.0, user_limit_factor=-1.0)
+    queues = (Queue(path="root", is_leaf=False), queue, replace(queue, path="root.other"))
+    return options(queues=queues, dialects={"root.yarn": "yarn", "root.other": "yarn"}, **changes)
+
+
+async def test_user_is_held_to_the_limit_of_the_queue() -> None:
+    made = two_queues()
+    root, queue, other = made.queues
+    async with World(replace(made, queues=(root, replace(queue, user_limit_factor=0.5), other))) as world:
+        let_in(world)
+        await register(world)
+        am = await master_on(world)
+        assert len(await tasks_of(am, 9)) == 3
+        why = world.rm.queries.application(am.application_id).application.diagnostics
+        assert why.startswith("User capacity has reached its maximum limit, user limit is <memory:4096, vCores:4>")
+
+
+async def test_newest_container_is_preempted_with_notice_and_history_keeps_it() -> None:
+    rules = PreemptionRules(is_enabled=True, total_per_round=1.0, natural_termination_factor=1.0)
+    async with World(two_queues(preemption=rules)) as world:
+        let_in(world)
+        await register(world)
+        am = await master_on(world)
+        tasks = [one.id for one in await tasks_of(am, 15)]
+        await world.beat(running(am.container.id), *map(running, tasks), node_id=NM)
+        await world.submit(queue="other")
+        await world.settle()
+        await world.run(world.rm.preemption.look())
+        await world.settle()
+        (noticed,) = [one.id for one in (await am.beat()).preempted]
+        assert (noticed in tasks, world.container(noticed).is_live) == (True, True)
+        await world.pass_time(15)
+        await world.run(world.rm.preemption.look())
+        await world.settle()
+        assert world.container(noticed).exit_status == ContainerExitStatus.PREEMPTED
+        assert noticed in (await world.beat(node_id=NM)).containers_to_clean_up
+        assert world.rm.queries.application(am.application_id).preempted.others == 1
+        await world.restart()
+        assert world.rm.queries.application(am.application_id).preempted.others == 1
+
+
+async def test_node_manager_is_in_no_maximum_of_a_published_pool() -> None:
+    queues = leaves_under_root(("default", "batch"), maximum_lifetime_s=-1, default_lifetime_s=-1, pool_of=lent_pool_of)
+    async with World(options(queues=queues, dialects={"root.batch": "koordinator"})) as world:
+        let_in(world)
+        await world.register_node()
+        await register(world, capability=Resource(32_768, 32))
+        publish(world, 8)
+        await world.settle()
+        pool = world.rm.state.pools.of(LENT)
+        assert (pool.size, pool.ever, pool.largest) == (SMALL * 8, NODE_SIZE, NODE_SIZE), "the machine's, at most"

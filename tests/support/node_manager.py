@@ -42,14 +42,16 @@ class NodeManager(Daemon):
         return self._servers.conf_dir
 
     def launch(self) -> None:
-        self._registered_before = self._registrations()
+        self._registered_before = self.registrations
         super().launch()
 
     def _is_registered(self) -> bool:
         """Return whether it is registered in this life: the ResourceManager may not know that an earlier one ended."""
-        return self._registrations() > self._registered_before and self.state == "RUNNING"
+        return self.registrations > self._registered_before and self.state == "RUNNING"
 
-    def _registrations(self) -> int:
+    @property
+    def registrations(self) -> int:
+        """Return how often it has registered, in all its lives."""
         return self.log_path.read_text().count(REGISTERED) if self.log_path.exists() else 0
 
     @property

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from yodel.errors import InvalidValue
+from yodel.host import tickets
 from yodel.settings.rm import Settings, load
 from yodel.settings.security import SecuritySettings
 from yodel.settings.web import WebSettings
+from yodel.wiring.checks import Verdict, kerberos_findings, principal_checks
 from yodel.wiring.kerberos import kerberos_of
 
 PRINCIPAL = "rm/_HOST@EXAMPLE.COM"
@@ -79,3 +81,19 @@ def test_settings_of_the_page_are_what_kerberos_needs(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "gssapi", None)
     with pytest.raises(InvalidValue, match="Python package gssapi"):
         kerberos_of(load(file))
+
+
+async def test_rule_that_cannot_be_read_is_refused_at_start_and_by_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No library is needed to read rules."""
+    monkeypatch.setattr(tickets, "full_principal", str)
+    monkeypatch.setattr(tickets, "default_realm", str)
+    secured = settings(tmp_path, auth_to_local="DEFAULT\nRULE:[2:$1](rm@*")
+    words = "Invalid security.auth_to_local: '(rm@*'; expected DEFAULT or RULE:[n:format](match)s/from/to/g/L"
+    with pytest.raises(InvalidValue, match=re.escape(words)):
+        kerberos_of(secured)
+    (found,) = await kerberos_findings(secured)
+    assert (found.verdict, found.text) == (Verdict.FAILED, words)
+    (found,) = [one async for one in principal_checks(secured, "bob@A.ORG")]
+    assert (found.verdict, words in found.text) == (Verdict.FAILED, True)

@@ -16,7 +16,7 @@ import regex
 from yodel.domain import java_patterns
 from yodel.errors import InvalidValue
 
-SETTING = "hadoop.security.auth_to_local"
+SETTING = "security.auth_to_local"
 NO_MATCHING_RULE = "org.apache.hadoop.security.authentication.util.KerberosName$NoMatchingRule"
 RULES_LENGTH_MAX = 100_000
 """Characters of all rules."""
