@@ -21,6 +21,8 @@ from yodel.hadoop_rpc.writable import WireToken
 SUBMITTERS = 8
 WARM_UP_S = 0.3
 QUIET_S = 0.05
+GIVE_BACK_BEATS = 3
+"""The second releases what the first was granted, the third is told that it ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,8 @@ class Beating(Caller):
     def begin(self) -> None:
         self.call("registerApplicationMaster", msg.RegisterApplicationMasterRequestProto(rpc_port=-1))
 
-    def beat(self) -> None:
+    def beat(self, ask: int = 1) -> None:
+        """Send one; ``ask`` counts only while it asks."""
         request = msg.AllocateRequestProto(response_id=self.response_id, progress=0.5)
         request.blacklist_request.SetInParent()
         if self.is_asking:
@@ -109,7 +112,7 @@ class Beating(Caller):
                 priority=pb.PriorityProto(priority=1),
                 resource_name="*",
                 capability=pb.ResourceProto(memory=1024, virtual_cores=1),
-                num_containers=1,
+                num_containers=ask,
                 relax_locality=True,
             )
             request.release.extend(self._granted)
@@ -147,6 +150,14 @@ async def masters(cluster: Cluster, count: int) -> list[Beating]:
     return [one for found in await asyncio.gather(*map(some, shares)) for one in found]
 
 
+async def give_back(beating: Sequence[Beating]) -> None:
+    """Ask for nothing, and release what was granted, until there is no more: others need the node."""
+    for _ in range(GIVE_BACK_BEATS):
+        for one in beating:
+            one.beat(ask=0)
+        await until(lambda: all(one.beats == one.calls - 1 for one in beating), QUIET_S)
+
+
 async def measure(cluster: Cluster, beating: Sequence[Beating], seconds: float, *, is_asking: bool = False) -> Figures:
     """Let them beat, and stop."""
     for one in beating:
@@ -161,4 +172,6 @@ async def measure(cluster: Cluster, beating: Sequence[Beating], seconds: float, 
     for one in beating:
         one.is_beating = False
     await until(lambda: all(one.beats == one.calls - 1 for one in beating), QUIET_S)  # one call registered
+    if is_asking:
+        await give_back(beating)
     return Figures(per_s=beats / took_s, cpu_us=1e6 * cpu_s / beats, grants_per_s=grants / took_s)
