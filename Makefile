@@ -80,7 +80,7 @@ pages: setup ## every web page of real Spark and MapReduce jobs in a browser, it
 	scripts/spark-venv 4.x
 	$(PYTEST) -s tests/conformance/test_pages.py
 
-bench: setup ## compare with the real ResourceManager: one table, never judged (seven minutes; bench/README.md has more programs)
+bench: setup ## compare with the real ResourceManager: one table, never judged (eighteen minutes at most; bench/README.md has more programs)
 	@$(VENV)/python -m bench.side_by_side
 
 mutants: setup ## small faults put into the code, one at a time, that tests have to find: what is kept, then changes since the last release (SINCE=commit: changes since then alone, 20 minutes at most)

@@ -1,19 +1,21 @@
 """Measures this ResourceManager and the real one in turns, within one run, and prints one table.
 
-    python -m bench.side_by_side                                   # about six minutes
-    python -m bench.side_by_side --pairs 9 --seconds 5             # half an hour
-    python -m bench.side_by_side --parts beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
+    python -m bench.side_by_side                                  # at most eighteen minutes
+    python -m bench.side_by_side --only submissions               # one part
+    python -m bench.side_by_side --pairs 9 --seconds 5 --times 4  # all of them, for longer
+    python -m bench.side_by_side --only beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
 
-The real one keeps its state in leveldb, has all compilers and is warm before the first figure.  Both are up throughout;
-one measurement of each makes a pair, which of them begins changes from pair to pair, and a ratio is that of a pair: it
-stands when the machine's speed changes between pairs.  Figures are medians, of ratios with the least and the greatest.
-Processor time is that of the ResourceManager's process.  *One core* means that both ResourceManagers are held to the
-first core and the client to the last.
+Each part starts a fresh pair and ends after its limit at the latest.  The real one keeps its state in leveldb, has all
+compilers and is warm before the first figure.  One measurement of each makes a pair, which of them begins changes from
+pair to pair, and a ratio is that of a pair: it stands when the machine's speed changes between pairs.  Figures are
+medians, of ratios with the least and the greatest.  Processor time is that of the ResourceManager's process.  *One
+core* means that both ResourceManagers are held to the first core and the client to the last.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import signal
@@ -39,7 +41,6 @@ MANY = (128, 500)
 ASKING = 8
 WARM_UP_S = 15.0
 GRANTS = 25
-PARTS = ("beats", "asks", "submissions", "grants", "rounds")
 Measure = Callable[[Cluster], Awaitable[Figures]]
 
 
@@ -62,6 +63,12 @@ class Sides:
             for side in self.both if number % 2 else reversed(self.both):
                 found[side.name].append(await measure(side))
         print_row(name, found[self.theirs.name], found[self.ours.name])
+
+    async def warm(self, count: int, seconds: float) -> None:
+        """Register so many ApplicationMasters with each, and let some of them beat until its code is compiled."""
+        for side in self.both:
+            self.masters[side.name] = await heartbeats.masters(side, count)
+            await heartbeats.measure(side, self.masters[side.name][:32], seconds)
 
     @contextlib.contextmanager
     def on_one_core(self) -> Iterator[None]:
@@ -98,7 +105,10 @@ def print_head(sides: Sides) -> None:
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}", flush=True)
 
 
-async def beats(sides: Sides, pairs: int, seconds: float) -> None:
+async def beats(sides: Sides, arguments: argparse.Namespace) -> None:
+    await sides.warm(max(MANY), arguments.warm_up)
+    pairs, seconds = arguments.pairs, arguments.seconds
+
     async def rows(form: str) -> None:
         for count in (*CONNECTIONS, *MANY):
 
@@ -112,7 +122,10 @@ async def beats(sides: Sides, pairs: int, seconds: float) -> None:
         await rows("… one core, {}")
 
 
-async def asks(sides: Sides, pairs: int, seconds: float) -> None:
+async def asks(sides: Sides, arguments: argparse.Namespace) -> None:
+    await sides.warm(ASKING, arguments.warm_up)
+    pairs, seconds = arguments.pairs, arguments.seconds
+
     async def measure(side: Cluster) -> Figures:
         return await heartbeats.measure(side, sides.masters[side.name][:ASKING], seconds, is_asking=True)
 
@@ -121,7 +134,8 @@ async def asks(sides: Sides, pairs: int, seconds: float) -> None:
         await sides.row(f"… one core, {ASKING}", pairs, measure)
 
 
-async def submit(sides: Sides, pairs: int, seconds: float, kept: int) -> None:
+async def submit(sides: Sides, arguments: argparse.Namespace) -> None:
+    pairs, seconds, kept = arguments.pairs, arguments.seconds, arguments.kept
     for side in sides.both:
         await submissions.keep(side, kept)
     name = f"stored submissions, {heartbeats.SUBMITTERS} connections, {kept:,} ended applications kept"
@@ -130,8 +144,9 @@ async def submit(sides: Sides, pairs: int, seconds: float, kept: int) -> None:
         await sides.row("… one core", pairs, lambda side: submissions.measure(side, seconds))
 
 
-async def grants(sides: Sides) -> None:
+async def grants(sides: Sides, arguments: argparse.Namespace) -> None:
     """Print how long one container takes while nothing else happens; the real one grants when a node has beaten."""
+    await sides.warm(ASKING, arguments.warm_up)
     cells = []
     for side in sides.both:
         found = sorted(await grants_s(side, GRANTS))
@@ -139,45 +154,73 @@ async def grants(sides: Sides) -> None:
     print(f"| ask to grant when idle, p50 of {GRANTS}, ms: {cells[0]} and {cells[1]} |{' |' * 9}", flush=True)
 
 
-async def run(sides: Sides, arguments: argparse.Namespace) -> None:
-    pairs, seconds, parts = arguments.pairs, arguments.seconds, arguments.parts
-    if "beats" in parts or "asks" in parts:
-        for side in sides.both:
-            count = max(MANY) if "beats" in parts else ASKING
-            sides.masters[side.name] = await heartbeats.masters(side, count)
-            await heartbeats.measure(side, sides.masters[side.name][:32], arguments.warm_up)
-    print_head(sides)
-    if "beats" in parts:
-        await beats(sides, pairs, seconds)
-    if "asks" in parts:
-        await asks(sides, pairs, seconds)
-    if "submissions" in parts:
-        await submit(sides, pairs, seconds, arguments.kept)
-    if "grants" in parts:
-        await grants(sides)
-    for masters in sides.masters.values():
-        for one in masters:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the table: rows of both, or a program of its own; ``limit_s`` includes the start of both."""
+
+    limit_s: float
+    rows: Callable[[Sides, argparse.Namespace], Awaitable[None]] | None = None
+    program: Sequence[str] = ()
+
+
+PARTS: dict[str, Part] = {
+    "beats": Part(limit_s=240, rows=beats),
+    "asks": Part(limit_s=120, rows=asks),
+    "submissions": Part(limit_s=210, rows=submit),
+    "grants": Part(limit_s=90, rows=grants),
+    "rounds": Part(limit_s=150, program=("bench.rounds",)),
+    "queues": Part(limit_s=90, program=("bench.queue_calls", "--changes", "25")),
+}
+
+
+async def within(limit_s: float, sides: Sides, part: Part, arguments: argparse.Namespace) -> None:
+    """Print the rows of one part.
+
+    Raises:
+        TimeoutError: The limit has passed; rows that were printed until then stand.
+    """
+    assert part.rows is not None
+    try:
+        async with asyncio.timeout(limit_s):
+            await part.rows(sides, arguments)
+    finally:
+        for one in (one for masters in sides.masters.values() for one in masters):
             one.transport.abort()
+
+
+def measure_part(part: Part, arguments: argparse.Namespace) -> None:
+    """Raises TimeoutError or subprocess.TimeoutExpired when the part's limit has passed."""
+    limit_s, begin_s, kept = part.limit_s * arguments.times, time.monotonic(), arguments.kept + KEPT_MORE
+    if part.program:
+        subprocess.run([sys.executable, "-m", *part.program], check=True, timeout=limit_s)
+        return
+    beside = arguments.beside
+    other = local_cluster("--nodes", "1", checkout=beside, completed_max=kept) if beside else hadoop_cluster(kept)
+    with other as theirs, local_cluster("--nodes", "1", completed_max=kept) as ours:
+        sides = Sides(theirs, ours)
+        print_head(sides)
+        uvloop.run(within(limit_s - (time.monotonic() - begin_s), sides, part, arguments))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--times", type=float, default=1.0, help="what the limits are multiplied by")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_S, help="seconds")
     parser.add_argument("--kept", type=int, default=10_000, help="ended applications, before submissions are measured")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--beside", type=Path, help="a checkout with its .venv, in place of the real ResourceManager")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # nothing that was started stays
-    kept, begin_s = arguments.kept + KEPT_MORE, time.monotonic()
-    other = local_cluster("--nodes", "1", checkout=arguments.beside, completed_max=kept) if arguments.beside else None
-    if set(arguments.parts) != {"rounds"}:
-        with other or hadoop_cluster(kept) as theirs, local_cluster("--nodes", "1", completed_max=kept) as ours:
-            uvloop.run(run(Sides(theirs, ours), arguments))
-    if "rounds" in arguments.parts:
-        subprocess.run([sys.executable, "-m", "bench.rounds"], check=True)
-    print(f"{time.monotonic() - begin_s:.0f} s; load {os.getloadavg()[0]:.1f}", flush=True)
+    for name in arguments.only:
+        begin_s, ended = time.monotonic(), ""
+        print(f"\n{name}:", flush=True)
+        try:
+            measure_part(PARTS[name], arguments)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            ended = ", ended by its limit"
+        print(f"{name}: {time.monotonic() - begin_s:.0f} s{ended}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

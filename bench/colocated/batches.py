@@ -7,6 +7,7 @@ the application, which ``Batches.failures`` finds.
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 from tests.conformance.clients import mapreduce
 from tests.conformance.clients.target import ENDED, settings
 from tests.conformance.cluster import wait_for
-from tests.e2e.colocated import ServiceNode
+from tests.e2e.colocated import ServiceNode, beside
 from tests.e2e.kube_cluster import KubeCluster
 
 VCORES = 20
@@ -116,22 +117,19 @@ class _Sorts:
     queue: str
     seconds: list[float] = field(default_factory=list)
     applications: list[str] = field(default_factory=list)
-    _end: threading.Event = field(default_factory=threading.Event)
     _errors: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
     def going(self) -> Iterator[None]:
         rows = terasort_rows(self.node.cluster)
-        thread = threading.Thread(target=self._sort, args=(rows,))
-        thread.start()
-        try:
-            wait_for("a container of a sort", lambda: self._runs() or not thread.is_alive())
-            yield
-        finally:
-            self._end.set()
-            for application_id in tuple(self.applications):
-                self.node.end(application_id)
-            thread.join()
+        with beside(lambda end: self._go_on(rows, end)) as end:
+            try:
+                wait_for("a container of a sort", lambda: self._runs() or self._errors)
+                yield
+            finally:
+                end.set()
+                for application_id in tuple(self.applications):
+                    self.node.end(application_id)
         if self._errors:
             raise RuntimeError(self._errors[0])
 
@@ -139,24 +137,29 @@ class _Sorts:
         cluster = self.node.cluster
         return any(one.phase == "Running" for name in self.applications for one in cluster.live_pods(name, "task"))
 
-    def _sort(self, rows: str) -> None:
+    def _go_on(self, rows: str, end: threading.Event) -> None:
+        try:
+            while not end.is_set():
+                self._sort(rows, end)
+        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
+            self._errors.append(f"terasort failed: {error}")
+
+    def _sort(self, rows: str, end: threading.Event) -> None:
         target = self.node.cluster.target
         sizes: dict[str, object] = {f"mapreduce.{one}.cpu.vcores": 12 for one in ("map", "reduce")}
         sizes |= {f"mapreduce.{one}.java.opts": f"-Xmx512m {JAVA_OPTIONS}" for one in ("map", "reduce")}
         sizes |= {"yarn.app.mapreduce.am.resource.cpu-vcores": 8, "mapreduce.job.reduces": 1}
         sizes["yarn.app.mapreduce.am.command-opts"] = f"-Xmx512m {JAVA_OPTIONS}"
         words = settings({**sizes, "mapreduce.job.queuename": self.queue, "mapreduce.am.max-attempts": 1})
-        while not self._end.is_set():
-            out, began = f"{target.folder()}/out", time.monotonic()
-            job = mapreduce.start_example(target, "terasort", *words, f"{rows}/in", out)
-            self.applications.append(job.application_id())
-            result = job.result()
-            if self._end.is_set():
-                return
-            if result.returncode != 0 or len(target.hadoop.hdfs.names(out)) < 2:
-                self._errors.append(f"terasort failed: {result.text[-2000:]}")
-                return
-            self.seconds.append(round(time.monotonic() - began, 3))
+        out, began = f"{target.folder()}/out", time.monotonic()
+        job = mapreduce.start_example(target, "terasort", *words, f"{rows}/in", out)
+        self.applications.append(job.application_id())
+        result = job.result()
+        if end.is_set():
+            return
+        if result.returncode != 0 or len(target.hadoop.hdfs.names(out)) < 2:
+            raise RuntimeError(result.text[-2000:])
+        self.seconds.append(round(time.monotonic() - began, 3))
 
 
 def terasort_rows(cluster: KubeCluster) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.colocated import batches, quiet
+from bench.colocated.limits import FAILURES, TimeLimit
 from bench.colocated.runs import (
     ALONE,
     CONDITIONS,
+    CURVE,
     LENT,
     NATIVE,
     POLICIES,
@@ -30,24 +31,26 @@ from tests.conformance.cluster import wait_for
 from tests.e2e import colocated
 from tests.e2e.colocated import PERIOD_US, RATE, ServiceNode
 from tests.rigs.kubernetes.node import CGROUPS
+from tests.rigs.kubernetes.readiness import Say
 
 QUEUES = {name: "root.native" if name == NATIVE else "root.default" for name in CONDITIONS if name != ALONE}
 ON = ("colocation", "on", "--preset", "koordinator", "--dialect", "koordinator", "window-s=3")
 BOUNDED = ("limits=true", "quota=true")
 TRIES_MAX = 2
+CLEAR_S = 180.0
 CURVE_WARM_ROUNDS = 10
 """The first point would be slower than the others by what the compiler of the JVM still does."""
-Say = Callable[[str], None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Measuring:
-    """``say`` prints a line of progress; ``answer`` is the service's, which must stay."""
+    """``say`` prints a line of progress; ``answer`` is the service's, which must stay; ``limit`` ends what hangs."""
 
     node: ServiceNode
     plan: Plan
     say: Say
     answer: str
+    limit: TimeLimit
 
     def round(self, number: int) -> dict[str, Run]:
         """Measure all conditions of a round, and repeat disturbed ones."""
@@ -77,12 +80,26 @@ class Measuring:
         """Run once more what fails, and tell it."""
         for left in reversed(range(TRIES_MAX)):
             try:
-                return self._run(number, name)
-            except (AssertionError, RuntimeError, subprocess.SubprocessError) as error:
+                with self.limit.part(name, self.plan.run_most_s(self.plan.kinds[number])):
+                    return self._run(number, name)
+            except FAILURES as error:
                 self.say(f"round {number + 1} {name} failed: {str(error)[-500:]}")
+                self.clear()
                 if not left:
                     raise
         raise AssertionError
+
+    def clear(self) -> None:
+        """End what a run left that failed: batch that goes on, and limits."""
+        cluster = self.node.cluster
+        try:
+            with self.limit.part("what is left", CLEAR_S):
+                running = (cluster.rest("/apps?states=ACCEPTED,RUNNING")["apps"] or {}).get("app", ())
+                for one in running:
+                    self.node.end(one["id"])
+                cluster.yodel("colocation", "off", "--now", "--wait", "60")
+        except FAILURES as error:
+            self.say(f"something may be left: {str(error)[-500:]}")
 
     def _run(self, number: int, name: str) -> Run:
         busy, core_ms, kind = quiet.wait_until_quiet(self.plan.quiet_s), quiet.core_ms(), self.plan.kinds[number]
@@ -116,6 +133,8 @@ class Measuring:
     def _policy(self, name: str) -> Iterator[None]:
         """Bound the batch as a condition asks, as long as this lasts."""
         if name not in POLICIES:
+            if self.node.quota_us() > 0:
+                raise RuntimeError("a quota of the condition before is left")
             yield
             return
         self.node.cluster.yodel(*ON, *POLICIES[name], *BOUNDED)
@@ -133,6 +152,10 @@ class Measuring:
 
     def curve(self) -> list[CurvePoint]:
         """Measure seconds of the offline job next to the service, under quotas that are written by hand."""
+        with self.limit.part(CURVE, self.plan.curve_most_s):
+            return self._curve()
+
+    def _curve(self) -> list[CurvePoint]:
         quiet.wait_until_quiet(self.plan.quiet_s)
         found, path = [], CGROUPS / "cpu" / self.node.best_effort / "cpu.cfs_quota_us"
         with ExitStack() as stack:

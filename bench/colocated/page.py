@@ -1,16 +1,32 @@
 """Writes a measurement where people read it: tables and charts into the documentation, and a paragraph into README.
 
-Between two markers, so that a new measurement replaces the one before.  What is void is written nowhere but into the
-folder that keeps it.
+Between two markers, so that a new measurement replaces the one before, with all that is concluded from its figures.
+What is void, or misses a part, is written nowhere but into the folder that keeps it.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench.colocated import charts
-from bench.colocated.runs import ALONE, CONDITIONS, LENT, NATIVE, SHARE_85, Kept, Results, Run, percent
+from bench.colocated.runs import (
+    ALONE,
+    CONDITIONS,
+    DEFAULT,
+    LENT,
+    NATIVE,
+    SHARE_85,
+    SPIKE_FACTOR,
+    Day,
+    Kept,
+    Plan,
+    Results,
+    Run,
+    percent,
+)
 from bench.colocated.verdicts import job_seconds, median, p99_ratios, verdicts, void
 from tests.e2e.colocated import RATE
 
@@ -19,22 +35,33 @@ REPORT = "report.md"
 PICTURES = Path("docs", "pictures")
 
 
-def write(kept: Kept, root: Path, say: Callable[[str], None]) -> bool:
-    """Write what is kept so far; return False if it is void, and the pages of ``root`` are as they were.
+def keep_report(kept: Kept, plan: Plan) -> list[str]:
+    """Write the report and the charts into the folder that keeps the measurement; return the report's lines."""
+    results = kept.results()
+    lines = [f"**Missing**: {name}." for name in results.missing(plan)] + report(results)
+    (kept.folder / REPORT).write_text("\n".join(lines) + "\n")
+    charts.draw(results, kept.folder)
+    return lines
+
+
+def write(kept: Kept, plan: Plan, root: Path | None, say: Callable[[str], None]) -> bool:
+    """Write a whole measurement into the pages of a checkout, if there is one.
+
+    Return False if it is void or something is missing: the pages are as they were.
 
     Raises:
         ValueError: a page has no markers.
     """
     results = kept.results()
-    text = "\n".join(report(results)) + "\n"
-    (kept.folder / REPORT).write_text(text)
-    drawn = charts.draw(results, kept.folder)
-    if void(results):
-        say(f"VOID so far: {void(results)[0]}")
+    reasons = [f"{name} is missing" for name in results.missing(plan)] + void(results)
+    if reasons:
+        say(f"VOID, no page is written: {reasons[0]}")
         return False
-    for path in drawn:
-        (root / PICTURES / path.name).write_bytes(path.read_bytes())
-    _replace(root / "docs" / "colocation.md", text)
+    if root is None:
+        say("a rehearsal: no page is written")
+        return True
+    drawn = charts.draw(results, root / PICTURES)
+    _replace(root / "docs" / "colocation.md", "\n".join(report(results)) + "\n")
     _replace(root / "README.md", "\n".join(summary(results)) + "\n")
     say(f"written: docs/colocation.md, README.md, {', '.join(path.name for path in drawn)}")
     return True
@@ -59,7 +86,9 @@ def report(results: Results) -> list[str]:
     if not reasons:
         lines += ["", "| Claim | | Figures, by round |", "|---|---|---|"]
         lines += [f"| {one.claim} | {one.word} | {one.figures} |" for one in verdicts(results)]
+    lines += ["", *_containers(results.day)] if results.day is not None else []
     lines += ["", *_notes(results), *_pictures(results, "pictures/")]
+    lines += ["", "From these figures:", "", *_conclusions(results)] if not reasons else []
     return _without_double_blanks(lines)
 
 
@@ -130,6 +159,65 @@ def _curve(results: Results) -> Iterator[str]:
         yield f"| {quota} | {one.job_s:.2f} | {one.job_s / first:.1f} | {one.node_cores:.2f} | {one.p99_ms:.1f} ms |"
 
 
+def _containers(day: Day) -> list[str]:
+    """Return what became of the containers of the day, and by which rule they are counted."""
+    text = (
+        f"{day.containers} batch containers of the day ended before their application did. A container ended early if "
+        "it did not end by itself with status 0: preempted, lost, failed, or not admitted by the kubelet after its "
+        f"ApplicationMaster had it. {day.ended_early} did. Kubelets refused {day.refused} other pods, each replaced "
+        "before the ApplicationMaster had its container; those containers had not ended, and are counted as they ended "
+        "later."
+    )
+    kinds = Counter(_without_names(reason) for reason in day.early)
+    return [*_folded(text), *([""] if kinds else []), *(f"- {count} × {kind}" for kind, count in sorted(kinds.items()))]
+
+
+def _without_names(reason: str) -> str:
+    """Return why a container ended early without the names of pods and containers, so that equal ends are one line."""
+    return " ".join(re.sub(r"(pod |container_)\S+", r"\1…", reason).split())
+
+
+def _conclusions(results: Results) -> Iterator[str]:
+    """Yield what the figures say in words.  Nothing that depends on them is written by people, who would forget it."""
+
+    def p99(name: str) -> str:
+        return f"{_span(p99_ratios(results, name))} times that of A'"
+
+    def spike(name: str) -> str:
+        return f"{_span([one[name].spike.p99_ms for one in results.rounds], 0)} ms"
+
+    rounds = len(results.rounds)
+    below = sum(ratio < 1 for ratio in p99_ratios(results, LENT, NATIVE))
+    yield from _bullet(
+        "P99 next to batch on lent capacity was lower than next to the same batch as ordinary pods in "
+        f"{below} of {rounds} rounds: {p99(LENT)} against {p99(NATIVE)}. With {SPIKE_FACTOR} times the requests it was "
+        f"{spike(LENT)} against {spike(NATIVE)}, and {spike(ALONE)} without batch."
+    )
+    yield from _bullet(
+        f"With the default share of 60 % P99 was {p99(DEFAULT)}, with 85 % {p99(SHARE_85)}; in the spike "
+        f"{spike(DEFAULT)} and {spike(SHARE_85)}. A round of batch took {_times(results, DEFAULT)} and "
+        f"{_times(results, SHARE_85)} times as long as without limits."
+    )
+    if results.curve:
+        last, first = results.curve[-1], results.curve[0]
+        yield from _bullet(
+            f"With a quota of {last.quota_percent} % of the node a round of Spark took {last.job_s / first.job_s:.1f} "
+            "times as long as without any."
+        )
+
+
+def _times(results: Results, name: str) -> str:
+    """Return the seconds of a round of batch by those without limits, where both ended one."""
+    pairs = [(one[name].window.job_s, one[LENT].window.job_s) for one in results.rounds]
+    found = [own / other for own, other in pairs if own is not None and other is not None]
+    return _span(found) if found else "–"
+
+
+def _bullet(text: str) -> list[str]:
+    first, *rest = _folded(text, 118)
+    return [f"- {first}", *(f"  {line}" for line in rest)]
+
+
 def _notes(results: Results) -> list[str]:
     found = [
         f"- {_kind(one)}, {name}: {note}" for one in results.rounds for name in CONDITIONS for note in one[name].notes
@@ -154,8 +242,8 @@ def _kind(one: dict[str, Run]) -> str:
     return next(run.kind for run in one.values() if run.kind)
 
 
-def _span(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+def _span(values: Sequence[float], digits: int = 2) -> str:
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -35,6 +35,10 @@ SPIKE_FACTOR = 3
 START_S = {"Spark": 50, "terasort": 30, "memory": 22}
 ALONE_START_S, ONCE_S, CURVE_S, AGAIN_SHARE = 10, 120, 150, 0.10
 SECONDS_MIN, SECONDS_MAX = 5, 120
+PART_LONGER, ALL_LONGER = 3.0, 1.5
+"""A part may take so many times what is expected of it, and all of them together; what hangs is ended."""
+LATE_PART = 1.5
+"""Containers that are left at the end of the day have at most so much of its length more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +51,8 @@ class Plan:
     spike_s: int = 20
     bare_s: int = 10
     curve_rounds: int = 4
-    day_s: int = 216
-    containers: int = 500
+    day_s: int = 288
+    containers: int = 520
     quiet_s: int = 90
 
     def __post_init__(self) -> None:
@@ -60,8 +64,32 @@ class Plan:
         """Return about how long all of it takes, without runs that have to be repeated."""
         each = len(CONDITIONS) * (self.seconds + self.spike_s)
         starts = sum(ALONE_START_S + (len(CONDITIONS) - 1) * START_S[kind] for kind in self.kinds)
-        curve = CURVE_S * self.curve_rounds // 4
-        return ONCE_S + len(self.kinds) * each + starts + len(CONDITIONS) * self.bare_s + curve + self.day_s * 5 // 4
+        bare = len(CONDITIONS) * self.bare_s
+        return ONCE_S + len(self.kinds) * each + starts + bare + self._curve_s + self._whole_day_s
+
+    @property
+    def _curve_s(self) -> int:
+        return CURVE_S * self.curve_rounds // 4
+
+    @property
+    def _whole_day_s(self) -> int:
+        return 2 * self.day_s + ALONE_START_S
+
+    @property
+    def most_s(self) -> float:
+        """Return how long all of it may take, once its cluster is up."""
+        return ALL_LONGER * self.expected_s
+
+    def run_most_s(self, kind: str) -> float:
+        return self.quiet_s + PART_LONGER * (START_S[kind] + self.seconds + self.spike_s + self.bare_s)
+
+    @property
+    def curve_most_s(self) -> float:
+        return self.quiet_s + PART_LONGER * (START_S["Spark"] + self._curve_s)
+
+    @property
+    def day_most_s(self) -> float:
+        return ONCE_S + PART_LONGER * self.day_s * (1 + LATE_PART)
 
 
 def plan_for(minutes: float, kinds: tuple[str, ...]) -> Plan:
@@ -175,11 +203,24 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
+    """``containers`` that ended before their application; ``ended_early`` of them not by themselves with status 0, each
+    with its status and diagnostics in ``early``; ``refused`` pods that a kubelet did not admit and whose container got
+    another, without its ApplicationMaster hearing of it."""
+
     samples: tuple[Sample, ...]
     containers: int
     ended_early: int
+    refused: int = 0
     failures: tuple[str, ...] = ()
     early: tuple[str, ...] = ()
+
+
+CURVE, DAY = "curve", "day"
+
+
+def round_name(number: int) -> str:
+    """Return the name of a part, counted from 1 as people do."""
+    return f"round {number + 1}"
 
 
 @dataclass(slots=True)
@@ -190,12 +231,12 @@ class Results:
     machine: str = ""
     date: str = ""
 
-    def has_all_of(self, plan: Plan) -> bool:
-        return (
-            len(self.rounds) >= len(plan.kinds)
-            and bool(self.curve or not plan.curve_rounds)
-            and (self.day is not None or not plan.day_s)
-        )
+    def missing(self, plan: Plan) -> list[str]:
+        """Return the names of the parts that are not measured yet."""
+        numbers = {next(iter(one.values())).round for one in self.rounds}
+        found = [round_name(number) for number in range(len(plan.kinds)) if number not in numbers]
+        found += [CURVE] if plan.curve_rounds and not self.curve else []
+        return found + ([DAY] if plan.day_s and self.day is None else [])
 
 
 @dataclass(slots=True)
@@ -234,10 +275,10 @@ class Kept:
         self._write("machine.json", {"machine": machine, "date": date})
 
     def results(self) -> Results:
-        """Return what is kept: rounds in their order up to the first that is missing, the curve and the day."""
+        """Return what is kept: rounds in their order, of which some may be missing, the curve and the day."""
         found = Results()
-        while (text := self._read(f"round-{len(found.rounds)}.json")) is not None:
-            found.rounds.append({name: _run(one) for name, one in text.items()})
+        for path in sorted(self.folder.glob("round-*.json")):
+            found.rounds.append({name: _run(one) for name, one in self._read(path.name).items()})
         found.curve = [CurvePoint(**one) for one in self._read("curve.json") or []]
         day = self._read("day.json")
         if day is not None:

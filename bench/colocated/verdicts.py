@@ -20,6 +20,7 @@ from bench.colocated.runs import (
     Run,
     Window,
     percent,
+    round_name,
 )
 
 RATE_OFF = 0.01
@@ -97,8 +98,8 @@ def void(results: Results) -> list[str]:
     if not results.rounds:
         return ["no round was measured"]
     return [
-        f"round {number + 1}, {name}: {reason}"
-        for number, one in enumerate(results.rounds)
+        f"{round_name(one[ALONE].round)}, {name}: {reason}"
+        for one in results.rounds
         for name in CONDITIONS
         for reason in void_run(one[name], one[ALONE])
     ]

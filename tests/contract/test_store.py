@@ -36,7 +36,7 @@ from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Commit, FencedOut, Row
 from yodel.store.errors import OrphanRow
 
-MANY = 10_000
+MANY = 3_000
 
 
 # --- opening -------------------------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ async def test_reservation_never_goes_back(open_store: Open) -> None:
 # --- size ----------------------------------------------------------------------------------------------------------
 
 
-async def test_ten_thousand_containers_are_written_at_once_and_read(open_store: Open) -> None:
+async def test_thousands_of_containers_are_written_at_once_and_read(open_store: Open) -> None:
     containers = tuple(a_container(container=n, node_id=NodeId(f"node-{n % 50}", 8041)) for n in range(2, MANY + 2))
     store, _ = await open_store()
     await store.commit(Commit(rows=[*parents_of(), *containers]))

@@ -40,6 +40,7 @@ PORT = 5432
 QUERY = "SELECT sum(hashtext(i::text)) FROM generate_series(1, 8000) AS i;\n"
 CALL_TIMEOUT_S = 10
 PGBENCH_LATE_S = 30
+SPINNER_END_S, BESIDE_END_S = 20, 60
 GENERATOR = ("chrt", "--fifo", "10", "taskset", "--cpu-list", str(OTHER_CORE))
 """Before the command of the clients: whatever else runs on their core, a request is sent when it is due."""
 SERVICE = """
@@ -261,7 +262,7 @@ class ServiceNode:
     def chosen(self) -> Iterator[None]:
         """Keep new pods away from all other nodes; a cordon would end the agents there."""
         others = [one for one in self.cluster.node_names() if one != self.name]
-        self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule")
+        self.cluster.kubectl("taint", "node", *others, f"{PREFIX}e2e=elsewhere:NoSchedule", "--overwrite")
         try:
             yield
         finally:
@@ -323,9 +324,25 @@ def idle_spinner() -> Iterator[None]:
         os.sched_setaffinity(process.pid, {OWN_CORE})
         yield
     finally:
-        os.sched_setaffinity(process.pid, {OTHER_CORE})  # on a full core it would never run, not even to end
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        # On a full core a process of the idle class gets no time, not even to end; elsewhere and as any other it does.
+        os.sched_setaffinity(process.pid, {OTHER_CORE})
+        with contextlib.suppress(PermissionError):  # who is not root may not take it back
+            os.sched_setscheduler(process.pid, os.SCHED_OTHER, os.sched_param(0))
+        process.kill()
+        process.wait(SPINNER_END_S)
+
+
+@contextlib.contextmanager
+def beside(work: Callable[[threading.Event], None]) -> Iterator[threading.Event]:
+    """Do something in a thread as long as this lasts; it has to end soon after the event is set."""
+    end = threading.Event()
+    thread = threading.Thread(target=work, args=(end,), daemon=True)
+    thread.start()
+    try:
+        yield end
+    finally:
+        end.set()
+        thread.join(BESIDE_END_S)
 
 
 @contextlib.contextmanager
@@ -358,21 +375,15 @@ class Trace:
     node: ServiceNode
     seconds: list[tuple[float, float, int]] = field(default_factory=list)
     """When, cores of online pods over the last second, quota in microseconds of a period."""
-    _end: threading.Event = field(default_factory=threading.Event)
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[Trace]:
-        thread = threading.Thread(target=self._keep)
-        thread.start()
-        try:
+        with beside(self._keep):
             yield self
-        finally:
-            self._end.set()
-            thread.join()
 
-    def _keep(self) -> None:
+    def _keep(self, end: threading.Event) -> None:
         used: list[tuple[float, float]] = []
-        while not self._end.wait(0.1):
+        while not end.wait(0.1):
             now = time.time()  # as the agent's log has it
             pods, batch = (self.node.cpu_s(group) for group in (f"{self.node.root}/kubepods", self.node.best_effort))
             used.append((now, pods - batch))

@@ -204,6 +204,33 @@ async def test_queue_under_its_guarantee_is_held_a_node_instead_of_one_above_it(
         assert hold.queue == "root.a"
 
 
+async def test_the_node_goes_to_the_queue_under_its_guarantee_once_though_another_is_served_before_it() -> None:
+    """Queue c uses less of its guarantee than a, but its request is above it; b fills the rest."""
+    queues = [
+        Queue(path="root.a", capacity_percent=25.0, user_limit_factor=-1.0),
+        Queue(path="root.b", capacity_percent=45.0, user_limit_factor=-1.0, maximum_capacity_percent=75.0),
+        Queue(path="root.c", capacity_percent=30.0, user_limit_factor=-1.0),
+    ]
+    async with World(options(PreemptionRules(), queues=queues)) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        third = await cluster.master("c")
+        await cluster.large.beat(ask(4))
+        await third.beat(ask(2))
+        for _ in range(2):
+            await cluster.second()
+        assert len((await third.beat()).granted) == 2
+        await third.beat(ask(1, priority=0, capability=LARGE))
+        await cluster.second()
+        assert [hold.queue for hold in world.rm.state.holds.all] == ["root.c"]
+        await cluster.large.beat(ask(1, priority=0, capability=GIB * 3))
+        await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        assert hold.queue == "root.a"
+        assert not await world.run(world.rm.scheduler.tick()), "nothing has changed since"
+        assert [*world.rm.state.holds.all] == [hold]
+
+
 @pytest.mark.parametrize(
     "limits", [{"maximum_capacity_percent": 50.0}, {"user_limit_factor": 1.0}, {}], ids=["maximum", "user", "none"]
 )

@@ -27,9 +27,11 @@ from tests.support.rm_options import SMALL
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.switch import OFF
 from yodel.domain.ids import NodeId
+from yodel.domain.pod import PodPhase
 from yodel.domain.scheduler_conf import ConfUpdate
-from yodel.domain.states import ContainerExitStatus
+from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import AccessDenied, InvalidQueues, Refused
+from yodel.services.pods.binder import ADMISSION_S
 from yodel.services.scheduling.configuration import assembling
 
 
@@ -307,6 +309,90 @@ async def test_states_of_a_node_are_told_with_their_reason(world: World) -> None
     assert world.container(am.container.id).exit_status == ContainerExitStatus.PREEMPTED
     assert (told()[0], published(world)) == ("OFF", None)
     assert world.rm.capacities.gauges() == {}
+
+
+def refuse(world: World, name: str, uid: str) -> None:
+    """Let the kubelet not admit a pod that was bound: its node lends less by now."""
+    world.pods.change(name, uid=uid, node_name=NODE.host, phase=PodPhase.FAILED, reason="OutOfkubernetes.io/batch-cpu")
+
+
+async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_never_told(world: World) -> None:
+    await say(world, 6)
+    am = await world.running_am(queue="batch")
+    await am.beat(ask(1))
+    await world.settle()
+    (planned,) = world.live_tasks()
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    assert not (await am.beat()).granted, "the kubelet has not decided yet"
+    refuse(world, planned.pod, "first")
+    await world.settle()
+    await world.pass_time(2)
+    heard = await am.beat()
+    assert (heard.granted, heard.completed) == ((), ())
+    assert world.pods.created.count(planned.pod) == 2
+    world.pods.change(planned.pod, node_name=NODE.host, is_ready=False)
+    await world.settle()
+    assert [one.container.id for one in (await am.beat()).granted] == [planned.id]
+    assert world.rm.reconciler.refused_count == 1
+
+
+async def test_a_container_whose_pod_terminates_is_not_granted_with_it(world: World) -> None:
+    """A node closes while a pod is bound to it, and is open again before its kubelet has ended the deleted pod."""
+    await say(world, 6)
+    am = await world.running_am(queue="batch")
+    await am.beat(ask(1))
+    await world.settle()
+    (planned,) = world.live_tasks()
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    world.pods.change(planned.pod, deletion_requested=True, is_ready=False)
+    await world.settle()
+    unlocated = {"phase": PodPhase.FAILED, "exit_code": 137, "terminated_reason": "ContainerStatusUnknown"}
+    world.pods.change(planned.pod, **unlocated)
+    await world.pass_time(5)
+    assert not (await am.beat()).granted
+    world.pods.remove(planned.pod)
+    await world.settle()
+    await world.pass_time(1)
+    assert world.pods.created.count(planned.pod) == 2
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    assert not (await am.beat()).granted, "the kubelet has its time for this pod, too"
+    world.pods.change(planned.pod, is_ready=False)
+    await world.settle()
+    assert [one.container.id for one in (await am.beat()).granted] == [planned.id]
+
+
+async def test_an_application_master_whose_pod_is_refused_fails_no_attempt(world: World) -> None:
+    await say(world, 6)
+    application_id = await world.submit(queue="batch")
+    await world.settle()
+    attempt_id = world.application(application_id).current_attempt_id
+    (master,) = world.rm.state.containers_of(attempt_id)
+    world.pods.change(master.pod, node_name=NODE.host)
+    await world.settle()
+    refuse(world, master.pod, "first")
+    await world.settle()
+    await world.pass_time(2)
+    assert world.pods.created.count(master.pod) == 2
+    await world.bind_and_settle()
+    assert world.application(application_id).current_attempt_id == attempt_id
+    assert world.container(master.id).state is ContainerState.ALLOCATED
+
+
+async def test_a_kubelet_that_does_not_decide_delays_containers_by_seconds_only(world: World) -> None:
+    await say(world, 6)
+    am = await world.running_am(queue="batch")
+    await am.beat(ask(1))
+    await world.settle()
+    (planned,) = world.live_tasks()
+    world.pods.change(planned.pod, node_name=NODE.host)
+    await world.settle()
+    await world.pass_time(ADMISSION_S - 0.5)
+    assert not (await am.beat()).granted
+    await world.pass_time(0.6)
+    assert [one.container.id for one in (await am.beat()).granted] == [planned.id]
 
 
 async def test_containers_are_ended_by_administrators_and_only_while_it_is_off(world: World) -> None:

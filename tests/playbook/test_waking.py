@@ -47,6 +47,11 @@ async def test_beat_that_changes_nothing_wakes_nobody(world: World) -> None:
     await world.beat(running(am.container.id))
     await am.beat()
     assert not world.rm.scheduler.is_woken
+    await am.beat(ask(1))
+    assert world.rm.scheduler.is_woken
+    await world.settle()
+    await am.beat(ask(1))
+    assert not world.rm.scheduler.is_woken, "an ask repeats a count; it does not add to it"
 
 
 async def test_law_says_what_nobody_was_woken_for(world: World) -> None:

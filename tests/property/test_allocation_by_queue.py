@@ -82,8 +82,8 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[Queue, ...], int, list[Demand]]:
     return queues, draw(st.integers(1, 60)), demands
 
 
-def wish(count: int, size: Resource) -> Wish:
-    return Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, size), count=count, placement=Placement())
+def wish(count: int, size: Resource, priority: int = 1) -> Wish:
+    return Wish(key=AskKey(priority, -1, ExecutionType.GUARANTEED, size), count=count, placement=Placement())
 
 
 def ledger_of(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> UsageLedger:

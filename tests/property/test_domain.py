@@ -56,7 +56,7 @@ def test_every_pair_that_goes_does_what_its_cell_says(
 
 
 @pytest.mark.parametrize(("machine", "entities", "state", "event"), [pair for pair in PAIRS if not goes(pair)])
-@settings(max_examples=3)  # there is no code of the pair's own that could look at what is in them
+@settings(max_examples=1)  # there is no code of the pair's own that could look at what is in them
 @given(data=st.data())
 def test_every_other_pair_does_what_its_cell_says(
     machine: StateMachine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject

@@ -12,6 +12,7 @@ from tests.support.records import an_attempt_id
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan
 from yodel.domain.allocation.rounds import Rounds
+from yodel.domain.ask_book import Wish
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import NATIVE, PoolName
@@ -117,6 +118,14 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(draw(trees()), SIZE * draw(st.integers(1, 30)))
 
 
+def some_wishes(size: Resource) -> st.SearchStrategy[list[Wish]]:
+    """Draw requests at some priorities, mostly all of one size."""
+    sizes = st.sampled_from((size, size, size, SIZE * 5))
+    return st.lists(st.tuples(st.integers(1, 20), sizes), min_size=1, max_size=4).map(
+        lambda drawn: [wish(count, of, priority) for priority, (count, of) in enumerate(drawn)]
+    )
+
+
 def happen(cluster: Cluster, draw: st.DataObject) -> None:
     """Something that a decision reads changes."""
     leaves = [queue.path for queue in cluster.queues if queue.is_leaf]
@@ -133,7 +142,7 @@ def happen(cluster: Cluster, draw: st.DataObject) -> None:
                 queue=draw.draw(st.sampled_from(leaves)),
                 user=draw.draw(st.sampled_from(USERS)),
                 am_capability=size if is_am else None,
-                wishes=() if is_am else [wish(draw.draw(st.integers(1, 20)), size)],
+                wishes=() if is_am else draw.draw(some_wishes(size)),
             ),
             an_attempt_id(number),
         )
@@ -261,3 +270,25 @@ def test_who_was_served_has_another_place_among_its_siblings() -> None:
         served += [plan.attempt_id for plan in plans]
         cluster.act(plans)
     assert served == [an_attempt_id(1), an_attempt_id(2)] * 2
+
+
+def test_requests_that_are_alike_and_wait_as_before_are_gone_through_once() -> None:
+    """Of a full leaf where something else changes the first request of each application is tried, and no other."""
+    leaf = Queue(path="root.a", capacity_percent=100.0, user_limit_factor=-1.0)
+    cluster = Cluster((Queue(path="root", is_leaf=False), leaf), SIZE * 2)
+    cluster.hold(("root.a", "v", SIZE * 2, False), 1)
+    wishes = [wish(2, SIZE * 2, priority) for priority in range(20)]
+    for number in (1, 2):
+        own = an_attempt_id(number)
+        demand = Demand(
+            attempt_id=own, priority=0, submitted_ms=number, queue="root.a", user=USERS[number], wishes=wishes
+        )
+        cluster.want(demand, own)
+    assert cluster.round(float("inf")).heard == {an_attempt_id(1), an_attempt_id(2)}
+    told = dict(cluster.waiting)
+    cluster.want(replace(cluster.demands[an_attempt_id(1)], held_mib=1), an_attempt_id(1))
+    assert cluster.round(heads_max=4).heard == set()
+    assert cluster.waiting == told
+    cluster.want(replace(cluster.demands[an_attempt_id(1)], wishes=wishes[1:]), an_attempt_id(1))
+    assert cluster.round(float("inf")).heard == {an_attempt_id(1)}
+    assert len(cluster.waiting[an_attempt_id(1)].unserved) == 19

@@ -174,7 +174,7 @@ def _run(words: Sequence[Rows], folder: Path, root: Path) -> int:
     again: dict[str, tuple[Running, Outcome]] = {}
     with _ended_in_order():
         for rows in words:
-            given = [[{part.name: [*part.options, *part.paths] for part in parts} for parts in row] for row in rows]
+            given = [[{part.name: part.arguments for part in parts} for parts in row] for row in rows]
             first.update(_side_by_side(given, folder, root))
         for name, (_, outcome) in first.items():
             if asked := to_ask_again(outcome):

@@ -21,25 +21,25 @@ def seeds_of(kind: str, count: int) -> list[int]:
 
 
 @pytest.mark.drawn("storm")
-@pytest.mark.parametrize("seed", seeds_of("storm", 12))
+@pytest.mark.parametrize("seed", seeds_of("storm", 6))
 async def test_nothing_is_lost_or_done_twice_in_a_storm(seed: int) -> None:
     assert await run.storm(seed) > 0
 
 
 @pytest.mark.drawn("binding")
-@pytest.mark.parametrize("seed", seeds_of("binding", 8))
+@pytest.mark.parametrize("seed", seeds_of("binding", 4))
 async def test_nodes_are_chosen_in_a_storm(seed: int) -> None:
     assert await run.binding(seed) > 0
 
 
 @pytest.mark.drawn("busy")
-@pytest.mark.parametrize("seed", seeds_of("busy", 8))
+@pytest.mark.parametrize("seed", seeds_of("busy", 4))
 async def test_minds_may_change_in_a_storm(seed: int) -> None:
     assert await run.busy(seed) > 0
 
 
 @pytest.mark.drawn("lending")
-@pytest.mark.parametrize("seed", seeds_of("lending", 8))
+@pytest.mark.parametrize("seed", seeds_of("lending", 5))
 async def test_what_nodes_lend_comes_and_goes_in_a_storm(seed: int) -> None:
     assert await run.lending(seed) > 0
 

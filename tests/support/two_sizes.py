@@ -61,7 +61,7 @@ class TwoSizes:
             await world.register_node(node_id, NODE_SIZE)
         world.kube_nodes = [self.node(node_id) for node_id in self.nodes]
         world.relist()
-        self.large, self.small = await self._master("a"), await self._master("b")
+        self.large, self.small = await self.master("a"), await self.master("b")
         await self.small.beat(ask(100))
         for _ in range(3):
             await self.second()
@@ -75,7 +75,7 @@ class TwoSizes:
             name=node_id.host, uid="u", resource_version="1", ready=True, labels=labels, allocatable=allocatable
         )
 
-    async def _master(self, queue: str) -> Am:
+    async def master(self, queue: str) -> Am:
         application_id = await self.world.submit(queue=queue, user=queue)
         am = Am(self.world, self.world.application(application_id).current_attempt_id)
         await self.world.settle()

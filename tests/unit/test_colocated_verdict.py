@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.error import URLError
 
 import pytest
 
-from bench.colocated import charts, page
+from bench.colocated import charts, limits, page
+from bench.colocated.__main__ import measure_parts
 from bench.colocated.batches import Running, numbers
 from bench.colocated.day import RATE_LEAST, RATE_MOST, day_of, rate_at
+from bench.colocated.limits import TimeLimit, TookTooLong
 from bench.colocated.measuring import Measuring
 from bench.colocated.quiet import READING_S, wait_until_quiet, waiting_s
 from bench.colocated.runs import (
@@ -35,7 +44,7 @@ from bench.colocated.runs import (
     window,
 )
 from bench.colocated.verdicts import disturbed, is_own, verdicts, void, void_run
-from tests.e2e.colocated import OTHER_CORE, Figures, idle_spinner
+from tests.e2e.colocated import OWN_CORE, SPINNER, Figures, idle_spinner
 
 FIGURES = Figures(
     latencies=[1.0] * 5900 + [4.0] * 100,
@@ -49,6 +58,9 @@ FIGURES = Figures(
 QUIET = "some avg10=99.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 RATIOS = {ALONE: 1.0, NATIVE: 2.4, LENT: 1.1, DEFAULT: 1.2, SHARE_85: 1.3}
 CORES = {ALONE: 0.15, NATIVE: 1.0, LENT: 0.98, DEFAULT: 0.58, SHARE_85: 0.80}
+
+
+PLAN = Plan(kinds=("Spark", "memory"), seconds=40)
 
 
 def a_window(p99: float = 1.0, cores: float = 0.2) -> Window:
@@ -68,7 +80,13 @@ def a_round(ratios: Mapping[str, float] = RATIOS) -> dict[str, Run]:
 
 
 def results(*rounds: dict[str, Run], day: Day | None = None) -> Results:
-    return Results(rounds=list(rounds), day=day, machine="2 cores", date="2026-11-27")
+    numbered = [{name: replace(run, round=at) for name, run in one.items()} for at, one in enumerate(rounds)]
+    return Results(rounds=numbered, day=day, machine="2 cores", date="2026-11-27")
+
+
+def a_day(samples: tuple[Sample, ...] = ()) -> Day:
+    early = tuple(f"-102: Container preempted: pod application-1-{one} was evicted" for one in range(4))
+    return Day(samples=samples, containers=500, ended_early=4, refused=9, early=early)
 
 
 def judged(found: Results) -> dict[str, str]:
@@ -82,7 +100,7 @@ def measured() -> Results:
         Sample(at_s=at, rate=100, service_cores=0.2, batch_cores=0.4, lent_cores=0.5, notices=at // 50)
         for at in range(100)
     ]
-    found = results(a_round(), a_round(), day=Day(samples=tuple(samples), containers=500, ended_early=4))
+    found = results(a_round(), a_round(), day=a_day(tuple(samples)))
     found.rounds[0] = {name: replace(run, bare=a_window(2.0)) for name, run in found.rounds[0].items()}
     found.curve = [
         CurvePoint(quota_percent=quota, job_s=seconds, p99_ms=4.0, node_cores=0.9)
@@ -93,7 +111,7 @@ def measured() -> Results:
 
 def kept_in(folder: Path, found: Results) -> Kept:
     kept = Kept(folder)
-    kept.begin(Plan(kinds=("Spark",), seconds=40), fresh=True)
+    kept.begin(PLAN, fresh=True)
     kept.keep_machine(found.machine, found.date)
     for number, one in enumerate(found.rounds):
         kept.keep_round(number, one)
@@ -171,6 +189,15 @@ def test_a_run_whose_requests_took_another_time_is_repeated() -> None:
     assert not is_own(replace(again, core_ms=12.0), slow, a_run(ALONE)), "the core has another speed"
 
 
+UNUSED: dict[str, Any] = {
+    "node": None,
+    "plan": Plan(kinds=("Spark",), seconds=40),
+    "say": lambda line: None,
+    "answer": "",
+    "limit": TimeLimit(math.inf),
+}
+
+
 class Scripted(Measuring):
     """Measures what is given, and notes what was asked for."""
 
@@ -182,7 +209,7 @@ class Scripted(Measuring):
 
 
 def scripted(given: dict[str, list[Run]]) -> Scripted:
-    made = Scripted(node=None, plan=None, say=lambda line: None, answer="")  # type: ignore[arg-type]
+    made = Scripted(**UNUSED)
     made.asked, made.given = [], given
     return made
 
@@ -302,12 +329,12 @@ def test_an_ended_measurement_goes_on_and_another_one_is_not_replaced(tmp_path: 
     kept, plan = Kept(tmp_path / "kept"), Plan(kinds=("Spark",), seconds=40)
     assert not kept.begin(plan, fresh=False)
     kept.keep_round(0, a_round())
-    kept.keep_round(2, a_round())  # without the one before it: of a measurement that was tampered with
+    kept.keep_round(2, a_round())  # the one before it failed
     assert kept.begin(plan, fresh=False)
-    assert len(kept.results().rounds) == 1
+    assert len(kept.results().rounds) == 2
     with pytest.raises(ValueError, match="a measurement of another length: FRESH=1"):
         kept.begin(replace(plan, seconds=41), fresh=False)
-    assert len(kept.results().rounds) == 1, "nothing is lost by the refusal"
+    assert len(kept.results().rounds) == 2, "nothing is lost by the refusal"
     assert not kept.begin(replace(plan, seconds=41), fresh=True)
     assert kept.results().rounds == []
 
@@ -323,7 +350,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_pages_get_tables_charts_and_a_paragraph(measured: Results, checkout: Path) -> None:
     lines: list[str] = []
-    assert page.write(kept_in(checkout / "kept", measured), checkout, lines.append)
+    assert page.write(kept_in(checkout / "kept", measured), PLAN, checkout, lines.append)
     text, readme = (checkout / "docs" / "colocation.md").read_text(), (checkout / "README.md").read_text()
     for one in (text, readme):
         assert one.startswith(f"# Before\n\n{page.BEGIN}\n")
@@ -333,6 +360,11 @@ def test_pages_get_tables_charts_and_a_paragraph(measured: Results, checkout: Pa
     assert "| 20 % of the node | 9.00 | 4.5 | 0.90 | 4.0 ms |" in text
     assert "| Spark | 2.50 | 2.50 | 2.50 | 2.50 |" in text
     assert "works at 98 % with batch on lent capacity (80 % with share 85 % and a quota)" in readme.replace("\n", " ")
+    assert "- 4 × -102: Container preempted: pod … was evicted" in text
+    assert "refused 9 other pods" in text
+    words = " ".join(text.split())
+    assert "in 2 of 2 rounds: 1.10 times that of A' against 2.40 times that of A'" in words
+    assert "a round of Spark took 4.5 times as long" in words
     for name in (charts.P99, charts.DAY):
         drawing = (checkout / "docs" / "pictures" / name).read_text()
         assert drawing.startswith("<?xml")
@@ -352,18 +384,29 @@ def test_a_void_measurement_changes_no_page(checkout: Path) -> None:
     busy = results(a_round() | {LENT: replace(a_run(), busy=0.5)})
     lines: list[str] = []
     kept = kept_in(checkout / "kept", busy)
-    assert not page.write(kept, checkout, lines.append)
+    page.keep_report(kept, PLAN)
+    assert not page.write(kept, replace(PLAN, kinds=("Spark",), curve_rounds=0, day_s=0), checkout, lines.append)
     assert ((checkout / "README.md").read_text(), (checkout / "docs" / "colocation.md").read_text()) == before
     assert list((checkout / "docs" / "pictures").iterdir()) == []
-    assert lines[0].startswith("VOID so far: round 1, C: the machine did not become quiet")
+    assert lines == [f"VOID, no page is written: {void(busy)[0]}"]
     assert "**VOID**: round 1, C" in (kept.folder / page.REPORT).read_text()
     assert "Claim" not in (kept.folder / page.REPORT).read_text()
+    assert "From these figures" not in (kept.folder / page.REPORT).read_text()
+
+
+def test_a_rehearsal_or_one_that_misses_a_part_changes_no_page(measured: Results, checkout: Path) -> None:
+    before, lines = (checkout / "README.md").read_text(), list[str]()
+    kept = kept_in(checkout / "kept", measured)
+    assert page.write(kept, PLAN, None, lines.append)
+    assert not page.write(kept, replace(PLAN, kinds=("Spark", "terasort", "memory")), checkout, lines.append)
+    assert lines == ["a rehearsal: no page is written", "VOID, no page is written: round 3 is missing"]
+    assert (checkout / "README.md").read_text() == before
 
 
 def test_a_page_without_markers_is_refused(measured: Results, checkout: Path) -> None:
     (checkout / "docs" / "colocation.md").write_text("nothing\n")
     with pytest.raises(ValueError, match="has no lines <!-- written by"):
-        page.write(kept_in(checkout / "kept", measured), checkout, lambda line: None)
+        page.write(kept_in(checkout / "kept", measured), PLAN, checkout, lambda line: None)
 
 
 def test_tables_of_a_part_that_is_missing_are_left_out(measured: Results) -> None:
@@ -386,19 +429,97 @@ def test_a_day_has_its_least_at_night_and_its_most_at_noon_and_in_the_evening() 
     assert rates[20] > rates[16]
 
 
-def test_a_spinner_does_not_end_on_the_core_that_batch_fills(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An idle-class process gets no time there to die in, and whoever waits for its end waits until the batch ends."""
-    cores: list[set[int]] = []
-    send = subprocess.Popen.send_signal
+def test_a_spinner_ends_at_once_on_a_core_that_others_fill() -> None:
+    """A process of the idle class gets no time there, not even to end after it was killed."""
+    priority = -20 if os.geteuid() == 0 else 0  # as much as batch has by its group
 
-    def sending(process: subprocess.Popen[bytes], number: int) -> None:
-        cores.append(os.sched_getaffinity(process.pid))
-        send(process, number)
+    def fill() -> None:
+        os.sched_setaffinity(0, {OWN_CORE})
+        os.setpriority(os.PRIO_PROCESS, 0, priority)
 
-    monkeypatch.setattr(subprocess.Popen, "send_signal", sending)
-    with idle_spinner():
-        pass
-    assert cores == [{OTHER_CORE}]
+    full = subprocess.Popen([sys.executable, "-c", SPINNER], preexec_fn=fill)
+    try:
+        with idle_spinner():
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+    finally:
+        full.kill()
+        full.wait()
+
+
+def test_a_part_that_hangs_is_ended_and_what_hangs_in_its_cleanup_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CLEANUP_S", 0.05)
+    never, before = threading.Event(), signal.getsignal(signal.SIGALRM)
+
+    def hang() -> None:
+        with TimeLimit(math.inf).part("C", 0.05):
+            try:
+                never.wait()
+            finally:
+                never.wait()
+
+    with pytest.raises(TookTooLong, match="C: not over after 0 s"):
+        hang()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_nothing_is_begun_when_the_time_of_all_is_over() -> None:
+    with pytest.raises(TookTooLong, match="day: no time is left"), TimeLimit(time.monotonic()).part("day", 60):
+        raise AssertionError("it was begun")
+
+
+class ClusterWithLeftBatch:
+    """Notes what is ended of a run that failed; it is node and cluster."""
+
+    def __init__(self) -> None:
+        self.cluster, self.done = self, list[str]()
+
+    def rest(self, path: str) -> dict[str, Any]:
+        return {"apps": {"app": [{"id": "application_1"}]}}
+
+    def end(self, application_id: str) -> None:
+        self.done.append(application_id)
+
+    def yodel(self, *words: str) -> None:
+        self.done.append(" ".join(words))
+
+
+def test_a_condition_that_fails_is_measured_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = ClusterWithLeftBatch()
+    made, lines, asked = Measuring(**UNUSED | {"node": left}), list[str](), list[str]()
+
+    def fail_once(self: Measuring, number: int, name: str) -> Run:
+        asked.append(name)
+        if len(asked) == 1:
+            raise URLError("the API server is busy")
+        return a_run(name)
+
+    monkeypatch.setattr(Measuring, "_run", fail_once)
+    made.say = lines.append
+    assert set(made.round(0)) == set(CONDITIONS)
+    assert asked == [ALONE, *CONDITIONS]
+    assert lines == ["round 1 A' failed: <urlopen error the API server is busy>"]
+    assert left.done == ["application_1", "colocation off --now --wait 60"]
+
+
+def test_a_part_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
+    plan, lines, day, left = PLAN, list[str](), a_day(), ClusterWithLeftBatch()
+    made = Measuring(**UNUSED | {"node": left, "plan": plan, "say": lines.append})
+    kept = Kept(tmp_path / "kept")
+    kept.begin(plan, fresh=True)
+
+    def fail() -> None:
+        raise TookTooLong("C: not over after 300 s")
+
+    one = {name: replace(run, round=1) for name, run in a_round().items()}
+    parts = {"round 1": fail, "round 2": lambda: kept.keep_round(1, one), "curve": fail}
+    measure_parts(kept, made, parts | {"day": lambda: kept.keep_day(day)})
+    assert left.done == ["application_1", "colocation off --now --wait 60"] * 2
+    assert lines == ["round 1 FAILED: C: not over after 300 s", "curve FAILED: C: not over after 300 s"]
+    assert kept.results().missing(plan) == ["round 1", "curve"]
+    report = (kept.folder / page.REPORT).read_text()
+    assert report.startswith("**Missing**: round 1.\n**Missing**: curve.\n")
 
 
 class Applications:
@@ -426,8 +547,8 @@ class Applications:
 )
 def test_containers_of_the_day(final: str, exits: Sequence[int | None], expected: tuple[int, int]) -> None:
     """A container that was killed with its application at the end of the day has not ended early."""
-    day = day_of(Applications(final, exits), "application_1", ())  # type: ignore[arg-type]
-    assert (day.containers, day.ended_early) == expected
+    day = day_of(Applications(final, exits), "application_1", (), 7)  # type: ignore[arg-type]
+    assert (day.containers, day.ended_early, day.refused) == (*expected, 7)
     assert [reason[:12] for reason in day.early] == [
         f"{one}: OutOfOutOf"[:12] for one in exits if one in (-102, -100, 1)
     ]
@@ -451,8 +572,8 @@ def test_lines_of_a_driver_that_are_no_seconds_are_left_out(tmp_path: Path) -> N
 
 def test_what_is_whole_is_not_measured_again(measured: Results) -> None:
     plan = Plan(kinds=("Spark", "memory"), seconds=40)
-    assert measured.has_all_of(plan)
-    assert not results(*measured.rounds, day=measured.day).has_all_of(plan)
-    assert results(*measured.rounds, day=measured.day).has_all_of(replace(plan, curve_rounds=0))
-    assert not replace(measured, day=None).has_all_of(plan)
-    assert not measured.has_all_of(replace(plan, kinds=("Spark", "terasort", "memory")))
+    assert measured.missing(plan) == []
+    assert results(*measured.rounds, day=measured.day).missing(plan) == ["curve"]
+    assert results(*measured.rounds, day=measured.day).missing(replace(plan, curve_rounds=0)) == []
+    assert replace(measured, day=None).missing(plan) == ["day"]
+    assert measured.missing(replace(plan, kinds=("Spark", "terasort", "memory"))) == ["round 3"]

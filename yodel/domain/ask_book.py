@@ -108,8 +108,9 @@ class AskBook:
         self._lines.clear()
         self._line_count = 0
 
-    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:
-        """Set all these lines, or none of them.  ``count_max``: containers that the book may want in all.
+    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> bool:
+        """Set all these lines, or none of them; False if they were so already.  ``count_max``: containers that the book
+        may want in all.
 
         Raises:
             InvalidResourceRequest: the book is full.
@@ -136,6 +137,7 @@ class AskBook:
             self._add(count - self._count)
             self._line_count = line_count
             raise
+        return any(self._lines.get(key) != lines for key, lines in kept.items())
 
     def replace(self, ask: Ask) -> None:
         """Set a line to its new absolute count.

@@ -140,6 +140,11 @@ def _waits_too_long(*reasons: str) -> Callable[[PodObservation, int], bool]:
     return applies
 
 
+def is_terminating(pod: PodObservation, now_ms: int) -> bool:
+    """Return True if the pod was deleted and is expected to be gone soon."""
+    return pod.deletion_requested and not _is_stuck(pod, now_ms)
+
+
 def _is_stuck(pod: PodObservation, now_ms: int) -> bool:
     due_ms = pod.deletion_due_ms
     return due_ms is not None and not is_over(pod) and now_ms - due_ms > TERMINATING_PATIENCE_S * 1000

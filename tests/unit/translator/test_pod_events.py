@@ -61,6 +61,7 @@ def test_terminating_pod_has_a_minute_after_its_grace() -> None:
     pod = a_pod(PodPhase.RUNNING, deletion_requested=True, deletion_due_ms=NOW_MS)
     assert pod_events.may_change_unseen(pod, NOW_MS)
     assert pod_events.end_of(pod, NOW_MS + 60_000) is None
+    assert [pod_events.is_terminating(pod, NOW_MS + 60_000 + late_ms) for late_ms in (0, 1)] == [True, False]
     end = pod_events.end_of(pod, NOW_MS + 60_001)
     assert end is not None
     assert end.exit_status == -100

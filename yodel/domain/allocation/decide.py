@@ -30,7 +30,7 @@ from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.orders import PlanRequest, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
-from yodel.domain.allocation.turns import AT_ONCE_MAX, LeafTurns, is_served
+from yodel.domain.allocation.turns import AT_ONCE_MAX, LeafTurns, ServingOrder, is_served
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
@@ -48,6 +48,7 @@ from yodel.domain.waiting import (
     in_pieces,
 )
 
+NOBODY: Mapping[str, Container[ApplicationAttemptId]] = {}
 SHORTS_MAX = 8
 """Wishes of a leaf that may be held a node for: the first that limits let is."""
 
@@ -85,6 +86,7 @@ def decide_leaves(
     *,
     watched: Container[ApplicationAttemptId] = (),
     told: Container[str] = (),
+    settled: Mapping[str, Container[ApplicationAttemptId]] = NOBODY,
     ranks: MutableMapping[str, ServingRank] | None = None,
     heads_max: float = inf,
     may_grow: bool = True,
@@ -92,10 +94,11 @@ def decide_leaves(
     """One tick of these leaves, each with the applications that want something there; none of their users is missing
     in the ledger.
 
-    Nothing is said of leaves in ``told`` that no turn comes to.  After ``heads_max`` wishes the other leaves wait for
-    the next decision.  ``may_grow`` False: none asks for larger containers.
+    Nothing is said of leaves in ``told`` that no turn comes to, nor of applications of a leaf in ``settled`` that wait
+    as before.  After ``heads_max`` wishes the other leaves wait for the next decision.  ``may_grow`` False: none asks
+    for larger containers.
     """
-    tick = _Tick(capacity, limits, watched, ledger)
+    tick = _Tick(capacity, limits, watched, ledger, settled)
     tick.serve_holds()
     turns = LeafTurns(ledger, leaves, ranks)
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
@@ -129,7 +132,7 @@ def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_m
             tick.serve_first(demand)
             line.advance()
         elif tick.is_as_before(demand, wish):
-            line.advance()
+            tick.advance(line, demand)
         else:
             size = rounded_up(wish.key.capability, limits.minimum, demand.most)
             is_over = tick.serve(demand, wish, line.at_most(size, turns))
@@ -149,11 +152,17 @@ def _tell_the_rest(tick: _Tick, turns: LeafTurns, told: Container[str], heads_ma
             is_whole = False
             tick.looked.pop(path, None)
             continue
-        for demand, wish in turns.left(path):
+        line = turns.line(path)
+        while not line.is_done:
+            demand, wish = line.head
+            if wish is not None and tick.is_as_before(demand, wish):
+                tick.advance(line, demand)
+                continue
             if wish is None:
                 tick.serve_first(demand)
-            elif not tick.is_as_before(demand, wish):
+            else:
                 tick.serve(demand, wish, AT_ONCE_MAX)
+            line.advance()
     return is_whole
 
 
@@ -180,7 +189,11 @@ class _Tick:
         limits: AllocationLimits,
         watched: Container[ApplicationAttemptId],
         ledger: UsageLedger,
+        settled: Mapping[str, Container[ApplicationAttemptId]],
     ) -> None:
+        self._settled = settled
+        self._given: set[ApplicationAttemptId] = set()
+        """Applications that something was planned for."""
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
         self._limits, self._ledger, self._capacity = limits, ledger, capacity
         self._begun: dict[tuple[ApplicationAttemptId, AskKey], PlanRequest] = {}
@@ -304,6 +317,16 @@ class _Tick:
             self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(wish.key, count, size))
             self._note_short(looked, demand, wish, size)
         return True
+
+    def advance(self, line: ServingOrder, demand: Demand) -> None:
+        """Go on after a request that waits as an equal one: with the next application where all of this one's are equal
+        and wait as at the last look."""
+        is_settled = demand.attempt_id in self._settled.get(demand.queue, ())
+        if not is_settled or demand.attempt_id in self._given or self._from_holds:
+            line.advance()
+        else:
+            self.looked[demand.queue].as_told.add(demand.attempt_id)
+            line.leave()
 
     def _count(self, demand: Demand, wish: Wish) -> int:
         """Containers of a wish that are still to be planned."""
@@ -540,6 +563,7 @@ class _Tick:
             self._purse.pay(order.capability)
             self._ledger.take(demand.queue, demand.user, order.capability)
             order.planned += 1
+            self._given.add(demand.attempt_id)
             self.plans.append(
                 Plan(
                     attempt_id=demand.attempt_id,

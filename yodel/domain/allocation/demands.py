@@ -166,6 +166,8 @@ class Looked:
     """
     has_changed: bool = False
     """Something else is in the way of a wish: places, constraints, a node of its own."""
+    as_told: set[ApplicationAttemptId] = field(default_factory=set)
+    """Applications that wait as the last look found them, which were not gone through again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

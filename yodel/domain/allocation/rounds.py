@@ -18,7 +18,7 @@ from yodel.domain.allocation.by_pool import OfPool, spread
 from yodel.domain.allocation.decide import decide_leaves
 from yodel.domain.allocation.demands import AllocationLimits, Blocked, Capacity, Decision, Demand, Looked, TakeBack
 from yodel.domain.allocation.holds import Short
-from yodel.domain.allocation.orders import take_backs
+from yodel.domain.allocation.orders import are_alike, take_backs, wants_the_same
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.turns import is_served, is_wanted
 from yodel.domain.ids import ApplicationAttemptId
@@ -48,6 +48,8 @@ class _Leaf:
     """Those with something to serve."""
     is_told: bool = False
     """True if the last look's words of it still hold."""
+    settled: set[ApplicationAttemptId] = field(default_factory=set)
+    """Those whose requests are all alike, and wait as the last look that reached them told."""
     sleep: _Sleep | None = None
     _served: Sequence[Demand] = ()
     _particular: Sequence[Demand] = ()
@@ -67,12 +69,24 @@ class _Leaf:
 
     def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
         """Set or remove (None) a demand; False if there was none to remove.  What was found no longer holds."""
+        old = self.demands.get(attempt_id)
         if demand is not None:
             self.demands[attempt_id] = demand
         elif self.demands.pop(attempt_id, None) is None:
             return False
+        if demand is None or old is None or not wants_the_same(old, demand):
+            self.settled.discard(attempt_id)
         self.is_told, self._served = False, ()
         return True
+
+    def found(self, looked: Looked) -> None:
+        """Take over how a look ended."""
+        self.is_told = not (looked.has_changed or looked.planned)
+        if self.is_told:
+            new = self.demands.keys() - self.settled
+            self.settled.update(attempt_id for attempt_id in new if are_alike(self.demands[attempt_id]))
+        else:
+            self.settled &= set() if looked.has_changed else looked.as_told
 
 
 @dataclass(slots=True)
@@ -127,7 +141,8 @@ class Rounds:
         old = self.demands.get(attempt_id)
         if old == demand:
             return
-        if old is not None:
+        served = demand if demand is not None and is_served(demand) else None
+        if old is not None and (served is None or served.queue != old.queue):
             self._leave(attempt_id, old.queue)
         if demand is None:
             self.demands.pop(attempt_id, None)
@@ -138,9 +153,9 @@ class Rounds:
             self._take_backs[attempt_id] = excess
         else:
             self._take_backs.pop(attempt_id, None)
-        if demand is not None and is_served(demand):
+        if served is not None:
             self._silent.discard(attempt_id)
-            self._enter(attempt_id, demand, pool_of)
+            self._enter(attempt_id, served, pool_of)
         else:
             self._silent.add(attempt_id)
 
@@ -290,6 +305,7 @@ class Rounds:
                     own,
                     ledger,
                     told=told,
+                    settled={path: leaf.settled for path in leaves if (leaf := self._leaves[path]).settled},
                     ranks=self._serving_ranks,
                     heads_max=heads_max,
                     may_grow=name in turns and any(demand.increases for demand in turns[name].particular),
@@ -301,8 +317,8 @@ class Rounds:
         self._silent.clear()
         for path, looked in found.looked.items():
             leaf = self._leaves[path]
-            heard.update(leaf.demands)
-            leaf.is_told = not (looked.has_changed or looked.planned)
+            heard.update(leaf.demands.keys() - looked.as_told)
+            leaf.found(looked)
             self._note_short(path, leaf, looked, ledger)
             self._wake(path)
             sleep = None
@@ -333,6 +349,7 @@ class Rounds:
         self._short.clear()
         for path, leaf in self._leaves.items():
             leaf.pool, leaf.is_told, leaf.sleep = pool_of(path), False, None
+            leaf.settled.clear()
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
             pool.awake[path] = None

@@ -54,6 +54,11 @@ class ServingOrder:
                 return
             heapq.heappop(self._heap)
 
+    def leave(self) -> None:
+        """Go on with the next application."""
+        heapq.heappop(self._heap)
+        self.advance()
+
     def at_most(self, capability: Resource, turns: LeafTurns) -> int:
         """Return the number of containers of this size to allocate before another application's turn."""
         count = turns.in_a_row(self.path, capability)
@@ -132,7 +137,7 @@ class LeafTurns:
         path = self._top
         while path not in self._waiting:
             path = self._heaps[path][0][1]
-        return self._line(path)
+        return self.line(path)
 
     @property
     def under_way(self) -> list[str]:
@@ -144,14 +149,8 @@ class LeafTurns:
         """Return the leaves that had not their last turn yet."""
         return self._waiting.keys()
 
-    def left(self, path: str) -> Iterator[Head]:
-        """Yield what is left of a leaf."""
-        line = self._line(path)
-        while not line.is_done:
-            yield line.head
-            line.advance()
-
-    def _line(self, path: str) -> ServingOrder:
+    def line(self, path: str) -> ServingOrder:
+        """Return what is left of a leaf."""
         line = self._lines.get(path)
         if line is None:
             line = self._lines[path] = ServingOrder(path, self._ledger.share(path).queue.ordering, self._leaves[path])

@@ -280,9 +280,7 @@ class MasterService:
         """Record asks, blacklist and progress, in memory only, and wake the scheduler if a decision depends on the
         change."""
         self._engine.state.change_counters.heartbeat_received()
-        is_changed = bool(beat.asks)
-        if is_changed:
-            runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
+        is_changed = runtime.wishes.take(beat.asks, self._rules.count_max)  # or raises: nothing was changed so far
         if beat.blacklist is not None:
             is_changed |= runtime.wishes.avoid(beat.blacklist)
         runtime.dialogue.progressed(progress)

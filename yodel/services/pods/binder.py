@@ -44,7 +44,7 @@ TURNED_AWAY_S = 10.0
 AVOIDED_MAX = 100
 """Nodes that one container keeps away from; of more, the latest."""
 ADMISSION_S = 5.0
-"""How long an ApplicationMaster's pod waits for its kubelet to take it before it counts as placed all the same."""
+"""How long a pod's kubelet has to admit or to refuse it before it counts as placed all the same."""
 EXPIRY_INTERVAL_S = 1.0
 EXPLAINED_EVERY_S = 1.0
 """How often a line may ask why it does not fit: that looks at every node."""
@@ -140,20 +140,28 @@ class Binder:
         return self._ledger.others_on(node_name)
 
     def admission_left_s(self, container: Container, pod: PodObservation) -> float:
-        """Return the seconds to wait for the kubelet's decision about a bound pod.
+        """Return the seconds to wait for the kubelet's decision about a pod that has a node.
 
-        An ApplicationMaster is launched as soon as its container has a node, and its attempt would fail with it; what
-        is granted to an ApplicationMaster can be taken back until it is handed over, so tasks do not wait.
+        A node may lend less by the time its kubelet decides, so no container on lent capacity is offered before; one
+        that is refused (``OutOf…``) then gets another pod, and its ApplicationMaster never hears of the first.  On
+        ordinary capacity only ApplicationMasters wait that were bound here: each is launched as soon as its container
+        has a node, and its attempt would fail with it.  An offered task can be taken back until it is handed over.
         """
-        if not container.is_am or not self._binds(container) or _is_admitted(pod):
+        waits = self._is_on_lent_capacity(container) or (container.is_am and self._binds(container))
+        if not waits or _is_admitted(pod):
             return 0.0
         now_s = self._clock.monotonic_s()
         return self._bound_since_s.setdefault(container.id, now_s) + ADMISSION_S - now_s
+
+    def _is_on_lent_capacity(self, container: Container) -> bool:
+        pools = self._state.pools
+        return pools.is_published(pools.pools.of(container.queue))
 
     # --- what became of it -----------------------------------------------------------------------------------------
 
     def created(self, container: Container) -> None:
         """The API server has the pod; its watch will show it."""
+        self._bound_since_s.pop(container.id, None)
         self._ledger.keep_until(self._key(container), self._clock.monotonic_s() + SEEN_WITHIN_S)
 
     def not_created(self, container: Container) -> None:
@@ -174,7 +182,6 @@ class Binder:
         avoided[pod.node_name] = now_s + AVOIDED_S
         if pod.reason.startswith(TOO_LITTLE):
             self._ledger.turn_away(pod.node_name, now_s + TURNED_AWAY_S)
-        self._bound_since_s.pop(container.id, None)
         self.not_created(container)
 
     def over(self, container_id: ContainerId) -> None:

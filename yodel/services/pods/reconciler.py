@@ -292,7 +292,9 @@ class Reconciler:
         now_ms = self._clock.now_ms()
         if container.state is ContainerState.PLANNED and self._is_for_node_manager(container, pod):
             return await self._place_anew(container, pod, REPLACE_LOOK_S)
-        if container.state is ContainerState.PLANNED and self._is_misplaced(container, pod):
+        if container.state is ContainerState.PLANNED and (
+            pod_events.is_terminating(pod, now_ms) or self._is_misplaced(container, pod)
+        ):
             # Nothing of it has started: the same container gets another pod once this one is gone.
             return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if container.state is ContainerState.PLANNED and self._is_awaited(container, pod):

@@ -159,36 +159,45 @@ class NodeReserver:
     def _add(self, pool: PoolName, ledger: UsageLedger) -> bool:
         holds = self._state.holds.of_pool(pool)
         left = self.rules.most(self._state.pools.of(pool).lender_count) - len(holds)
-        if left <= 0 and not self._makes_room(pool, holds, ledger):
-            return False
-        is_new, places, left = False, None, max(1, left)
-        holds = self._state.holds.of_pool(pool)
-        for short in self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, min(left, NEW_AT_ONCE)):
+        at_most = min(left, NEW_AT_ONCE) if left > 0 else int(self.rules.part > 0)
+        is_new, places = False, None
+        for short in self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, at_most):
             if not self._rounds.is_wanted(short):  # it was planned just now
                 continue
-            if not ledger.lets(short.queue, short.user, short.size, is_am=short.key is None):
-                continue
-            places = places or self._places(pool)
-            node_id = best_node(self._candidates(pool, short, places))
-            if node_id is not None:
-                hold = self.hold(pool, short, node_id)
-                ledger.take(short.queue, short.user, hold.counted)
-                is_new = True
+            instead_of = self._beyond_guarantee(short, holds, ledger) if left <= 0 else None
+            if left > 0 or instead_of is not None:
+                places = places or self._places(pool)
+                is_new |= self._reserve(pool, short, places, ledger, instead_of)
         return is_new
 
-    def _makes_room(self, pool: PoolName, holds: Sequence[NodeReservation], ledger: UsageLedger) -> bool:
-        """Put who has less than its guarantee before who is held a node for above it."""
-        if not self.rules.part:
+    def _beyond_guarantee(
+        self, short: Short, holds: Sequence[NodeReservation], ledger: UsageLedger
+    ) -> NodeReservation | None:
+        """Return the latest reservation above its queue's guarantee, for a request within its own; None: the request
+        waits."""
+        if not _is_within(short, NONE, ledger):
+            return None
+        above = (one for one in reversed(holds) if one.container_id is None)
+        return next((one for one in above if not _is_within(one.short, one.counted, ledger)), None)
+
+    def _reserve(
+        self, pool: PoolName, short: Short, places: Places, ledger: UsageLedger, instead_of: NodeReservation | None
+    ) -> bool:
+        """Reserve the best node if the limits allow it; an earlier reservation ends only if there is one."""
+        before = instead_of.counted if instead_of is not None else NONE
+        if instead_of is not None:
+            ledger.take(instead_of.queue, instead_of.short.user, NONE - before)
+        is_let = ledger.lets(short.queue, short.user, short.size, is_am=short.key is None)
+        node_id = best_node(self._candidates(pool, short, places, instead_of)) if is_let else None
+        if instead_of is not None and node_id is None:
+            ledger.take(instead_of.queue, instead_of.short.user, before)
+        if node_id is None:
             return False
-        first = self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, 1)
-        if not any(_is_within(short, NONE, ledger) and self._rounds.is_wanted(short) for short in first):
-            return False
-        for hold in reversed(holds):
-            if hold.container_id is None and not _is_within(hold.short, hold.counted, ledger):
-                self._give_up(hold, "another queue is below its guarantee")
-                ledger.take(hold.queue, hold.short.user, NONE - hold.counted)
-                return True
-        return False
+        if instead_of is not None:
+            self._give_up(instead_of, "another queue is below its guarantee")
+        hold = self.hold(pool, short, node_id)
+        ledger.take(short.queue, short.user, hold.counted)
+        return True
 
     def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> NodeReservation:
         """Reserve this node from now on, instead of any earlier one."""
@@ -222,11 +231,15 @@ class NodeReserver:
     def _places(self, pool: PoolName) -> Places:
         return self._placement_inputs.places(is_locality_wanted=False, pool=pool)
 
-    def _candidates(self, pool: PoolName, short: Short, places: Places) -> Sequence[Tenancy]:
-        """Nodes that could take it if all but those had ended that hardly do, and that nobody is held: what its
-        own application has of this size, and if that leaves a choice all ApplicationMasters."""
+    def _candidates(
+        self, pool: PoolName, short: Short, places: Places, instead_of: NodeReservation | None = None
+    ) -> Sequence[Tenancy]:
+        """Nodes that could take it if all but those had ended that hardly do, and that nobody is held (but
+        ``instead_of``): what its own application has of this size, and if that leaves a choice all
+        ApplicationMasters."""
         lenders = self._state.pools.of(pool)
-        not_these = {*self._state.holds.nodes(pool), *self.avoided.of(short.wait)}
+        held = {hold.node_id for hold in self._state.holds.of_pool(pool) if hold is not instead_of}
+        not_these = held.union(self.avoided.of(short.wait))
         by_node = self._state.usage.by_node
         fitting = [
             (by_node[node.id].containers if node.id in by_node else 0, node.id, lent.now)

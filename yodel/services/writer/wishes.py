@@ -38,11 +38,12 @@ class Wishes:
 
     # --- what the ApplicationMaster says ---------------------------------------------------------------------------
 
-    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:
-        """All or nothing.  Raises as ``AskBook.take``."""
-        if asks:
-            self.asks.take(asks, count_max)
+    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> bool:
+        """Take all or nothing; False if no more or less is wanted than before.  Raises as ``AskBook.take``."""
+        is_changed = bool(asks) and self.asks.take(asks, count_max)
+        if is_changed:
             self.changed()
+        return is_changed
 
     def avoid(self, names: frozenset[str]) -> bool:
         """Hosts and racks to keep away from; whether these are others than before."""
