@@ -90,7 +90,6 @@ soak: setup ## a job of a million containers, and twice a thousand of the greate
 	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
 	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
 
-kerberos: export YODEL_CLASS_DATA := make
 kerberos: setup ## a KDC of its own and a secured cluster: unmodified yarn, MapReduce and Spark with tickets, keytabs and tokens, and the refusals (six minutes)
 	tests/rigs/kerberos/packages >/dev/null
 	$(PYTEST) tests/conformance/test_kerberos.py tests/conformance/test_kerberos_jobs.py

@@ -1,5 +1,5 @@
-"""With the values for Kerberos, settings, keytab and krb5.conf reach the ResourceManager and nobody else, and clients
-with tickets are served by the installed chart.
+"""Helm renders the values for Kerberos: settings, keytab and krb5.conf reach the ResourceManager and nobody else.  The
+installed chart serves clients with tickets.
 """
 
 from __future__ import annotations

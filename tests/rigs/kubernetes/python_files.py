@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PYTHON = "opt/python"
 VENV = "opt/yodel"
 EXTRAS = ("nm", "postgres", *(("kerberos",) if importlib.util.find_spec("gssapi") else ()))
-"""What images have of pyproject.toml's; ``make setup`` has built the library for Kerberos if there is a compiler."""
+"""Names extras of pyproject.toml; ``make setup`` has built the library for Kerberos if there is a compiler."""
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 SITE_PACKAGES = f"{VENV}/lib/{VERSION}/site-packages"
 CODE = ("yodel", "nm_plugin", "migrations")
