@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.conformance.cluster import ROOT, Cluster, running, wait_for
+from tests.conformance.cluster import ROOT, Cluster, running
 from tests.conformance.spark_submit import Spark, Submission
 from tests.conformance.standby import WithStandby, running_with_standby
 from tests.support.hadoop_jars import client_jars
@@ -133,11 +133,6 @@ class Secured:
     @property
     def java_tool_options(self) -> str:
         return f"-Djava.security.krb5.conf={self.kdc.krb5_conf}"
-
-    def kill_rm(self) -> None:
-        """Kill the ResourceManager; return once there is another."""
-        killed = self.cluster.kill_rm()
-        wait_for("the next ResourceManager", lambda: self.cluster.ready.pids["rm"] != killed)
 
 
 @contextlib.contextmanager

@@ -79,7 +79,7 @@ class WithStandby:
 
     def fail_over(self) -> None:
         """Kill the leader, which is not started again; return once the standby serves."""
-        assert self._standby_status() == 503
+        wait_for("a standby", lambda: self._standby_status() == 503)
         (self.cluster.directory / "rm" / "rm.toml").unlink()
         self.cluster.kill_rm()
         wait_for("the standby to lead", lambda: self._standby_status() == 200)
@@ -94,9 +94,6 @@ class WithStandby:
             return error.code
         except OSError:
             return 0
-
-    def until_standby_waits(self) -> None:
-        wait_for("a standby", lambda: self._standby_status() == 503)
 
 
 @contextlib.contextmanager
@@ -117,9 +114,7 @@ def running_with_standby(
         with running(settings=known, **sizes) as cluster:
             own = {f"YODEL_{kind.upper()}_PORT": str(port) for kind, port in ports.items()}
             with _serving(cluster.directory, known | own | dict(of_standby or {})):
-                both = WithStandby(cluster=cluster, ports=ports, tracker_port=tracker_port)
-                both.until_standby_waits()
-                yield both
+                yield WithStandby(cluster=cluster, ports=ports, tracker_port=tracker_port)
 
 
 @contextlib.contextmanager

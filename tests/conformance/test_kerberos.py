@@ -45,8 +45,6 @@ def test_page_leads_from_keytabs_to_the_first_job(secured: Secured) -> None:
 
 
 def test_client_with_a_ticket_is_served(secured: Secured) -> None:
-    status, printed = secured.yarn(secured.conf("kerberos"), secured.login(), NODES, "-list")
-    assert (status, "Total Nodes:1" in printed) == (0, True), printed
     status, printed = secured.yarn(secured.conf("kerberos"), secured.login(), APPLICATIONS, "application", "-list")
     assert (status, "Total number of applications" in printed) == (0, True), printed
 
@@ -241,9 +239,9 @@ async def test_damaged_ticket_is_refused(acceptor: KeytabAcceptor, change: str) 
 
 
 async def test_ticket_of_another_time_is_refused(acceptor: KeytabAcceptor) -> None:
-    """The clock differs by more than krb5.conf's ``clockskew``, here a second."""
-    token = first_token()
-    await asyncio.sleep(2.1)
+    """The clock differs by more than krb5.conf's ``clockskew``, here a second, whatever happens to the clock."""
+    token, made_s = first_token(), time.time()
+    await until(lambda: time.time() > made_s + 2.1)
     with pytest.raises(AccessDenied, match="Clock skew too great"):
         await acceptor.accept(token)
 

@@ -24,13 +24,9 @@ from tests.conformance.spark_submit import Spark
 from tests.conformance.test_spark_rm_restart import kill_and_wait_until_back
 from tests.support.hadoop_conf import NodeSize
 from tests.support.node_manager import NodeManager, running_node_manager
+from yodel.services.nodes.node_managers import NETWORK_IS_TRUSTED
 
 SIZE = NodeSize(memory_mib=2048, vcores=2)
-NETWORK_IS_TRUSTED = (
-    "NodeManagers register by host name and address, without a secret: whoever can use the address of a listed host "
-    "gets the keys that open all nodes"
-)
-"""The ResourceManager's warning when it starts."""
 
 
 @pytest.fixture(scope="module")

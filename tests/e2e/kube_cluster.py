@@ -274,18 +274,23 @@ class KubeCluster:
         assert result.returncode == 0, result.text[-4000:]
         return result.stdout
 
-    def upgrade(self, *values: str) -> None:
-        """The release with further values, NAME=VALUE, once its ResourceManager serves."""
-        tools = Tools(
+    @cached_property
+    def tools(self) -> Tools:
+        return Tools(
             kubeconfig=Path(self.state.kubeconfig),
             kubectl_program=TOOLS / "kubectl",
             helm_program=binaries("helm") / "helm",
             namespace=self.namespace,
         )
-        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", *(f"--set={value}" for value in values))
+
+    def upgrade(self, *values: str, is_open: bool = True) -> None:
+        """The release with further values, NAME=VALUE, once its ResourceManager is ready; unless it ``is_open``, nobody
+        may ask it without a token."""
+        self.tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", *(f"--set={value}" for value in values))
         deployment = f"deployment/{RELEASE}-rm"
         self.kubectl("rollout", "status", deployment, "--namespace", self.namespace, "--timeout=90s")
-        wait_for("the ResourceManager", self.serves)
+        if is_open:
+            wait_for("the ResourceManager", self.serves)
 
     def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
         """Publish what an engine's agent does, on all nodes or on some."""

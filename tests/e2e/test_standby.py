@@ -11,19 +11,16 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import IS_SHORT, KubeCluster
 from tests.e2e.long_jobs import UNTIL_TOLD
-from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART, RELEASE
-from tests.rigs.kubernetes.tools import Tools
 
 EXECUTORS = 2
 CRASH_S = 15 * 2
@@ -106,15 +103,9 @@ def outage(cluster: KubeCluster) -> Iterator[list[float]]:
 
 @pytest.fixture(scope="module")
 def managers(cluster: KubeCluster) -> Iterator[Managers]:
-    tools = Tools(
-        kubeconfig=Path(cluster.state.kubeconfig),
-        kubectl_program=TOOLS / "kubectl",
-        helm_program=binaries("helm") / "helm",
-        namespace=cluster.namespace,
-    )
-
     def become(replicas: int) -> None:
-        tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set", f"resourceManager.replicas={replicas}")
+        values = f"resourceManager.replicas={replicas}"
+        cluster.tools.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set", values)
         managers.settled(replicas)
 
     managers = Managers(cluster)

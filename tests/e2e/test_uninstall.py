@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.clients import shell
-from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import UNTIL_ENDED, USER, KubeCluster
 from tests.e2e.lending import published
-from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART, RELEASE
-from tests.rigs.kubernetes.tools import Tools
 from yodel.translator.names import PUBLISHED
 
 
@@ -21,12 +19,6 @@ from yodel.translator.names import PUBLISHED
 def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
     lender: KubeCluster, tmp_path: Path
 ) -> None:
-    tools = Tools(
-        kubeconfig=Path(lender.state.kubeconfig),
-        kubectl_program=TOOLS / "kubectl",
-        helm_program=binaries("helm") / "helm",
-        namespace=lender.namespace,
-    )
     before = listing(lender)
     numbers = ("cpu.static-milli=2000", "memory.static-mib=2048")
     lender.yodel("colocation", "on", "--preset", "static", "--dialect", "koordinator", "limits=true", *numbers)
@@ -36,9 +28,9 @@ def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
     lender.running_pods(application_id, "task", 1)
     assert all(PUBLISHED in annotations for _, _, annotations in listing(lender).values())
     values = tmp_path / "values.json"
-    values.write_text(tools.helm("get", "values", RELEASE, "--output", "json"))
+    values.write_text(lender.tools.helm("get", "values", RELEASE, "--output", "json"))
     try:
-        tools.helm("uninstall", RELEASE)
+        lender.tools.helm("uninstall", RELEASE)
         said = lender.kubectl("logs", "--namespace", lender.namespace, "job/yodel-colocation-off")
         assert listing(lender) == before, said
         assert "Stopping 2 containers." in said
@@ -47,7 +39,7 @@ def test_nodes_are_as_they_were_after_an_uninstall_with_a_batch_pod_running(
         # It stays to be read; helm takes its place itself, and `kubectl apply` would not.
         lender.kubectl("delete", "--namespace", lender.namespace, "job/yodel-colocation-off", "--ignore-not-found")
         wait_for("no pod of the release", lambda: not release_pods(lender))
-        tools.helm("install", RELEASE, str(CHART), "--values", str(values))
+        lender.tools.helm("install", RELEASE, str(CHART), "--values", str(values))
         wait_for("the ResourceManager and its nodes", lender.is_whole)
         lender.kill(USER, application_id)  # as it was taken up again
 

@@ -36,6 +36,7 @@ KRB5_CONF = """[libdefaults]
  rdns = false
  udp_preference_limit = 1
  clockskew = 1
+ kdc_timesync = 0
 [realms]
  {realm} = {{
   kdc = 127.0.0.1:{port}

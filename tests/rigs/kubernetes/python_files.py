@@ -8,6 +8,7 @@ The virtual environment is ``/opt/yodel``, as in docker/Dockerfile; packages tha
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import sys
@@ -22,7 +23,8 @@ from tests.rigs.kubernetes.system_files import libraries, library_entries
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = "opt/python"
 VENV = "opt/yodel"
-EXTRAS = ("nm", "postgres")
+EXTRAS = ("nm", "postgres", *(("kerberos",) if importlib.util.find_spec("gssapi") else ()))
+"""Names extras of pyproject.toml; ``make setup`` has built the library for Kerberos if there is a compiler."""
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 SITE_PACKAGES = f"{VENV}/lib/{VERSION}/site-packages"
 CODE = ("yodel", "nm_plugin", "migrations")
