@@ -69,14 +69,23 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def local_cluster(*options: str, checkout: Path | None = None, completed_max: int | None = None) -> Iterator[Cluster]:
-    """Start ``yodel local`` of this checkout, or of another that ``make setup`` has made."""
+def local_cluster(
+    *options: str,
+    checkout: Path | None = None,
+    completed_max: int | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
+    """Start ``yodel local`` of this checkout, or of another that ``make setup`` has made; ``more``: environment."""
     directory = Path(tempfile.mkdtemp(prefix="yodel-bench-"))
     python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
     command = [python, "-m", "yodel", "local", "--dir", str(directory), "--ports", "auto", *options]
     settings = {} if completed_max is None else {"YODEL_COMPLETED_MAX": str(completed_max)}
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, start_new_session=True, cwd=checkout, env={**os.environ, **settings}
+        command,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=checkout,
+        env={**os.environ, **settings, **(more or {})},
     )
     try:
         ready = directory / "ready.json"

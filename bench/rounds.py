@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
-import gc
 import pstats
 import statistics
 import time
@@ -36,6 +35,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ExecutionType, NodeState
 from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.transaction import Transaction
+from yodel.telemetry import garbage
 
 SIZE = Resource(1024, 1)
 CONTAINERS_A_NODE = 20
@@ -164,8 +164,7 @@ async def measure(sizes: Sizes, kind: str, rounds: int, profile: cProfile.Profil
         for number in range(1, sizes.applications + 1):
             masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
-        gc.collect()
-        gc.freeze()
+        garbage.take_over()
         await asyncio.sleep(0)  # what was made so far was in this turn
         turns.longest_s()
         first_s = await ticks(world)
@@ -183,6 +182,8 @@ async def measure(sizes: Sizes, kind: str, rounds: int, profile: cProfile.Profil
                 if change % 2:
                     number = 1 + (place * 13 + change * 501) % sizes.applications
                     masters.runtimes[an_attempt_id(number)].wishes.take(asks(sizes, 1 + place), WISHES_MAX)
+            garbage.look()
+            await asyncio.sleep(0)  # a ResourceManager does so in a task of its own
             if profile is not None:
                 profile.enable()
             turns.longest_s()

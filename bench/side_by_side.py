@@ -169,6 +169,7 @@ PARTS: dict[str, Part] = {
     "submissions": Part(limit_s=210, rows=submit),
     "grants": Part(limit_s=90, rows=grants),
     "rounds": Part(limit_s=150, program=("bench.rounds",)),
+    "scale": Part(limit_s=120, program=("bench.scale",)),
     "queues": Part(limit_s=90, program=("bench.queue_calls", "--changes", "25")),
 }
 

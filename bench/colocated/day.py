@@ -129,7 +129,8 @@ def _ask_all_day(node: ServiceNode, plan: Plan, samples: _Samples, say: Say) -> 
 
 
 def day_of(cluster: KubeCluster, application_id: str, samples: tuple[Sample, ...], refused: int) -> Day:
-    """Count the containers that have ended by themselves or early: not those that ended with their application.
+    """Count the containers that have ended by themselves or early: neither ApplicationMasters nor those that ended with
+    their application.
 
     Early is every other end than by itself with status 0: preempted, lost, failed, and refused by the kubelet after the
     ApplicationMaster had it.  A container whose pod was refused before, and replaced, has not ended.
@@ -139,7 +140,8 @@ def day_of(cluster: KubeCluster, application_id: str, samples: tuple[Sample, ...
     cursor: str | None = ""
     while cursor is not None:
         page = cluster.api(f"{path}&cursor={cursor}" if cursor else path)
-        ended += [one for one in page["items"] if one["exit_status"] not in (None, *WITH_APPLICATION)]
+        tasks = (one for one in page["items"] if not one["is_am"])
+        ended += [one for one in tasks if one["exit_status"] not in (None, *WITH_APPLICATION)]
         cursor = page["next_cursor"]
     app = cluster.application(application_id)
     failures = (f"{application_id}: {app['diagnostics']}",) if app["finalStatus"] == "FAILED" else ()

@@ -273,7 +273,7 @@ def test_who_was_served_has_another_place_among_its_siblings() -> None:
 
 
 def test_requests_that_are_alike_and_wait_as_before_are_gone_through_once() -> None:
-    """Of a full leaf where something else changes the first request of each application is tried, and no other."""
+    """A round tries the first request of each application in a full leaf, and no other, after something changed."""
     leaf = Queue(path="root.a", capacity_percent=100.0, user_limit_factor=-1.0)
     cluster = Cluster((Queue(path="root", is_leaf=False), leaf), SIZE * 2)
     cluster.hold(("root.a", "v", SIZE * 2, False), 1)

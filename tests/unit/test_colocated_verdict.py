@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,26 +121,25 @@ def kept_in(folder: Path, found: Results) -> Kept:
     return kept
 
 
+def waited(give_up_s: float, total_s_at: Callable[[float], float]) -> tuple[float, float]:
+    """Return the reading after which a machine was not waited for any more, and when, by its total of waiting."""
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    share = wait_until_quiet(give_up_s, lambda: QUIET.format(int(total_s_at(now[0]) * 1e6)), lambda: now[0], sleep)
+    return round(share, 6), now[0]
+
+
 def test_a_reading_of_quiet_has_nothing_of_the_time_before_it() -> None:
     """The average of ten seconds still holds the condition before; the total of the reading does not."""
-    totals, now = iter([90_000_000, 90_150_000]), [100.0]
-    share = wait_until_quiet(
-        90, lambda: QUIET.format(next(totals)), lambda: now[0], lambda s: now.__setitem__(0, now[0] + s)
-    )
-    assert share == pytest.approx(0.15 / READING_S)
+    assert waited(90, lambda now_s: 90 + 0.05 * now_s) == (0.05, READING_S)
 
 
 def test_a_busy_machine_is_waited_for_and_given_up() -> None:
-    now = [0.0]
-    read = lambda: QUIET.format(int(now[0] * 1e6) if now[0] < 9 else 9_000_000)  # noqa: E731
-    share = wait_until_quiet(90, read, lambda: now[0], lambda s: now.__setitem__(0, now[0] + s))
-    assert (share, now[0]) == (0.0, 12.0)
-    now[0] = 0.0
-    share = wait_until_quiet(
-        30, lambda: QUIET.format(int(now[0] * 1e6)), lambda: now[0], lambda s: now.__setitem__(0, now[0] + s)
-    )
-    assert share == pytest.approx(1.0)
-    assert now[0] == 30
+    assert waited(90, lambda now_s: min(now_s, 9)) == (0.0, 12.0)
+    assert waited(30, lambda now_s: now_s) == (1.0, 30.0)
 
 
 def test_a_pressure_file_without_a_total_is_refused() -> None:
@@ -533,7 +532,8 @@ class Applications:
 
     def api(self, path: str) -> dict[str, object]:
         number = 1 if "cursor=1" in path else 0
-        items = [{"exit_status": status, "diagnostics": "OutOf" * 100} for status in self.pages[number]]
+        items = [{"exit_status": status, "diagnostics": "OutOf" * 100, "is_am": False} for status in self.pages[number]]
+        items.append({"exit_status": 0, "diagnostics": "", "is_am": True})
         return {"items": items, "next_cursor": None if number else "1"}
 
 

@@ -7,7 +7,6 @@ signs, the previous one is still accepted.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from dataclasses import dataclass, field
 
@@ -39,7 +38,7 @@ class MasterKey:
 
 def password(key: MasterKey, identifier: bytes) -> bytes:
     """The 20 password bytes of an identifier."""
-    return hmac.new(key.secret, identifier, hashlib.sha1).digest()
+    return hmac.digest(key.secret, identifier, "sha1")
 
 
 def is_signed_by(key: MasterKey, identifier: bytes, candidate: bytes) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
 class Many:
     """Holds items that ``show`` converts when they are written; one that it converts to None is gone and left out."""
 
-    items: Sequence[Any]
-    show: Callable[[Any], Any]
+    __slots__ = ("items", "show")  # no dataclass, which an encoder would write by its fields
+
+    def __init__(self, items: Sequence[Any], show: Callable[[Any], Any]) -> None:
+        self.items, self.show = items, show
 
     def shown(self) -> Iterator[Any]:
         return (shown for shown in map(self.show, self.items) if shown is not None)

@@ -113,13 +113,14 @@ def _diagnostics(app: Application, attempt: Attempt | None) -> str:
         return app.diagnostics
     if attempt.diagnostics:
         return attempt.diagnostics
+    if attempt.state is AttemptState.LAUNCHED:
+        return "AM container is launched, waiting for AM container to Register with RM"
     since = f"[{user_time(attempt.started_ms)}] "
-    return {
-        AttemptState.SCHEDULED: f"{since}Application is Activated, waiting for resources to be assigned for AM. ",
-        AttemptState.ALLOCATED: f"{since}Scheduler has assigned a container for AM, "
-        "waiting for AM container to be launched",
-        AttemptState.LAUNCHED: "AM container is launched, waiting for AM container to Register with RM",
-    }.get(attempt.state, "")
+    if attempt.state is AttemptState.SCHEDULED:
+        return f"{since}Application is Activated, waiting for resources to be assigned for AM. "
+    if attempt.state is AttemptState.ALLOCATED:
+        return f"{since}Scheduler has assigned a container for AM, waiting for AM container to be launched"
+    return ""
 
 
 def final_status_name(status: FinalApplicationStatus) -> str:

@@ -14,15 +14,15 @@ commit, which is harmless because rows are whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import (
     Case,
     Column,
     Connection,
-    Executable,
+    Delete,
     Insert,
     Table,
     bindparam,
@@ -44,6 +44,7 @@ from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, Row
 from yodel.store import change_rows, ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, Database, answering
 from yodel.store.errors import OrphanRow
+from yodel.store.prepared import Prepared
 from yodel.store.schema import require_usable
 from yodel.store.snapshots import snapshot_of
 from yodel.store.sql_lease import LEADER_PREFIX, cut_off_others, require_lease
@@ -54,6 +55,14 @@ OPEN_TIMEOUT_S = 120.0
 STATEMENTS_IN_TIME = 3
 """A commit may last as long as this many statements: waiting for the lock, writing, syncing to disk."""
 CLOSE_TIMEOUT_S = 10.0
+REMOVED_FROM: Sequence[Table[Any]] = (
+    tables.containers,
+    tables.attempts,
+    tables.applications,
+    tables.delegation_tokens,
+    tables.master_keys,
+    tables.queues,
+)
 WRITTEN_AT_ONCE = 200
 """Rows; six milliseconds of processor time of containers, half of it to make their values."""
 
@@ -93,11 +102,14 @@ class SqlStore:
         self._statement_timeout_s = statement_timeout_s
         self._lead = lead
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
-        self._dialect = self._database.engine.dialect.name
-        self._upserts = {kind: _upsert(self._dialect, kind.table) for kind in rows.KINDS}
-        self._upsert_ended = _upsert(self._dialect, tables.ended_containers)
-        self._upsert_change = _upsert(self._dialect, tables.queue_changes)
-        self._upsert_master_key = _master_key_upsert(self._dialect)
+        dialect = self._database.engine.dialect
+        self._dialect = dialect.name
+        self._upserts = {kind: Prepared(_upsert(dialect.name, kind.table), dialect) for kind in rows.KINDS}
+        self._upsert_ended = Prepared(_upsert(dialect.name, tables.ended_containers), dialect)
+        self._upsert_change = Prepared(_upsert(dialect.name, tables.queue_changes), dialect)
+        self._upsert_master_key = Prepared(_master_key_upsert(dialect.name), dialect)
+        self._epoch_proof = Prepared(_EPOCH_PROOF, dialect)
+        self._removals = {table: Prepared(_removal(table), dialect) for table in REMOVED_FROM}
         self._epoch: int | None = None
 
     async def open(self, *, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
@@ -143,7 +155,10 @@ class SqlStore:
         epoch = self._epoch
         try:
             await self._database.transact(
-                "commit", self._commit_timeout_s, lambda connection: self._commit(connection, epoch, commit)
+                "commit",
+                self._commit_timeout_s,
+                lambda connection: self._commit(connection, epoch, commit),
+                is_synced=commit.is_synced,
             )
         except IntegrityError as error:
             raise OrphanRow from error
@@ -153,11 +168,12 @@ class SqlStore:
         self._write(connection, commit.rows)
         self._write_master_keys(connection, commit.master_keys)
         self._write_ended(connection, commit.ended_containers)
-        _remove(connection, tables.containers, commit.removed_containers)
-        _remove(connection, tables.attempts, commit.removed_attempts)
-        _remove(connection, tables.applications, commit.removed_applications)
-        _remove_tokens_and_keys(connection, commit)
-        _remove_queues(connection, commit)
+        self._remove(connection, tables.containers, commit.removed_containers)
+        self._remove(connection, tables.attempts, commit.removed_attempts)
+        self._remove(connection, tables.applications, commit.removed_applications)
+        self._remove(connection, tables.delegation_tokens, commit.removed_delegation_tokens)
+        self._remove(connection, tables.master_keys, commit.removed_master_keys)
+        self._remove(connection, tables.queues, commit.removed_queues)
         self._write_changes(connection, commit)
 
     async def last_commit(self) -> int:
@@ -248,7 +264,7 @@ class SqlStore:
             "delegation_number": commit.delegation_sequence or 0,
             "commit_number": commit.number or 0,
         }
-        result = connection.execute(_EPOCH_PROOF, numbers)
+        result = self._epoch_proof.execute(connection, [numbers])
         if result.rowcount != 1:
             raise _fenced_out(epoch)
 
@@ -258,11 +274,11 @@ class SqlStore:
 
     def _write_ended(self, connection: Connection, containers: Sequence[Container]) -> None:
         _execute_many(connection, self._upsert_ended, map(ended_rows.ended_values, containers))
-        _remove(connection, tables.containers, [row.id for row in containers])
+        self._remove(connection, tables.containers, [row.id for row in containers])
 
     def _write_changes(self, connection: Connection, commit: Commit) -> None:
         if commit.tree_changes:
-            connection.execute(self._upsert_change, list(map(change_rows.change_values, commit.tree_changes)))
+            self._upsert_change.execute(connection, list(map(change_rows.change_values, commit.tree_changes)))
             self._remove_surplus(connection, commit.tree_changes_kept)
 
     def _remove_surplus(self, connection: Connection, kept: ChangesKept) -> None:
@@ -274,8 +290,14 @@ class SqlStore:
         found = (connection.execute(change_rows.of_versions(versions))).mappings().all() if versions else []
         by_version = {row["version"]: change_rows.change_from(row) for row in found}
         if made := folded(by_version, gone):
-            connection.execute(self._upsert_change, list(map(change_rows.change_values, made)))
+            self._upsert_change.execute(connection, list(map(change_rows.change_values, made)))
         connection.execute(change_rows.without(version for version, _ in gone))
+
+    def _remove(self, connection: Connection, table: Table[Any], keys: Iterable[object]) -> None:
+        """Remove rows by primary keys; those that belong to them go with them, by the foreign keys."""
+        names = [column.name for column in table.primary_key]
+        parts = (key if isinstance(key, tuple) else (_plain(key),) for key in keys)
+        _execute_many(connection, self._removals[table], (dict(zip(names, key, strict=True)) for key in parts))
 
     def _write_master_keys(self, connection: Connection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
@@ -286,14 +308,14 @@ def _fenced_out(epoch: int) -> FencedOut:
     return FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
 
 
-def _execute_many(connection: Connection, statement: Executable, values: Iterable[Values]) -> None:
+def _execute_many(connection: Connection, statement: Prepared, values: Iterable[Values]) -> None:
     """One prepared statement, run once a row: no row count meets the databases' limit of variables a statement.
 
     Values are made and bound a slice at a time: twenty thousand rows in one go keep the loop for half a second.
     """
     left = iter(values)
     while some := list(islice(left, WRITTEN_AT_ONCE)):
-        connection.execute(statement, some)
+        statement.execute(connection, some)
 
 
 def _prune(connection: Connection, kept: EndedKept, now_ms: int, batch: int) -> int:
@@ -311,35 +333,12 @@ def _prune(connection: Connection, kept: EndedKept, now_ms: int, batch: int) -> 
     return gone
 
 
-def _remove(connection: Connection, table: Table, ids: Iterable[object]) -> None:
-    """Remove rows; those that belong to them go with them, by the foreign keys."""
-    _execute_many(connection, _REMOVALS[table], ({"removed_id": str(removed)} for removed in ids))
-
-
-def _remove_tokens_and_keys(connection: Connection, commit: Commit) -> None:
-    _execute_many(
-        connection,
-        _TOKEN_REMOVAL,
-        [{"removed_sequence": sequence} for sequence in commit.removed_delegation_tokens],
-    )
-    _execute_many(
-        connection,
-        _KEY_REMOVAL,
-        [{"old_purpose": purpose, "old_key_id": key_id} for purpose, key_id in commit.removed_master_keys],
-    )
-
-
-def _remove_queues(connection: Connection, commit: Commit) -> None:
-    _execute_many(connection, _QUEUE_REMOVAL, [{"removed_path": path} for path in commit.removed_queues])
-
-
 def _at_least(column: Column[int], number: str) -> Case[int]:
     """``number`` is the parameter's name."""
     wanted = bindparam(number, type_=column.type)
     return case((column < wanted, wanted), else_=column)
 
 
-# Every commit uses the first and may use the others: making them anew would be a third of its processor time.
 _EPOCH_PROOF = (
     update(tables.identity)
     .where(tables.identity.c.epoch == bindparam("our_epoch"))
@@ -350,17 +349,14 @@ _EPOCH_PROOF = (
     )
 )
 _LAST_COMMIT = select(tables.identity.c.epoch, tables.identity.c.last_commit).with_for_update()
-_REMOVALS: Mapping[Table, Executable] = {
-    table: delete(table).where(table.c.id == bindparam("removed_id"))
-    for table in (tables.containers, tables.attempts, tables.applications)
-}
-_TOKEN_REMOVAL = delete(tables.delegation_tokens).where(
-    tables.delegation_tokens.c.sequence == bindparam("removed_sequence")
-)
-_QUEUE_REMOVAL = delete(tables.queues).where(tables.queues.c.path == bindparam("removed_path"))
-_KEY_REMOVAL = delete(tables.master_keys).where(
-    tables.master_keys.c.purpose == bindparam("old_purpose"), tables.master_keys.c.key_id == bindparam("old_key_id")
-)
+
+
+def _removal(table: Table[Any]) -> Delete:
+    return delete(table).where(*(column == bindparam(column.name) for column in table.primary_key))
+
+
+def _plain(key: object) -> object:
+    return key if isinstance(key, int) else str(key)
 
 
 def _read(connection: Connection, identity: ClusterIdentity) -> Snapshot:

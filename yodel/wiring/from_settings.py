@@ -42,8 +42,8 @@ from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
 
-COMPANY_S = 0.025
-"""Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
+COMPANY_S = 0.01
+"""Between two commits of what many pods became at once: as long as the scheduler rests between two cycles."""
 
 
 def core_limits(settings: Settings) -> ServiceSettings:

@@ -50,7 +50,9 @@ def test_parts_are_the_whole(document: dict[str, Any]) -> None:
     assert "".join(xml.parts(with_many(plain), "root")).encode() == xml.document(plain, "root")
 
 
-@pytest.mark.parametrize("value", [{"nodes": {"node": []}}, {"nodes": {}}, {"a": 1, "b": {"c": [{"d": [1]}, 2]}}])
+@pytest.mark.parametrize(
+    "value", [{"nodes": {"node": []}}, {"nodes": {}}, {"a": 1, "b": {"c": [{"d": [1]}, 2]}}, {"a": "\0", "b": ["\0"]}]
+)
 def test_parts_are_the_whole_of_what_is_known(value: dict[str, Any]) -> None:
     assert b"".join(json_parts(with_many(value))) == encode(value)
     assert "".join(xml.parts(with_many(value), "root")).encode() == xml.document(value, "root")

@@ -1,0 +1,62 @@
+"""Statements that are compiled once bind what SQLAlchemy would have bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import (
+    JSON,
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    Table,
+    bindparam,
+    case,
+    create_engine,
+    select,
+    update,
+)
+
+from yodel.store.columns import AnyText
+from yodel.store.prepared import Prepared
+
+TABLE: Table[Any] = Table(
+    "things",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("text", AnyText()),
+    Column("list", JSON()),
+)
+ROWS = [{"id": 1, "text": "a\x00", "list": ["x"]}, {"id": 2, "text": None, "list": []}]
+
+
+@pytest.fixture
+def connection() -> Connection:
+    connection = create_engine("sqlite://").connect()
+    TABLE.create(connection)
+    return connection
+
+
+def read(connection: Connection) -> list[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(select(TABLE).order_by(TABLE.c.id)).mappings()]
+
+
+def test_values_are_processed_by_their_columns_types(connection: Connection) -> None:
+    Prepared(TABLE.insert(), connection.dialect).execute(connection, ROWS)
+    assert read(connection) == ROWS
+
+
+def test_a_parameter_may_stand_twice_and_beside_a_constant(connection: Connection) -> None:
+    Prepared(TABLE.insert(), connection.dialect).execute(connection, ROWS)
+    least = bindparam("least", type_=Integer())
+    raised = update(TABLE).values(id=case((TABLE.c.id < least, least + 5), else_=TABLE.c.id)).where(TABLE.c.id > 1)
+    assert Prepared(raised, connection.dialect).execute(connection, [{"least": 3}]).rowcount == 1
+    assert [row["id"] for row in read(connection)] == [1, 8]
+
+
+def test_a_row_without_a_parameter_is_an_error(connection: Connection) -> None:
+    with pytest.raises(KeyError, match="list"):
+        Prepared(TABLE.insert(), connection.dialect).execute(connection, [{"id": 1, "text": ""}])
+    assert read(connection) == []
