@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId, NodeId, dns_name
@@ -15,45 +13,6 @@ from yodel.domain.states import (
     FinalApplicationStatus,
     YarnApplicationState,
 )
-from yodel.ports.store import Commit
-
-
-def are_synced(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return which commits are synced, one for each from now on."""
-    commit, found = world.rm.engine._store.commit, list[bool]()
-
-    async def noted(what: Commit) -> None:
-        found.append(what.is_synced)
-        await commit(what)
-
-    monkeypatch.setattr(world.rm.engine._store, "commit", noted)
-    return found
-
-
-async def test_what_no_master_knows_of_is_not_synced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container is planned and gets its node; that its ApplicationMaster has it is on the disk before the answer."""
-    am = await world.running_am()
-    synced = are_synced(world, monkeypatch)
-    await am.beat(ask(1))
-    await world.settle()
-    assert synced == [False]
-    await world.bind_and_settle()
-    assert synced == [False, False]
-    (granted,) = (await am.beat()).granted
-    assert synced == [False, False, True]
-    await am.beat(ask(1), releases=[granted.container.id])
-    assert synced[3:] == [True]
-
-
-async def test_node_of_an_application_master_is_synced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its agent launches it as soon as that is written."""
-    await world.register_node()
-    await world.submit()
-    await world.settle()
-    synced = are_synced(world, monkeypatch)
-    await world.bind_and_settle()
-    assert synced
-    assert all(synced)
 
 
 async def test_job_runs_from_submission_to_its_end(world: World) -> None:

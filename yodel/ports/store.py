@@ -95,9 +95,6 @@ class Commit:
     tree_changes: Sequence[TreeChange] = ()
     """Changes of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
     tree_changes_kept: ChangesKept = field(default_factory=ChangesKept)
-    is_synced: bool = True
-    """False: it must survive the end of the process, and that of the machine only together with the next commit that is
-    synced.  A store may sync it all the same."""
     number: int | None = None
     """Greater than all before it; kept in the identity row by the very statement that proves the epoch."""
 

@@ -109,11 +109,8 @@ class Database:
         async with answering(what, timeout_s, self.engine.url):
             return await self._side.run(work)
 
-    async def transact(
-        self, what: str, timeout_s: float, work: Callable[[Connection], ResultT], *, is_synced: bool = True
-    ) -> ResultT:
-        """Return what the function does with a connection, once that is committed; SQLite's log reaches the disk with
-        the next one if it is not ``is_synced``.
+    async def transact(self, what: str, timeout_s: float, work: Callable[[Connection], ResultT]) -> ResultT:
+        """Return what the function does with a connection, once that is committed.
 
         Raises:
             Unavailable: the database does not answer; nothing was written.
@@ -122,8 +119,6 @@ class Database:
         decision = threading.Lock()  # taken once: by who commits, or by who has stopped waiting for that
 
         def transaction(connection: Connection) -> ResultT:
-            if self.engine.dialect.name == "sqlite":
-                _set_synchronous(connection, "FULL" if is_synced else "NORMAL")
             begun = connection.begin()
             result = work(connection)
             if not decision.acquire(blocking=False):
@@ -236,6 +231,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         connection.isolation_level = None
         cursor = connection.cursor()
         use_write_ahead_log(cursor, lock_timeout_s)
+        cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         cursor.execute(f"PRAGMA query_only = {'ON' if is_reader else 'OFF'}")
         cursor.close()
@@ -246,12 +242,6 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
 
     return engine
-
-
-def _set_synchronous(connection: Connection, level: str) -> None:
-    """Set what a commit waits for: its log on the disk (FULL), or in the operating system (NORMAL).  Between two
-    transactions only."""
-    connection.connection.cursor().execute(f"PRAGMA synchronous = {level}")
 
 
 def use_write_ahead_log(cursor: DBAPICursor, timeout_s: float) -> None:

@@ -155,10 +155,7 @@ class SqlStore:
         epoch = self._epoch
         try:
             await self._database.transact(
-                "commit",
-                self._commit_timeout_s,
-                lambda connection: self._commit(connection, epoch, commit),
-                is_synced=commit.is_synced,
+                "commit", self._commit_timeout_s, lambda connection: self._commit(connection, epoch, commit)
             )
         except IntegrityError as error:
             raise OrphanRow from error

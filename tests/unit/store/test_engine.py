@@ -49,24 +49,6 @@ def test_other_url_is_refused_without_showing_its_password(url: str) -> None:
     assert "very-secret" not in f"{raised.value} {raised.value.value!r}"
 
 
-async def test_only_commits_that_are_synced_wait_for_the_disk(tmp_path: Path) -> None:
-    database = Database(f"sqlite+aiosqlite:///{tmp_path}/a.db")
-
-    def level(connection: Connection) -> object:
-        return connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
-
-    def fail(connection: Connection) -> object:
-        raise exc.IntegrityError("", {}, ValueError())
-
-    normal, full = 1, 2
-    assert await database.transact("look", 5, level) == full
-    with pytest.raises(exc.IntegrityError):
-        await database.transact("fail", 5, fail, is_synced=False)
-    assert await database.transact("look", 5, level, is_synced=False) == normal
-    assert await database.transact("look", 5, level) == full
-    await database.close()
-
-
 def test_only_postgres_is_shared_by_machines() -> None:
     assert is_shared("postgresql+asyncpg://u:p@h/d")
     assert not is_shared("sqlite+aiosqlite:////var/lib/yodel.db")

@@ -487,9 +487,7 @@ class Reconciler:
             else:
                 tx.tell(container_id, event)
 
-        container = self._engine.state.containers.get(container_id)
-        is_on_its_way = isinstance(event, PodBound) and container is not None and not container.is_am
-        await self._engine.do(work, may_wait=True, is_synced=not is_on_its_way)
+        await self._engine.do(work, may_wait=True)
 
     def _look_at(self, things: Iterator[PodObservation | Container]) -> None:
         """Ask for rounds, a slice now and the others as soon as the loop has done what else there is.

@@ -161,8 +161,7 @@ class Scheduler:
                 self.activities.keep(*look)
             return decision.is_cut or is_held_anew
         self._is_whole = False
-        is_more = bool(decision.take_backs or decision.increases or stranded or in_vain)
-        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded, in_vain), is_synced=is_more)
+        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded, in_vain))
         self._is_whole = len(planned) == len(decision.plans)
         if look is not None:
             self.activities.keep(*look, planned)

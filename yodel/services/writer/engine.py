@@ -78,7 +78,6 @@ class _Item:
     work: Work[Any]
     future: asyncio.Future[Any]
     may_wait: bool = False
-    is_synced: bool = True
 
 
 class Engine:
@@ -131,9 +130,8 @@ class Engine:
         ``run``."""
         self._follower = follower
 
-    async def do(self, work: Work[ResultT], *, may_wait: bool = False, is_synced: bool = True) -> ResultT:
-        """Run a work item and wait until it is written.  ``may_wait``: for company, see the module's docstring;
-        ``is_synced`` False: nobody has an answer before a later commit (0113).
+    async def do(self, work: Work[ResultT], *, may_wait: bool = False) -> ResultT:
+        """Run a work item and wait until it is on disk.  ``may_wait``: for company, see the module's docstring.
 
         Raises:
             Unavailable: too much is waiting, or the store did not answer; nothing was changed.
@@ -143,7 +141,7 @@ class Engine:
             raise Unavailable(f"The store does not answer: {self.doubt}") from self.doubt
         future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         try:
-            self._queue.put_nowait(_Item(work, future, may_wait, is_synced))
+            self._queue.put_nowait(_Item(work, future, may_wait))
         except asyncio.QueueFull as error:
             raise Unavailable(f"{QUEUE_MAX} changes are waiting to be written") from error
         return await future
@@ -241,7 +239,6 @@ class Engine:
         secrets = SecretChanges()
         queues = QueueChanges()
         sequence: int | None = None
-        is_synced = False
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for item in batch:
             tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts, self._client_key)
@@ -254,7 +251,6 @@ class Engine:
                 if not item.future.done():
                     item.future.set_exception(error)
                 continue
-            is_synced |= item.is_synced
             overlay.update(tx.rows)
             contexts.update(tx.context_bytes)
             effects += tx.effects
@@ -278,7 +274,6 @@ class Engine:
             removed_master_keys=secrets.removed_keys,
             removed_queues=queues.removed,
             tree_changes=queues.history,
-            is_synced=is_synced,
         )
         try:
             if not commit.is_empty:
