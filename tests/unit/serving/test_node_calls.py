@@ -57,7 +57,7 @@ def test_a_call_is_for_one_path_alone(judge: CallJudge, method: str, target: str
         header(secret=SECRET + b"!"),
         header().replace("alice", "admin"),
         header().replace("1000", "1001", 1),
-        header()[:-1] + ("0" if not header().endswith("0") else "1"),
+        f"{(good := header())[:-1]}{'1' if good.endswith('0') else '0'}",
         "",
         "alice",
         f"{header()}\n",

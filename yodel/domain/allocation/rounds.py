@@ -27,7 +27,7 @@ from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource
 
 _K = TypeVar("_K")
-HEADS_MAX = 500
+HEADS_MAX = 150
 """Wishes that have their turn in one round: about as many as are served in 10 ms."""
 
 
