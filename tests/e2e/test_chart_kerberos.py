@@ -77,7 +77,8 @@ def node_list(cluster: KubeCluster, kdc: Kdc, folder: Path, ticket: Mapping[str,
     (folder / "core-site.xml").write_text(configuration_xml(dict(PROPERTY.findall(blocks_of_page("xml")[0]))))
     (folder / "yarn-site.xml").write_text((cluster.hadoop_conf_dir / "yarn-site.xml").read_text())
     java = [f"{java_home()}/bin/java", "-Xmx256m", f"-Djava.security.krb5.conf={kdc.krb5_conf}"]
-    command = [*java, "-cp", f"{folder}:{client_jars('3.5')}/*", f"{CLI}NodeCLI", "-list"]
+    patience = "-Dyarn.resourcemanager.connect.max-wait.ms=10000"  # a client that is refused tries again for so long
+    command = [*java, "-cp", f"{folder}:{client_jars('3.5')}/*", f"{CLI}NodeCLI", patience, "-list"]
     return Submission(command, {**os.environ, **ticket}).result()
 
 
