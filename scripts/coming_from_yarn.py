@@ -41,7 +41,7 @@ OF_PAGES: Mapping[str, tuple[tuple[str, str, tuple[PropertyRow, ...]], ...]] = {
 NO_COUNTERPART: Mapping[str, str] = {
     "yarn.resourcemanager.ha.*": "run two or more replicas; clients use the address of one Service",
     "yarn.resourcemanager.zk-*, yarn.resourcemanager.store.class": "state is in PostgreSQL or SQLite: `store_url`",
-    "yarn.resourcemanager.principal, *.keytab": "Kerberos is not supported yet",
+    "yarn.resourcemanager.principal, *.keytab": "`security.principal`, `security.keytab`: [Kerberos](kerberos.md)",
     "yarn.resourcemanager.scheduler.class": "always CapacityScheduler semantics; there is no FairScheduler",
     "yarn.nodemanager.container-executor.class, yarn.nodemanager.linux-container-executor.*": (
         "every container is a pod; `user_mode` chooses whose user it runs as"
