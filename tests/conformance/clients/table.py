@@ -18,8 +18,8 @@ In ten lines:
 6. **Differs:** callers without a name may read over HTTP, but not write, unless `http_static_user_may_write` is set.
 7. **Differs:** what callers send has [limits](#limits); a refusal names the limit and its setting.
 8. **Differs:** `yarn schedulerconf` refuses a queue property that would have no effect, where Hadoop stores it.
-9. **Missing:** half of [Kerberos](kerberos.md), shares of queues by node label, the FairScheduler, federation.
-10. **Missing:** automatically created queues, node attributes, reservations, resource profiles, opportunistic containers.
+9. **Missing:** half of Kerberos, shares of queues by node label, automatically created queues, federation.
+10. **Missing:** node attributes, resource profiles, reservations, the FairScheduler, opportunistic containers.
 
 ## Clients
 
