@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -36,7 +37,7 @@ class Figures:
     grants_per_s: float = 0.0
 
 
-class Caller(asyncio.Protocol):
+class Caller(ABC, asyncio.Protocol):
     """A connection whose calls are answered in their order; ``begin`` is called when it is open."""
 
     transport: asyncio.Transport
@@ -73,14 +74,17 @@ class Caller(asyncio.Protocol):
             raise error
         self.registered.set_exception(error)
 
+    @abstractmethod
     def begin(self) -> None:
-        raise NotImplementedError
+        """Register, and set ``registered``."""
 
+    @abstractmethod
     def beat(self) -> None:
-        raise NotImplementedError
+        """Send a heartbeat."""
 
+    @abstractmethod
     def answered(self, body: bytes) -> None:
-        raise NotImplementedError
+        """Take an answer: of what registers, then of heartbeats."""
 
     def call(self, method: str, request: Message) -> None:
         """Send a call."""

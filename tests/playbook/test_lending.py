@@ -22,10 +22,11 @@ from tests.support.lending import (
     words,
 )
 from tests.support.loans import POLICY, measured_report, report
-from tests.support.playbook import World, ask, complete
+from tests.support.playbook import Am, World, ask, complete
 from tests.support.rm_options import SMALL
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.colocation.switch import OFF
+from yodel.domain.container import Container
 from yodel.domain.ids import NodeId
 from yodel.domain.pod import PodPhase
 from yodel.domain.scheduler_conf import ConfUpdate
@@ -316,7 +317,8 @@ def refuse(world: World, name: str, uid: str) -> None:
     world.pods.change(name, uid=uid, node_name=NODE.host, phase=PodPhase.FAILED, reason="OutOfkubernetes.io/batch-cpu")
 
 
-async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_never_told(world: World) -> None:
+async def bound_task(world: World) -> tuple[Am, Container]:
+    """Return an ApplicationMaster, and the container it asked for, whose pod has a node."""
     await say(world, 6)
     am = await world.running_am(queue="batch")
     await am.beat(ask(1))
@@ -324,6 +326,11 @@ async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_neve
     (planned,) = world.live_tasks()
     world.pods.change(planned.pod, node_name=NODE.host)
     await world.settle()
+    return am, planned
+
+
+async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_never_told(world: World) -> None:
+    am, planned = await bound_task(world)
     assert not (await am.beat()).granted, "the kubelet has not decided yet"
     refuse(world, planned.pod, "first")
     await world.settle()
@@ -339,13 +346,7 @@ async def test_a_container_whose_pod_its_kubelet_refuses_is_placed_anew_and_neve
 
 async def test_a_container_whose_pod_terminates_is_not_granted_with_it(world: World) -> None:
     """A node closes while a pod is bound to it, and is open again before its kubelet has ended the deleted pod."""
-    await say(world, 6)
-    am = await world.running_am(queue="batch")
-    await am.beat(ask(1))
-    await world.settle()
-    (planned,) = world.live_tasks()
-    world.pods.change(planned.pod, node_name=NODE.host)
-    await world.settle()
+    am, planned = await bound_task(world)
     world.pods.change(planned.pod, deletion_requested=True, is_ready=False)
     await world.settle()
     unlocated = {"phase": PodPhase.FAILED, "exit_code": 137, "terminated_reason": "ContainerStatusUnknown"}
@@ -382,13 +383,7 @@ async def test_an_application_master_whose_pod_is_refused_fails_no_attempt(world
 
 
 async def test_a_kubelet_that_does_not_decide_delays_containers_by_seconds_only(world: World) -> None:
-    await say(world, 6)
-    am = await world.running_am(queue="batch")
-    await am.beat(ask(1))
-    await world.settle()
-    (planned,) = world.live_tasks()
-    world.pods.change(planned.pod, node_name=NODE.host)
-    await world.settle()
+    am, planned = await bound_task(world)
     await world.pass_time(ADMISSION_S - 0.5)
     assert not (await am.beat()).granted
     await world.pass_time(0.6)

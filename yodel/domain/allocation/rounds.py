@@ -49,7 +49,7 @@ class _Leaf:
     is_told: bool = False
     """True if the last look's words of it still hold."""
     settled: set[ApplicationAttemptId] = field(default_factory=set)
-    """Those whose requests are all alike, and wait as the last look that reached them told."""
+    """Applications whose requests are all alike, and still wait as the last look that reached them told."""
     sleep: _Sleep | None = None
     _served: Sequence[Demand] = ()
     _particular: Sequence[Demand] = ()
