@@ -14,6 +14,7 @@ from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import Resource
 from yodel.domain.waiting_words import Cause
 from yodel.translator.node_fit import required_terms
 
@@ -204,8 +205,12 @@ async def test_queue_under_its_guarantee_is_held_a_node_instead_of_one_above_it(
         assert hold.queue == "root.a"
 
 
-async def test_the_node_goes_to_the_queue_under_its_guarantee_once_though_another_is_served_before_it() -> None:
-    """Queue c uses less of its guarantee than a, but its request is above it; b fills the rest."""
+@pytest.mark.parametrize(("wanted", "winner"), [(GIB * 3, "root.a"), (LARGE, "root.c")], ids=["within", "above"])
+async def test_the_node_goes_to_the_queue_under_its_guarantee_once_though_another_is_served_before_it(
+    wanted: Resource, winner: str
+) -> None:
+    """Queue c uses less of its guarantee than a, but its request is above it; b fills the rest.  A request of a above
+    its own guarantee takes nothing from c."""
     queues = [
         Queue(path="root.a", capacity_percent=25.0, user_limit_factor=-1.0),
         Queue(path="root.b", capacity_percent=45.0, user_limit_factor=-1.0, maximum_capacity_percent=75.0),
@@ -223,10 +228,10 @@ async def test_the_node_goes_to_the_queue_under_its_guarantee_once_though_anothe
         await third.beat(ask(1, priority=0, capability=LARGE))
         await cluster.second()
         assert [hold.queue for hold in world.rm.state.holds.all] == ["root.c"]
-        await cluster.large.beat(ask(1, priority=0, capability=GIB * 3))
+        await cluster.large.beat(ask(1, priority=0, capability=wanted))
         await cluster.second()
         (hold,) = world.rm.state.holds.all
-        assert hold.queue == "root.a"
+        assert hold.queue == winner
         assert not await world.run(world.rm.scheduler.tick()), "nothing has changed since"
         assert [*world.rm.state.holds.all] == [hold]
 
