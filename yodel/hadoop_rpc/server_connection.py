@@ -34,6 +34,7 @@ from yodel.hadoop_rpc.framing import (
     CALL_ID_PING,
     CALL_ID_SASL,
     CLIENT_ID_BYTES_MAX,
+    FINAL_PACKET,
     HEADER_BYTES_MAX,
     MAGIC,
     PREFACE_BYTES,
@@ -115,13 +116,13 @@ Event = Opened | CallReceived | Pinged | PeerRefused | TicketReceived
 
 
 _WITHOUT_EVENTS = frozenset({ServerState.CLOSED, ServerState.JUDGED})
+_PREFACE, _CALL = ServerState.PREFACE, ServerStep.CALL
 
 
 class ServerConnection:
     """One connection, seen from the server.  ``nonce`` is this connection's own, never used before."""
 
     __slots__ = (
-        "_buffer",
         "_frame_bytes_max",
         "_identity",
         "_last_header",
@@ -132,16 +133,20 @@ class ServerConnection:
         "_sasl",
         "_session",
         "_steps",
+        "buffer",
+        "closed",
         "frames",
         "state",
     )
 
     def __init__(self, *, policy: ConnectionPolicy, nonce: str) -> None:
         self.state = ServerState.PREFACE
+        self.closed = False
         self._steps = TRANSITIONS[ServerState.PREFACE]
         self._policy = policy
         self._nonce = nonce
-        self._buffer = FrameBuffer()
+        self.buffer = FrameBuffer()
+        """Received and not taken yet."""
         self._frame_bytes_max = policy.frame_bytes_before_open_max
         self._identity: CallerIdentity | None = None
         self._sasl = False
@@ -154,28 +159,20 @@ class ServerConnection:
         """Taken whole since the connection was made."""
 
     @property
-    def closed(self) -> bool:
-        return self.state is ServerState.CLOSED
-
-    @property
     def identity(self) -> CallerIdentity:
         """Return the caller; only an open connection has one."""
         assert self._identity is not None
         assert self.state is ServerState.OPEN
         return self._identity
 
-    @property
-    def buffered_bytes(self) -> int:
-        return len(self._buffer)
-
     def receive_data(self, data: bytes) -> None:
         """Take received bytes; those after the end are dropped."""
-        if self.state is not ServerState.CLOSED:
-            self._buffer += data
+        if not self.closed:
+            self.buffer += data
 
     def receive_eof(self) -> None:
         """The peer closed."""
-        if self.state is not ServerState.CLOSED:
+        if not self.closed:
             self._move(ServerStep.END_OF_FILE)
 
     def data_to_send(self) -> bytes:
@@ -190,12 +187,12 @@ class ServerConnection:
         """The next event, or None when more bytes are needed or the connection is closed."""
         while self.state not in _WITHOUT_EVENTS:
             try:
-                if self.state is ServerState.PREFACE:
+                if self.state is _PREFACE:
                     refused, taken = self._on_preface()
                     if not taken:
                         return refused
                     continue
-                frame = self._buffer.take_frame(self._frame_bytes_max)
+                frame = self.buffer.take_frame(self._frame_bytes_max)
                 if frame is None:
                     return None
                 self.frames += 1
@@ -216,11 +213,12 @@ class ServerConnection:
         if self.state is ServerState.OPEN:
             self._frame_bytes_max = self._policy.frame_bytes_max
         elif self.state is ServerState.CLOSED:
-            self._buffer.clear()
+            self.closed = True
+            self.buffer.clear()
 
     def refuse(self, fault: RemoteFault) -> None:
         """End it for a reason that the shell has; ``data_to_send`` says it.  No event follows."""
-        if self.state is not ServerState.CLOSED:
+        if not self.closed:
             self._refuse(fault, CALL_ID_INVALID)
 
     def ticket_accepted(self, found: gssapi.Negotiated) -> None:
@@ -255,12 +253,12 @@ class ServerConnection:
 
     def _on_preface(self) -> tuple[PeerRefused | None, bool]:
         """Returns an event, and whether the seven bytes were taken."""
-        magic = bytes(self._buffer[: len(MAGIC)])
+        magic = bytes(self.buffer[: len(MAGIC)])
         if magic == HTTP_GET:
             return self._refuse(None, CALL_ID_INVALID, HTTP_REPLY), False
         if not MAGIC.startswith(magic) and not HTTP_GET.startswith(magic):
             return self._refuse(None, CALL_ID_INVALID), False
-        preface = self._buffer.take(PREFACE_BYTES)
+        preface = self.buffer.take(PREFACE_BYTES)
         if preface is None:
             return None, False
         version, auth = preface[4], preface[6]
@@ -288,7 +286,7 @@ class ServerConnection:
         header = parse(RpcRequestHeaderProto, raw_header)
         call_id = header.callId
         try:
-            if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
+            if header.rpcOp != FINAL_PACKET:
                 raise invalid_header(f"IPC Server does not implement rpc header operation {header.rpcOp}")
             if header.rpcKind != RPC_PROTOCOL_BUFFER:
                 raise invalid_header(f"Unknown rpc kind in rpc header {header.rpcKind}")
@@ -308,7 +306,7 @@ class ServerConnection:
             return self._refuse(fault, call_id)
 
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
-        if ServerStep.CALL not in self._steps:
+        if _CALL not in self._steps:
             raise invalid_header("Connection context not established")
         raw, position = take_delimited(frame, position, HEADER_BYTES_MAX)
         if raw != self._last_header:

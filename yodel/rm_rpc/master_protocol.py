@@ -295,8 +295,8 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
             case "release":
                 wanted.releases = [ids.container_id(r) for r in value]
             case "blacklist_request":
-                wanted.blacklist_additions = [text("blacklist_additions", name) for name in value.blacklist_additions]
-                wanted.blacklist_removals = [text("blacklist_removals", name) for name in value.blacklist_removals]
+                for names, given in value.ListFields():
+                    setattr(wanted, names.name, [text(names.name, name) for name in given])
             case "tracking_url":
                 wanted.tracking_url = text("tracking_url", value) or None
             case "update_requests":

@@ -307,7 +307,7 @@ def test_large_frames_are_for_open_connections_only() -> None:
     machine = connection(policy)
     events = feed(machine, SIMPLE_PREFACE, big)
     assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
-    assert machine.buffered_bytes == 0
+    assert not machine.buffer
     assert len(feed(connection(policy), SIMPLE_PREFACE, context(), big)) == 2
     machine = connection(policy)
     events = feed(machine, SIMPLE_PREFACE, context(), call(body=bytes(300_000))[:4])
@@ -401,7 +401,7 @@ def test_bytes_after_the_end_are_not_kept() -> None:
     ended = connection(SIMPLE_ONLY)
     ended.receive_eof()
     ended.receive_data(b"x" * 1_000)
-    assert ended.buffered_bytes == 0
+    assert not ended.buffer
 
 
 def test_each_call_has_the_method_that_it_names_itself() -> None:
