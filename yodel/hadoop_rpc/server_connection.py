@@ -150,8 +150,9 @@ class ServerConnection:
         self._frame_bytes_max = policy.frame_bytes_before_open_max
         self._identity: CallerIdentity | None = None
         self._sasl = False
-        self._last_header: bytes | None = None
-        """The header of the last call, if it is short: the next one mostly has the same protocol and method."""
+        self._last_header = b""
+        """The header of the last call with its length, if it is short: the next one mostly has the same protocol and
+        method."""
         self._last_method = ("", 0, "")
         self._session: gssapi.Session | None = None
         self._out: list[bytes] = []
@@ -308,15 +309,19 @@ class ServerConnection:
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
         if _CALL not in self._steps:
             raise invalid_header("Connection context not established")
-        raw, position = take_delimited(frame, position, HEADER_BYTES_MAX)
-        if raw != self._last_header:
+        known = self._last_header
+        if known and frame.startswith(known, position):
+            position += len(known)
+        else:
+            begin = position
+            raw, position = take_delimited(frame, begin, HEADER_BYTES_MAX)
             request = parse(RequestHeaderProto, raw)
             self._last_method = (
                 text(request.declaringClassProtocolName),
                 request.clientProtocolVersion,
                 text(request.methodName),
             )
-            self._last_header = raw if len(raw) <= KEPT_HEADER_BYTES_MAX else None
+            self._last_header = frame[begin:position] if len(raw) <= KEPT_HEADER_BYTES_MAX else b""
         protocol, version, method = self._last_method
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
