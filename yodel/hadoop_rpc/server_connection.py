@@ -18,6 +18,7 @@ us buffer more than ``frame_bytes_before_open_max`` and one read.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
@@ -72,6 +73,14 @@ class Opened:
     protocol: str
 
 
+class CallTarget(NamedTuple):
+    """Names a method by its protocol, the protocol's version, and its own name."""
+
+    protocol: str
+    version: int
+    method: str
+
+
 @dataclass(slots=True)
 class CallReceived:
     """A call to answer.  Not frozen only because one is built for every heartbeat; nobody changes it."""
@@ -79,9 +88,7 @@ class CallReceived:
     call_id: int
     client_id: bytes
     retry_count: int
-    protocol: str
-    version: int
-    method: str
+    target: CallTarget
     body: bytes = field(repr=False)
 
 
@@ -126,7 +133,7 @@ class ServerConnection:
         "_frame_bytes_max",
         "_identity",
         "_last_header",
-        "_last_method",
+        "_last_target",
         "_nonce",
         "_out",
         "_policy",
@@ -153,7 +160,7 @@ class ServerConnection:
         self._last_header = b""
         """The header of the last call with its length, if it is short: the next one mostly has the same protocol and
         method."""
-        self._last_method = ("", 0, "")
+        self._last_target = CallTarget("", 0, "")
         self._session: gssapi.Session | None = None
         self._out: list[bytes] = []
         self.frames = 0
@@ -316,18 +323,17 @@ class ServerConnection:
             begin = position
             raw, position = take_delimited(frame, begin, HEADER_BYTES_MAX)
             request = parse(RequestHeaderProto, raw)
-            self._last_method = (
+            self._last_target = CallTarget(
                 text(request.declaringClassProtocolName),
                 request.clientProtocolVersion,
                 text(request.methodName),
             )
             self._last_header = frame[begin:position] if len(raw) <= KEPT_HEADER_BYTES_MAX else b""
-        protocol, version, method = self._last_method
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
         if len(client_id) > CLIENT_ID_BYTES_MAX:
             raise invalid_header("Client id too long")
-        return CallReceived(header.callId, client_id, header.retryCount, protocol, version, method, body)
+        return CallReceived(header.callId, client_id, header.retryCount, self._last_target, body)
 
     def _on_context(self, frame: bytes, position: int) -> Opened:
         if ServerStep.CONTEXT_ACCEPTED not in self._steps:

@@ -374,12 +374,12 @@ class Connection(asyncio.Protocol):
             return answer
         self._calls += 1
         self._set_reading()
-        self._server.run(self._answer_later(answer, call, self._last_s), f"rpc-{call.method[:64]}")
+        self._server.run(self._answer_later(answer, call, self._last_s), f"rpc-{call.target.method[:64]}")
         return None
 
     def _count(self, call: CallReceived, started_s: float) -> None:
         now_s = self._loop.time()
-        method = call.method if self._server.dispatcher.has(call.protocol, call.method) else None
+        method = call.target.method if self._server.dispatcher.has(call.target) else None
         self._server.figures.count_answer(method, now_s - started_s, now_s)
 
     async def _answer_later(self, answer: Coroutine[Any, Any, bytes], call: CallReceived, started_s: float) -> None:
