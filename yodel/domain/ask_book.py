@@ -19,6 +19,7 @@ from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
 ANY = "*"
+ANYWHERE = Placement()
 LINES_MAX = 50_000
 """Lines an attempt's book may hold: a MapReduce job names each host of its input once per priority."""
 
@@ -84,6 +85,8 @@ class _Lines:
     closed_racks: set[str] = field(default_factory=set)
     """Racks that are only named because of their hosts: with strict locality nothing may go elsewhere in them."""
     request: SchedulingAsk | None = None
+    wish: Wish | None = field(default=None, compare=False)
+    """The wish that these lines describe, made when it is read; None after a change."""
 
     def copy(self) -> _Lines:
         return replace(self, places=dict(self.places), closed_racks=set(self.closed_racks))
@@ -171,6 +174,7 @@ class AskBook:
                 return
             self._require_room(1 if ask.resource_name == ANY else 2)
             lines = self._lines[ask.key] = _Lines()
+        lines.wish = None
         if ask.resource_name == ANY:
             self._add(ask.count - lines.any_count)
             lines.any_count, lines.is_strict, lines.node_label = ask.count, not ask.relax_locality, ask.node_label
@@ -209,6 +213,7 @@ class AskBook:
         lines = self._lines.get(key)
         if lines is None:
             return
+        lines.wish = None
         if lines.any_count > 0:
             lines.any_count -= 1
             self._add(-1)
@@ -223,11 +228,7 @@ class AskBook:
 
     def wishes(self) -> list[Wish]:
         """Every wish with a count, most important (lowest) priority first."""
-        found = [
-            Wish(key=key, count=lines.any_count, placement=_placement(lines), request=lines.request)
-            for key, lines in self._lines.items()
-            if lines.any_count > 0
-        ]
+        found = [lines.wish or _wish(key, lines) for key, lines in self._lines.items() if lines.any_count > 0]
         found.sort(key=lambda wish: wish.key.priority)
         return found
 
@@ -265,12 +266,19 @@ class AskBook:
             raise TooMuchAsked("ask_lines", lines, LINES_MAX, text)
 
 
+def _wish(key: AskKey, lines: _Lines) -> Wish:
+    lines.wish = Wish(key=key, count=lines.any_count, placement=_placement(lines), request=lines.request)
+    return lines.wish
+
+
 def _anywhere(ask: SchedulingAsk) -> Ask:
     """Return the line that stands for a SchedulingRequest."""
     return Ask(key=ask.key, resource_name=ANY, count=ask.count)
 
 
 def _placement(lines: _Lines) -> Placement:
+    if not lines.places:
+        return Placement(node_label=lines.node_label) if lines.node_label else ANYWHERE
     hosts = tuple(sorted(name for name in lines.places if not name.startswith("/")))
     racks = tuple(sorted(name for name in lines.places if name.startswith("/")))
     if lines.is_strict:

@@ -436,12 +436,13 @@ class Core:
         self.marked_queues.published(rows)
         self.shuffle_endpoints.published()
         self.scheduler.published(rows)
+        self.submission.published(rows, removed)
 
     def _holds_changed(self, pool: PoolName) -> None:
         """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""
-        for container_id in self.state.container_index.planned:
-            if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
-                self.reconciles.add(container_id)
+        for container in self.state.container_index.planned.values():
+            if self.state.pools.pools.of(container.queue) == pool:
+                self.reconciles.add(container.id)
         self.binder.holds_changed()
 
     def _binds_itself(self, queue: str) -> bool:

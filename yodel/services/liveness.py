@@ -94,11 +94,11 @@ class Liveness:
 
     def _look_at_increases(self, now_s: float) -> None:
         """Each new size has the whole time, as a container has."""
-        state = self._engine.state
-        for container_id in self._grown_since_s.keys() - state.container_index.unconfirmed.keys():
+        unconfirmed = self._engine.state.container_index.unconfirmed
+        for container_id in self._grown_since_s.keys() - unconfirmed.keys():
             del self._grown_since_s[container_id]
-        for container_id in state.container_index.unconfirmed:
-            version = state.containers[container_id].version
+        for container_id, container in unconfirmed.items():
+            version = container.version
             seen_version, since_s = self._grown_since_s.get(container_id, (version, now_s))
             if seen_version != version:
                 since_s = now_s

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from yodel.domain import ask_book
-from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey, SchedulingAsk, Tally
+from yodel.domain.ask_book import ANY, ANYWHERE, Ask, AskBook, AskKey, SchedulingAsk, Tally
 from yodel.domain.constraints import Single, TagTarget
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
@@ -227,3 +227,18 @@ def test_book_without_room_for_more_lines_takes_none_of_a_beat(monkeypatch: pyte
     assert book.lines() == [line(1)]
     book.take([line(1, "a"), line(1, "b")], count_max=10)
     assert len(book.lines()) == 3
+
+
+def test_only_wishes_whose_lines_changed_are_made_again() -> None:
+    other = a_key(2)
+    book = book_of(line(3), line(3, "host-a"), line(4, key=other))
+    first, second = book.wishes()
+    book.handed_over(KEY, "host-a", "/default-rack")
+    assert [wish.count for wish in book.wishes()] == [2, 4]
+    book.replace(line(0, "host-a"))
+    assert book.wishes()[0].placement == ANYWHERE
+    book.request(SchedulingAsk(key=KEY, count=2, tags=("zk",)))
+    now, same = book.wishes()
+    assert (first.count, first.placement.hosts) == (3, ("host-a",))
+    assert now.request is not None
+    assert same is second

@@ -230,7 +230,10 @@ def test_labels_are_those_that_some_node_has() -> None:
 def test_tagged_containers_are_known_while_they_live() -> None:
     tagged = a_container(container=2, allocation_tags=("zk",))
     state = state_of(tagged, a_container(container=3))
-    assert list(state.container_index.tagged) == [tagged.id]
+    assert state.container_index.tagged == {tagged.id: tagged}
+    bound = replace(tagged, version=7)
+    state.publish([bound])
+    assert state.container_index.tagged == {tagged.id: bound}
     state.publish([replace(tagged, state=ContainerState.COMPLETED)])
     assert state.container_index.tagged == {}
 

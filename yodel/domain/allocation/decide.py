@@ -8,7 +8,7 @@ up, and an application that does not fit does not hold up one that does.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, MutableMapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -26,15 +26,16 @@ from yodel.domain.allocation.demands import (
 )
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.holds import Short, Wait
+from yodel.domain.allocation.leaf import Leaf
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.orders import PlanRequest, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
-from yodel.domain.allocation.turns import AT_ONCE_MAX, LeafTurns, ServingOrder, is_served
+from yodel.domain.allocation.turns import AT_ONCE_MAX, LeafTurns, QueueOrder, ServingOrder, is_served
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.ledger import ServingRank, UsageLedger
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import QueueShares
 from yodel.domain.resource import NONE, Resource, rounded_up
@@ -48,7 +49,6 @@ from yodel.domain.waiting import (
     in_pieces,
 )
 
-NOBODY: Mapping[str, Container[ApplicationAttemptId]] = {}
 SHORTS_MAX = 8
 """Wishes of a leaf that may be held a node for: the first that limits let is."""
 
@@ -67,11 +67,11 @@ def decide(
     if ledger is None:
         ledger = in_one_line(capacity, limits)
         demands = [replace(demand, queue=ROOT) for demand in demands]
-    leaves: dict[str, list[Demand]] = {}
+    leaves: dict[str, Leaf] = {}
     for demand in demands:
         if is_served(demand):
-            leaves.setdefault(demand.queue, []).append(demand)
-    active = {path: {demand.user for demand in of_leaf} for path, of_leaf in leaves.items()}
+            leaves.setdefault(demand.queue, Leaf()).put(demand.attempt_id, demand)
+    active = {path: {demand.user for demand in leaf.demands.values()} for path, leaf in leaves.items()}
     ledger.use_active(active)
     may_grow = any(demand.increases for demand in demands)
     found = decide_leaves(leaves, capacity, limits, ledger, watched=watched, may_grow=may_grow)
@@ -79,33 +79,31 @@ def decide(
 
 
 def decide_leaves(
-    leaves: Mapping[str, Sequence[Demand]],
+    leaves: Mapping[str, Leaf],
     capacity: Capacity,
     limits: AllocationLimits,
     ledger: UsageLedger,
     *,
     watched: Container[ApplicationAttemptId] = (),
-    told: Container[str] = (),
-    settled: Mapping[str, Container[ApplicationAttemptId]] = NOBODY,
-    ranks: MutableMapping[str, ServingRank] | None = None,
+    order: QueueOrder | None = None,
     heads_max: float = inf,
     may_grow: bool = True,
 ) -> Decision:
     """One tick of these leaves, each with the applications that want something there; none of their users is missing
     in the ledger.
 
-    Nothing is said of leaves in ``told`` that no turn comes to, nor of applications of a leaf in ``settled`` that wait
-    as before.  After ``heads_max`` wishes the other leaves wait for the next decision.  ``may_grow`` False: none asks
-    for larger containers.
+    Nothing is said of a leaf that ``is_told`` and that no turn comes to, nor of its ``settled`` applications if they
+    wait as before.  After ``heads_max`` wishes the other leaves wait for the next decision.  ``may_grow`` False: none
+    asks for larger containers.  ``order`` is that of the last decision, and is brought up to date.
     """
-    tick = _Tick(capacity, limits, watched, ledger, settled)
+    tick = _Tick(capacity, limits, watched, ledger, leaves)
     tick.serve_holds()
-    turns = LeafTurns(ledger, leaves, ranks)
+    turns = LeafTurns(ledger, leaves, order if order is not None else QueueOrder())
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
         for path in turns.under_way:
             tick.looked.pop(path, None)
     else:
-        is_cut = not _tell_the_rest(tick, turns, told, heads_max)
+        is_cut = not _tell_the_rest(tick, turns, leaves, heads_max)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
@@ -142,11 +140,11 @@ def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_m
     return True
 
 
-def _tell_the_rest(tick: _Tick, turns: LeafTurns, told: Container[str], heads_max: float) -> bool:
+def _tell_the_rest(tick: _Tick, turns: LeafTurns, leaves: Mapping[str, Leaf], heads_max: float) -> bool:
     """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
     is_whole = True
     for path in turns.waiting:
-        if path in told and path not in tick.looked:
+        if leaves[path].is_told and path not in tick.looked:
             continue
         if tick.heads >= heads_max:
             is_whole = False
@@ -189,9 +187,9 @@ class _Tick:
         limits: AllocationLimits,
         watched: Container[ApplicationAttemptId],
         ledger: UsageLedger,
-        settled: Mapping[str, Container[ApplicationAttemptId]],
+        leaves: Mapping[str, Leaf],
     ) -> None:
-        self._settled = settled
+        self._leaves = leaves
         self._given: set[ApplicationAttemptId] = set()
         """Applications that something was planned for."""
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
@@ -321,7 +319,7 @@ class _Tick:
     def advance(self, line: ServingOrder, demand: Demand) -> None:
         """Go on after a request that waits as an equal one: with the next application where all of this one's are equal
         and wait as at the last look."""
-        is_settled = demand.attempt_id in self._settled.get(demand.queue, ())
+        is_settled = demand.attempt_id in self._leaves[demand.queue].settled
         if not is_settled or demand.attempt_id in self._given or self._from_holds:
             line.advance()
         else:

@@ -60,25 +60,6 @@ def alike(demand: Demand, wish: Wish) -> tuple[str, str, Resource, str]:
     return demand.queue, demand.user, wish.key.capability, wish.placement.node_label
 
 
-def are_alike(demand: Demand) -> bool:
-    """Return True if limits treat all requests of an application alike, and it has nothing to be served before them."""
-    if demand.am_capability is not None or demand.increases:
-        return False
-    kinds = {alike(demand, wish) if is_anywhere(demand, wish) else None for wish in demand.wishes}
-    return len(kinds) == 1 and None not in kinds
-
-
-def wants_the_same(one: Demand, other: Demand) -> bool:
-    """Return True if both describe the same pending requests of the same user, whatever is used already."""
-    return (one.user, one.in_flight, one.most, one.avoid, one.wishes) == (
-        other.user,
-        other.in_flight,
-        other.most,
-        other.avoid,
-        other.wishes,
-    )
-
-
 def take_backs(demands: Iterable[Demand]) -> list[TakeBack]:
     """Return the containers in progress that are not requested any more."""
     found = []

@@ -18,9 +18,10 @@ from yodel.domain.allocation.by_pool import OfPool, spread
 from yodel.domain.allocation.decide import decide_leaves
 from yodel.domain.allocation.demands import AllocationLimits, Blocked, Capacity, Decision, Demand, Looked, TakeBack
 from yodel.domain.allocation.holds import Short
-from yodel.domain.allocation.orders import are_alike, take_backs, wants_the_same
+from yodel.domain.allocation.leaf import Leaf, Sleep
+from yodel.domain.allocation.orders import take_backs
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.allocation.turns import is_served, is_wanted
+from yodel.domain.allocation.turns import QueueOrder, is_served, is_wanted
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.pools import PoolName
@@ -29,64 +30,6 @@ from yodel.domain.resource import Resource
 _K = TypeVar("_K")
 HEADS_MAX = 150
 """Wishes that have their turn in one round: about as many as are served in 10 ms."""
-
-
-@dataclass(slots=True)
-class _Sleep:
-    """Until one of these changes: what is held of the queues ``paths``, that the pool has room for one of ``sizes``,
-    that ApplicationMasters may hold more of the leaf than ``masters``."""
-
-    paths: set[str] = field(default_factory=set)
-    sizes: set[Resource] = field(default_factory=set)
-    masters: Resource | None = None
-
-
-@dataclass(slots=True)
-class _Leaf:
-    pool: PoolName
-    demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
-    """Those with something to serve."""
-    is_told: bool = False
-    """True if the last look's words of it still hold."""
-    settled: set[ApplicationAttemptId] = field(default_factory=set)
-    """Applications whose requests are all alike, and still wait as the last look that reached them told."""
-    sleep: _Sleep | None = None
-    _served: Sequence[Demand] = ()
-    _particular: Sequence[Demand] = ()
-
-    @property
-    def served(self) -> Sequence[Demand]:
-        """Return the demands, in a tuple that is made again when they have changed."""
-        if not self._served:
-            self._served = tuple(self.demands.values())
-            self._particular = tuple(demand for demand in self._served if demand.increases or demand.waited_s)
-        return self._served
-
-    @property
-    def particular(self) -> Sequence[Demand]:
-        """Return those that ask for larger containers or wait for a host or rack."""
-        return self._particular if self.served else ()
-
-    def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
-        """Set or remove (None) a demand; False if there was none to remove.  What was found no longer holds."""
-        old = self.demands.get(attempt_id)
-        if demand is not None:
-            self.demands[attempt_id] = demand
-        elif self.demands.pop(attempt_id, None) is None:
-            return False
-        if demand is None or old is None or not wants_the_same(old, demand):
-            self.settled.discard(attempt_id)
-        self.is_told, self._served = False, ()
-        return True
-
-    def found(self, looked: Looked) -> None:
-        """Take over how a look ended."""
-        self.is_told = not (looked.has_changed or looked.planned)
-        if self.is_told:
-            new = self.demands.keys() - self.settled
-            self.settled.update(attempt_id for attempt_id in new if are_alike(self.demands[attempt_id]))
-        else:
-            self.settled &= set() if looked.has_changed else looked.as_told
 
 
 @dataclass(slots=True)
@@ -103,13 +46,13 @@ class _Pool:
 class LeafTurn:
     """Leaves of a pool that this round looks at."""
 
-    leaves: Mapping[str, Sequence[Demand]]
+    leaves: Mapping[str, Leaf]
     particular: Sequence[Demand]
     """Demands there that ask for larger containers or wait for a host or rack."""
 
     @property
     def demands(self) -> Iterable[Demand]:
-        return chain.from_iterable(self.leaves.values())
+        return chain.from_iterable(leaf.demands.values() for leaf in self.leaves.values())
 
 
 class Rounds:
@@ -120,7 +63,7 @@ class Rounds:
         """All there are, with those that only have something under way."""
         self.active: dict[str, Collection[str]] = {}
         """By leaf, the users that want something; another one when it changes."""
-        self._leaves: dict[str, _Leaf] = {}
+        self._leaves: dict[str, Leaf] = {}
         self._pools: dict[PoolName, _Pool] = {}
         self._watchers: dict[str, set[str]] = {}
         """By queue, the leaves that sleep until something else is held of it."""
@@ -129,7 +72,7 @@ class Rounds:
         """Attempts that want nothing any more, since the last round."""
         self._changed: set[str] = set()
         """Leaves whose users may be others."""
-        self._serving_ranks: dict[str, ServingRank] = {}
+        self._order = QueueOrder()
         self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
         """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
         self._basis: object = None
@@ -163,7 +106,7 @@ class Rounds:
         path = demand.queue
         leaf = self._leaves.get(path)
         if leaf is None:
-            leaf = self._leaves[path] = _Leaf(pool_of(path))
+            leaf = self._leaves[path] = Leaf(pool_of(path))
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
             pool.awake[path] = None
@@ -205,7 +148,7 @@ class Rounds:
             self._basis = basis
             self.start_anew(pool_of)
         for path in changed:
-            self._serving_ranks.pop(path, None)
+            self._order.changed(path)
             for sleeper in self._watchers.pop(path, ()):
                 self._wake(sleeper)
         self.note_users(ledger)
@@ -219,14 +162,19 @@ class Rounds:
 
     def _note_users(self) -> None:
         active = dict(self.active)
+        is_changed = False
         for path in self._changed:
             leaf = self._leaves.get(path)
-            if leaf is None:
-                active.pop(path, None)
+            users = {demand.user for demand in leaf.demands.values()} if leaf is not None else None
+            if users == active.get(path):
+                continue
+            is_changed = True
+            if users is None:
+                del active[path]
             else:
-                active[path] = {demand.user for demand in leaf.demands.values()}
+                active[path] = users
         self._changed.clear()
-        if active != self.active:
+        if is_changed:
             self.active = active
 
     def _turn(self, pool: _Pool, free: Resource, changed: Collection[str], ledger: UsageLedger) -> LeafTurn:
@@ -239,8 +187,8 @@ class Rounds:
                 if not ledger.am_limit(ledger.share(path)).fits_in(limit):
                     on[path] = None
         leaves = {path: self._leaves[path] for path in on}
-        particular = [demand for leaf in leaves.values() for demand in leaf.particular]
-        return LeafTurn(leaves={path: leaf.served for path, leaf in leaves.items()}, particular=particular)
+        particular = [demand for leaf in leaves.values() if leaf.particular for demand in leaf.particular.values()]
+        return LeafTurn(leaves=leaves, particular=particular)
 
     # --- who may be held a node for
 
@@ -255,13 +203,7 @@ class Rounds:
 
     def _turn_of(self, path: str, ledger: UsageLedger) -> list[tuple[ServingRank, str]]:
         """Return the ranks by which leaves are served, from the top of the tree down."""
-        return [(self._serving_rank(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
-
-    def _serving_rank(self, path: str, ledger: UsageLedger) -> ServingRank:
-        found = self._serving_ranks.get(path)
-        if found is None:
-            found = self._serving_ranks[path] = ledger.serving_rank(path)
-        return found
+        return [(self._order.rank(above), above) for above in reversed(ledger.share(path).path[:-1])]
 
     def is_wanted(self, short: Short) -> bool:
         """Return True if the request that is short of capacity is still pending in the same queue."""
@@ -272,7 +214,7 @@ class Rounds:
             and is_wanted(demand, short.key)
         )
 
-    def _note_short(self, path: str, leaf: _Leaf, looked: Looked, ledger: UsageLedger) -> None:
+    def _note_short(self, path: str, leaf: Leaf, looked: Looked, ledger: UsageLedger) -> None:
         let = tuple(
             one for one in looked.short.values() if ledger.lets(path, one.user, one.size, is_am=one.key is None)
         )
@@ -290,7 +232,6 @@ class Rounds:
         heads_max: float = HEADS_MAX,
     ) -> Decision:
         """The round that was begun.  What it says of ``waiting`` is of those it ``heard``."""
-        told = {path for turn in turns.values() for path in turn.leaves if self._leaves[path].is_told}
 
         def one(name: PoolName, capacity: Capacity) -> OfPool:
             leaves = turns[name].leaves if name in turns else {}
@@ -304,9 +245,7 @@ class Rounds:
                     capacity,
                     own,
                     ledger,
-                    told=told,
-                    settled={path: leaf.settled for path in leaves if (leaf := self._leaves[path]).settled},
-                    ranks=self._serving_ranks,
+                    order=self._order,
                     heads_max=heads_max,
                     may_grow=name in turns and any(demand.increases for demand in turns[name].particular),
                 ),
@@ -343,20 +282,19 @@ class Rounds:
 
     def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
         """Forget all findings."""
-        self._serving_ranks.clear()
+        self._order = QueueOrder()
         self._watchers.clear()
         self._pools.clear()
         self._short.clear()
         for path, leaf in self._leaves.items():
-            leaf.pool, leaf.is_told, leaf.sleep = pool_of(path), False, None
-            leaf.settled.clear()
+            leaf.forget(pool_of(path))
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
             pool.awake[path] = None
 
     # --- sleep
 
-    def _lay(self, path: str, leaf: _Leaf, sleep: _Sleep) -> None:
+    def _lay(self, path: str, leaf: Leaf, sleep: Sleep) -> None:
         pool = self._pools[leaf.pool]
         leaf.sleep = sleep
         del pool.awake[path]
@@ -389,16 +327,16 @@ def _drop(sets: dict[_K, set[str]], key: _K, path: str) -> None:
             del sets[key]
 
 
-def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> _Sleep | None:
+def _sleep(path: str, looked: Looked, ledger: UsageLedger, free: Resource) -> Sleep | None:
     """Return what must change before the leaf is looked at again; None: it is not known well enough."""
-    sleep = _Sleep()
+    sleep = Sleep()
     for blocked in looked.blocked:
         if not _is_kept(path, blocked, ledger, free, sleep):
             return None
     return sleep if looked.blocked else None
 
 
-def _is_kept(path: str, blocked: Blocked, ledger: UsageLedger, free: Resource, sleep: _Sleep) -> bool:
+def _is_kept(path: str, blocked: Blocked, ledger: UsageLedger, free: Resource, sleep: Sleep) -> bool:
     """Return True if it is known what must change for one size, and note it.  One obstacle is enough, the one that
     changes least often."""
     limits = [one.path for one in ledger.hindrances(path, blocked.user, blocked.size)]

@@ -7,11 +7,12 @@ row: until it uses more of its guarantee than the next of its siblings, on each 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
+from yodel.domain.allocation.leaf import Leaf
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.queues.ledger import ServingRank, UsageLedger
 from yodel.domain.queues.queue import ROOT, Ordering
@@ -26,7 +27,7 @@ Head = tuple[Demand, Wish | None]
 class ServingOrder:
     """The applications of one leaf that want something, in the order they are served."""
 
-    def __init__(self, path: str, ordering: Ordering, demands: Sequence[Demand]) -> None:
+    def __init__(self, path: str, ordering: Ordering, demands: Iterable[Demand]) -> None:
         self.path, self._is_fair = path, ordering is Ordering.FAIR
         if self._is_fair:
             self._heap = [(d.held_mib, d.submitted_ms, d.attempt_id, heads(d), d) for d in demands]
@@ -105,30 +106,72 @@ def is_wanted(demand: Demand, key: AskKey | None) -> bool:
     return any(wish is not None and wish.key == key for _, wish in heads(demand))
 
 
+class QueueOrder:
+    """Keeps queues in serving order among their siblings, from decision to decision over one tree.
+
+    It has every queue that requested something, also those that do not now: at most as many as there are.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[str, ServingRank] = {}
+        self._above: dict[str, str] = {}
+        self._siblings: dict[str, list[tuple[ServingRank, str]]] = {}
+        """The queues below each, sorted."""
+        self._unranked: set[str] = set()
+
+    def changed(self, path: str) -> None:
+        """Rank a queue again in the next decision: its usage has changed."""
+        if path in self._above:
+            self._unranked.add(path)
+
+    def rank(self, path: str) -> ServingRank:
+        """Return the rank of a queue in the last decision."""
+        return self._ranks[path]
+
+    def heaps(self, ledger: UsageLedger, leaves: Mapping[str, object]) -> dict[str, list[tuple[ServingRank, str]]]:
+        """Return by parent the queues that are or have some of these leaves, sorted and therefore heaps."""
+        for path in leaves.keys() - self._above.keys():
+            self._enter(ledger.share(path).path)
+        self._sort(ledger)
+        parents: set[str] = set()
+        level: Collection[str] = leaves
+        while level := {self._above[path] for path in level if path in self._above} - parents:
+            parents |= level
+        wanted = leaves.keys() | parents
+        return {above: [entry for entry in self._siblings[above] if entry[1] in wanted] for above in parents}
+
+    def _enter(self, way: Sequence[str]) -> None:
+        """Add a leaf, and the queues above it that are new."""
+        for own, above in pairwise(way):
+            if own in self._above:
+                return
+            self._above[own] = above
+            self._unranked.add(own)
+            self._siblings.setdefault(above, [])
+
+    def _sort(self, ledger: UsageLedger) -> None:
+        families: dict[str, set[str]] = {}
+        for path in self._unranked:
+            self._ranks[path] = ledger.serving_rank(path)
+            families.setdefault(self._above[path], set()).add(path)
+        self._unranked.clear()
+        for above, moved in families.items():
+            kept = [entry for entry in self._siblings[above] if entry[1] not in moved]
+            self._siblings[above] = sorted([*kept, *((self._ranks[path], path) for path in moved)])
+
+
 class LeafTurns:
     """All leaves that want something, and whose turn it is."""
 
-    def __init__(
-        self,
-        ledger: UsageLedger,
-        leaves: Mapping[str, Sequence[Demand]],
-        ranks: MutableMapping[str, ServingRank] | None = None,
-    ) -> None:
-        """``leaves`` are applications that want something, by leaf; ``ranks`` those that are known already, and
-        those found now."""
+    def __init__(self, ledger: UsageLedger, leaves: Mapping[str, Leaf], order: QueueOrder) -> None:
         self._ledger, self._leaves = ledger, leaves
-        self._serving_ranks = ranks if ranks is not None else {}
         self._waiting: dict[str, None] = dict.fromkeys(leaves)
         """Leaves that had no turn yet, or not their last one."""
         self._lines: dict[str, ServingOrder] = {}
         """The orders of leaves that had a turn."""
-        self._heaps: dict[str, list[tuple[ServingRank, str]]] = {}
-        self._top = ROOT
+        self._top = next((ledger.share(path).path[-1] for path in leaves), ROOT)
         """The root, or what stands for it among the queues of one pool."""
-        for path in leaves:
-            self._enter(ledger.share(path).path)
-        for heap in self._heaps.values():
-            heapq.heapify(heap)
+        self._heaps = order.heaps(ledger, leaves)
 
     def next_line(self) -> ServingOrder | None:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
@@ -153,7 +196,9 @@ class LeafTurns:
         """Return what is left of a leaf."""
         line = self._lines.get(path)
         if line is None:
-            line = self._lines[path] = ServingOrder(path, self._ledger.share(path).queue.ordering, self._leaves[path])
+            line = self._lines[path] = ServingOrder(
+                path, self._ledger.share(path).queue.ordering, self._leaves[path].demands.values()
+            )
         return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
@@ -187,9 +232,9 @@ class LeafTurns:
     def served(self, line: ServingOrder) -> None:
         """Reorder the queue after an allocation, or remove it if it requests nothing more."""
         way = self._ledger.share(line.path).path
-        gone = line.is_done
-        if gone:
+        if line.is_done:
             del self._waiting[line.path]
+        gone = line.is_done and not self._heaps.get(line.path)
         for own, above in pairwise(way):
             heap = self._heaps[above]
             if gone:
@@ -197,16 +242,3 @@ class LeafTurns:
                 gone = not heap
             else:
                 heapq.heapreplace(heap, (self._ledger.serving_rank(own), own))
-
-    def _enter(self, way: Sequence[str]) -> None:
-        """A leaf and the queues above it stand among their siblings, those with something to serve."""
-        self._top = way[-1]
-        for own, above in pairwise(way):
-            rank = self._serving_ranks.get(own)
-            if rank is None:
-                rank = self._serving_ranks[own] = self._ledger.serving_rank(own)
-            heap = self._heaps.get(above)
-            if heap is not None:
-                heap.append((rank, own))
-                return
-            self._heaps[above] = [(rank, own)]

@@ -143,9 +143,9 @@ class _Look:
 
     def _planned_before(self) -> int:
         """Return how many of its size would hold what those take that were planned before it and have no node yet."""
-        state, before = self._state, (one for one in self._state.container_index.planned if one not in self._given)
-        others = (state.containers[one] for one in takewhile(lambda one: one != self._container.id, before))
-        own = (one for one in others if state.pools.pools.of(one.queue) == self._pool)
+        state, planned = self._state, self._state.container_index.planned.values()
+        before = takewhile(lambda one: one.id != self._container.id, planned)
+        own = (one for one in before if one.id not in self._given and state.pools.pools.of(one.queue) == self._pool)
         wanted, count = total_of(one.reserved for one in own), 0
         while not wanted.fits_in(self._size * count) and count <= state.container_index.planned_count:
             count += 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from yodel.domain.allocation.demands import Demand, Increase
-from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.ask_book import ANYWHERE, AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.ledger import UsageLedger
@@ -17,8 +17,6 @@ from yodel.services.scheduling.placement_inputs import PlacementInputs
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.wishes import Wishes
-
-ANYWHERE = Placement()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

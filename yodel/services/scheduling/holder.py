@@ -97,10 +97,9 @@ class NodeReserver:
         """Containers that an earlier life sent to a node that was held for them, and that are not there yet: now it is
         held for nobody."""
         held, wait_ms = self._state.holds.containers, self.rules.placed_s * 1000
-        planned = (self._state.containers[one] for one in self._state.container_index.planned)
         return [
             one.id
-            for one in planned
+            for one in self._state.container_index.planned.values()
             if len(one.placement.nodes) == 1
             and not one.allocation_tags
             and one.id not in held

@@ -96,9 +96,8 @@ class PlacementInputs:
         return () if node.is_node_manager else self._names.of(node.kubernetes_node_name)
 
     def _tagged(self) -> Iterator[Tagged]:
-        for container_id in self._state.container_index.tagged:
-            container = self._state.containers[container_id]
-            yield Tagged(container_id.application_id, container.allocation_tags, container.node_id, container.placement)
+        for container in self._state.container_index.tagged.values():
+            yield Tagged(container.id.application_id, container.allocation_tags, container.node_id, container.placement)
 
     def _tags_of(self, application_id: ApplicationId) -> Collection[str]:
         application = self._state.applications.get(application_id)

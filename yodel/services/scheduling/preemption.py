@@ -171,8 +171,7 @@ class Preemption:
         """Pods that wait too long for a node, as far as queues under their guarantees want their share; whether queues
         give back or not."""
         state = self._engine.state
-        waiting = [state.containers[i] for i in state.container_index.planned]
-        waiting = [one for one in waiting if self._is_unplaced(one)]
+        waiting = [one for one in state.container_index.planned.values() if self._is_unplaced(one)]
         if not waiting or self.rules.observe_only:
             return
         demands, ledger, found = self._scheduler.demands(), self._quotas.still_ledger(), list[Victim]()
@@ -263,7 +262,7 @@ class Preemption:
     def _without_node(self, ledger: UsageLedger) -> dict[str, Resource]:
         """Return by queue, parents too, what counts as used and runs nothing."""
         state, found = self._engine.state, dict[str, Resource]()
-        waiting = (state.containers[i] for i in state.container_index.planned)
+        waiting = state.container_index.planned.values()
         amounts = [(self._queue_of(one), one.reserved) for one in waiting if self._is_unplaced(one)]
         amounts += [(hold.queue, hold.counted) for hold in state.holds.all]
         for path, amount in amounts:

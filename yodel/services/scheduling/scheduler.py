@@ -315,9 +315,9 @@ class Scheduler:
             return node is not None and node.is_usable
 
         return [
-            container_id
-            for container_id in state.container_index.tagged
-            if (container := state.containers[container_id]).state is ContainerState.PLANNED
+            container.id
+            for container in state.container_index.tagged.values()
+            if container.state is ContainerState.PLANNED
             and container.placement.nodes
             and not any(map(may_go_to, container.placement.nodes))
         ]

@@ -17,11 +17,11 @@ class ContainerIndex:
         self.live: dict[ContainerId, None] = {}
         self.ended: dict[ContainerId, None] = {}
         """Those that are over and not forgotten; ApplicationMasters' own stay as long as their attempts."""
-        self.unconfirmed: dict[ContainerId, None] = {}
+        self.unconfirmed: dict[ContainerId, Container] = {}
         """Live ones with an increase that their node agent has not reported."""
-        self.tagged: dict[ContainerId, None] = {}
+        self.tagged: dict[ContainerId, Container] = {}
         """Live ones with allocation tags."""
-        self.planned: dict[ContainerId, None] = {}
+        self.planned: dict[ContainerId, Container] = {}
         """Live ones without a node."""
         self._on_node: dict[NodeId, dict[ContainerId, None]] = {}
         self._awaiting: dict[NodeId, dict[ContainerId, None]] = {}
@@ -69,7 +69,9 @@ class ContainerIndex:
 
     def remove(self, row: Container) -> None:
         self._leave_node(row)
-        for ids in (self.live, self.ended, self.planned, self.unconfirmed, self.tagged):
+        for rows in (self.planned, self.unconfirmed, self.tagged):
+            rows.pop(row.id, None)
+        for ids in (self.live, self.ended):
             ids.pop(row.id, None)
         self._leave_pod(row)
 
@@ -86,8 +88,8 @@ class ContainerIndex:
         return self._by_pod.get(name)
 
 
-def _note(ids: dict[ContainerId, None], row: Container, *, is_in: bool) -> None:
+def _note(rows: dict[ContainerId, Container], row: Container, *, is_in: bool) -> None:
     if row.is_live and is_in:
-        ids[row.id] = None
+        rows[row.id] = row
     else:
-        ids.pop(row.id, None)
+        rows.pop(row.id, None)

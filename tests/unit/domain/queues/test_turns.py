@@ -13,6 +13,7 @@ from tests.unit.domain.test_allocation import demand, planned, room, wish
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Decision
 from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.allocation.turns import QueueOrder
 from yodel.domain.ask_book import AskKey
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.queue import Ordering, Queue
@@ -112,3 +113,28 @@ def test_room_of_a_named_pool_is_told_before_limits_which_dip_with_it() -> None:
         wanted = [demand(queue="root.b", user="v", wishes=[wish(1)])]
         decision = decide(wanted, replace(room(50, used=SIZE * 50), pool=pool), LIMITS, ledger=found)
         assert chains(decision) == [(1, expected)]
+
+
+def test_queue_that_is_a_leaf_and_a_parent_is_served_with_what_is_below_it() -> None:
+    """A queue may get queues below it while its own applications still wait."""
+    found = ledger(leaf("root.a", 50.0), leaf("root.a.b", 50.0), leaf("root.c", 50.0))
+    demands = [
+        demand(number, queue=path, user="u", wishes=[wish(5)])
+        for number, path in ((1, "root.a"), (2, "root.a.b"), (3, "root.c"))
+    ]
+    assert Counter(planned(decide(demands, room(100), LIMITS, ledger=found))) == {1: 5, 2: 5, 3: 5}
+
+
+def test_only_queues_with_another_usage_are_ranked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked: list[str] = []
+    own = UsageLedger.serving_rank
+    monkeypatch.setattr(UsageLedger, "serving_rank", lambda self, path: (ranked.append(path), own(self, path))[1])
+    order, paths = QueueOrder(), ("root.a", "root.b", "root.c")
+    queues = [leaf(path, 30.0) for path in paths]
+    order.heaps(ledger(*queues), dict.fromkeys(paths))
+    assert sorted(ranked) == sorted(paths)
+    ranked.clear()
+    order.changed("root.b")
+    heaps = order.heaps(ledger(*queues, held={("root.b", "u"): 5}), dict.fromkeys(("root.b", "root.c")))
+    assert ranked == ["root.b"]
+    assert {above: [path for _, path in heap] for above, heap in heaps.items()} == {"root": ["root.c", "root.b"]}

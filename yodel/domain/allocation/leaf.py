@@ -1,0 +1,86 @@
+"""Keeps the applications of one leaf queue that request something, and the result of the last look at them.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yodel.domain.allocation.demands import Demand, Looked
+from yodel.domain.allocation.orders import alike, is_anywhere
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.pools import NATIVE, PoolName
+from yodel.domain.resource import Resource
+
+
+@dataclass(slots=True)
+class Sleep:
+    """Until one of these changes: what is held of the queues ``paths``, that the pool has room for one of ``sizes``,
+    that ApplicationMasters may hold more of the leaf than ``masters``."""
+
+    paths: set[str] = field(default_factory=set)
+    sizes: set[Resource] = field(default_factory=set)
+    masters: Resource | None = None
+
+
+@dataclass(slots=True)
+class Leaf:
+    """Holds the requests of one leaf queue of a pool."""
+
+    pool: PoolName = NATIVE
+    demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
+    """Those with something to serve."""
+    particular: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
+    """Those of them that ask for larger containers or wait for a host or rack."""
+    is_told: bool = False
+    """True if the last look's words of it still hold."""
+    settled: set[ApplicationAttemptId] = field(default_factory=set)
+    """Applications whose requests are all alike, and still wait as the last look that reached them told."""
+    sleep: Sleep | None = None
+
+    def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
+        """Set or remove (None) a demand; False if there was none to remove.  What was found no longer holds."""
+        old = self.demands.get(attempt_id)
+        if demand is not None:
+            self.demands[attempt_id] = demand
+        elif self.demands.pop(attempt_id, None) is None:
+            return False
+        if demand is not None and (demand.increases or demand.waited_s):
+            self.particular[attempt_id] = demand
+        else:
+            self.particular.pop(attempt_id, None)
+        if demand is None or old is None or not wants_the_same(old, demand):
+            self.settled.discard(attempt_id)
+        self.is_told = False
+        return True
+
+    def found(self, looked: Looked) -> None:
+        """Take over how a look ended."""
+        self.is_told = not (looked.has_changed or looked.planned)
+        if self.is_told:
+            new = self.demands.keys() - self.settled
+            self.settled.update(attempt_id for attempt_id in new if are_alike(self.demands[attempt_id]))
+        else:
+            self.settled &= set() if looked.has_changed else looked.as_told
+
+    def forget(self, pool: PoolName) -> None:
+        """Forget all findings; the queue may be in another pool."""
+        self.pool, self.is_told, self.sleep = pool, False, None
+        self.settled.clear()
+
+
+def are_alike(demand: Demand) -> bool:
+    """Return True if limits treat all requests of an application alike, and it has nothing to be served before them."""
+    if demand.am_capability is not None or demand.increases:
+        return False
+    kinds = {alike(demand, wish) if is_anywhere(demand, wish) else None for wish in demand.wishes}
+    return len(kinds) == 1 and None not in kinds
+
+
+def wants_the_same(one: Demand, other: Demand) -> bool:
+    """Return True if both describe the same pending requests of the same user, whatever is used already."""
+    return (one.user, one.in_flight, one.most, one.avoid, one.wishes) == (
+        other.user,
+        other.in_flight,
+        other.most,
+        other.avoid,
+        other.wishes,
+    )
