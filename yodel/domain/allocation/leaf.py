@@ -29,7 +29,7 @@ class Leaf:
     demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
     """Those with something to serve."""
     particular: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
-    """Of these, those that ask for larger containers or wait for a host or rack."""
+    """Those of them that ask for larger containers or wait for a host or rack."""
     is_told: bool = False
     """True if the last look's words of it still hold."""
     settled: set[ApplicationAttemptId] = field(default_factory=set)
