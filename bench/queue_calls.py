@@ -22,7 +22,6 @@ from bench.rounds import (
     CHANGES,
     IN_FLIGHT_MAX,
     ROWS_A_COMMIT,
-    SIZE,
     WISHES_MAX,
     Sizes,
     asks,
@@ -90,7 +89,8 @@ async def measure(sizes: Sizes, changes: int) -> None:
                 await rm.engine.do(putting(rows[start : start + ROWS_A_COMMIT]))
         for number in range(1, sizes.applications + 1):
             rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
-        rm.scheduler.use_limits(replace(rm.scheduler.limits, minimum=SIZE, in_flight_max=IN_FLIGHT_MAX))
+        rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
+        rm.scheduler.holder.rules = replace(rm.scheduler.holder.rules, part=0.0)  # as in bench.rounds, none is reserved
         gc.collect()
         gc.freeze()
         cluster = Cluster(world, sizes, live)
