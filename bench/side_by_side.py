@@ -175,10 +175,10 @@ class Part:
 PARTS: dict[str, Part] = {
     "beats": Part(limit_s=240, rows=beats),
     "asks": Part(limit_s=120, rows=asks),
-    "submissions": Part(limit_s=210, rows=submit),
+    "submissions": Part(limit_s=180, rows=submit),
     "grants": Part(limit_s=90, rows=grants),
     "node-managers": Part(limit_s=180, rows=without_pods, has_node_manager=True),
-    "rounds": Part(limit_s=150, program=("bench.rounds",)),
+    "rounds": Part(limit_s=60, program=("bench.rounds",)),
     "scale": Part(limit_s=120, program=("bench.scale",)),
     "queues": Part(limit_s=90, program=("bench.queue_calls", "--changes", "25")),
 }

@@ -435,6 +435,7 @@ class Core:
         self.marked_queues.published(rows)
         self.shuffle_endpoints.published()
         self.scheduler.published(rows)
+        self.submission.published(rows, removed)
 
     def _holds_changed(self, pool: PoolName) -> None:
         """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""
