@@ -140,11 +140,12 @@ def take_delimited(data: bytes, position: int, bytes_max: int = FRAME_BYTES_MAX)
 
 
 def frame(*parts: bytes) -> bytes:
-    """One frame of length-delimited parts."""
-    delimited = b""
+    """One frame of length-delimited parts.  The last one may be long: it is copied once."""
+    before = last = b""
     for part in parts:
-        delimited += encode_varint(len(part)) + part
-    return _INT32.pack(len(delimited)) + delimited
+        before += last + encode_varint(len(part))
+        last = part
+    return b"".join((_INT32.pack(len(before) + len(last)), before, last))
 
 
 def success_frame(call_id: int, client_id: bytes, retry_count: int, body: bytes) -> bytes:

@@ -150,6 +150,15 @@ async def test_call_nobody_can_serve_gets_hadoops_error(
     assert (header.exceptionClassName, header.errorDetail, header.errorMsg) == (java_class, code, message)
 
 
+async def test_protocol_is_served_in_its_own_version_alone() -> None:
+    method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=echo)
+    protocol = RpcProtocol(name=PROTOCOL, version=2, methods={"allocate": method})
+    target = Dispatcher([protocol], fault_for=lambda error: RemoteFault("", str(error)), retry_cache=None)
+    answers = [(await answer(target, call(version=version)))[0] for version in (1, 2)]
+    assert [header.exceptionClassName for header in answers] == [faults.VERSION_MISMATCH, ""]
+    assert [target.has(CallTarget(PROTOCOL, version, "allocate")) for version in (1, 2)] == [False, True]
+
+
 def raising(error: Exception, *, late: bool) -> Handler:
     def plain(_context: CallContext, _request: Any) -> AllocateResponseProto:
         raise error
