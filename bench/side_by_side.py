@@ -1,6 +1,6 @@
 """Measures this ResourceManager and the real one in turns, within one run, and prints one table.
 
-    python -m bench.side_by_side                                  # at most twenty minutes
+    python -m bench.side_by_side                                  # at most eighteen minutes
     python -m bench.side_by_side --only submissions               # one part
     python -m bench.side_by_side --pairs 9 --seconds 5 --times 4  # all of them, for longer
     python -m bench.side_by_side --only beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
