@@ -214,3 +214,12 @@ async def test_master_key_written_again_keeps_its_place(open_store: Open) -> Non
     await store.commit(Commit(master_keys=[first]))
 
     assert (await stored(open_store)).master_keys == (first, second)
+
+
+async def test_of_rows_that_a_commit_has_twice_the_last_stays(open_store: Open) -> None:
+    """PostgreSQL refuses a statement that would write a row twice."""
+    last = an_application(1, diagnostics="second")
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[an_application(1, diagnostics="first"), an_application(2), last]))
+
+    assert (await stored(open_store)).applications == (last, an_application(2))

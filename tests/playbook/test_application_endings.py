@@ -261,6 +261,27 @@ async def test_applications_that_end_at_once_make_room_without_a_submission() ->
         assert {*world.rm.state.applications} == {*world.disk.applications} == {ids[-1]}
 
 
+async def test_forgetting_that_fails_is_tried_again_with_the_next_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with World(Options(submission=SubmissionLimits(completed_max=0))) as world:
+        asked, engine = list[ApplicationId](), world.rm.engine
+
+        def fail(application_id: ApplicationId) -> None:
+            asked.append(application_id)
+            engine.tell_later(application_id, "no event")
+
+        application_id = await world.submit()
+        with monkeypatch.context() as patched:
+            patched.setattr(engine, "forget_application", fail)
+            await kill(world, application_id)
+            for _ in range(10):
+                await world.settle()
+        assert asked == [application_id]
+        assert application_id in world.rm.state.applications
+        last = await world.submit()
+        await world.settle()
+        assert [*world.rm.state.applications] == [last]
+
+
 async def test_what_a_submission_costs_does_not_grow_with_what_has_ended() -> None:
     """Counted in looks at finished applications' rows."""
     async with World(Options(submission=SubmissionLimits(completed_max=100))) as world:
