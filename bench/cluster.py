@@ -22,7 +22,9 @@ from typing import Any
 
 import psutil
 
+from tests.conformance import cluster as conformance
 from tests.support.hadoop import running_hadoop
+from tests.support.node_manager import running_node_manager, settings_of
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.writable import WireToken
@@ -74,13 +76,19 @@ def local_cluster(
     checkout: Path | None = None,
     completed_max: int | None = None,
     more: Mapping[str, str] | None = None,
+    has_node_manager: bool = False,
 ) -> Iterator[Cluster]:
-    """Start ``yodel local`` of this checkout, or of another that ``make setup`` has made; ``more``: environment."""
+    """Start ``yodel local`` of this checkout, or of another that ``make setup`` has made; ``more``: environment.
+
+    With ``has_node_manager`` all queues run on a NodeManager like the one of ``hadoop_cluster``, without pods.
+    """
     directory = Path(tempfile.mkdtemp(prefix="yodel-bench-"))
     python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
     command = [python, "-m", "yodel", "local", "--dir", str(directory), "--ports", "auto", *options]
     settings = {} if completed_max is None else {"YODEL_COMPLETED_MAX": str(completed_max)}
-    process = subprocess.Popen(
+    if has_node_manager:
+        settings |= settings_of(directory) | {"YODEL_NODE_MANAGERS_POOL": "yarn", "YODEL_DIALECT": "yarn"}
+    process: subprocess.Popen[bytes] = subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
@@ -94,7 +102,10 @@ def local_cluster(
             if process.poll() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError(f"yodel local did not start; see {directory}/logs")
             time.sleep(0.05)  # noqa: TID251 - a script that waits for a process
-        yield Cluster("Yodel" if checkout is None else str(checkout), json.loads(ready.read_text()))
+        with contextlib.ExitStack() as stack:
+            if has_node_manager:
+                stack.enter_context(running_node_manager(conformance.Cluster(directory, process)))
+            yield Cluster("Yodel" if checkout is None else str(checkout), json.loads(ready.read_text()))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)

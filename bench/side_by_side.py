@@ -1,6 +1,6 @@
 """Measures this ResourceManager and the real one in turns, within one run, and prints one table.
 
-    python -m bench.side_by_side                                  # at most eighteen minutes
+    python -m bench.side_by_side                                  # at most twenty minutes
     python -m bench.side_by_side --only submissions               # one part
     python -m bench.side_by_side --pairs 9 --seconds 5 --times 4  # all of them, for longer
     python -m bench.side_by_side --only beats --beside DIRECTORY  # another checkout of Yodel instead of the real one
@@ -146,12 +146,19 @@ async def submit(sides: Sides, arguments: argparse.Namespace) -> None:
 
 async def grants(sides: Sides, arguments: argparse.Namespace) -> None:
     """Print how long one container takes while nothing else happens; the real one grants when a node has beaten."""
-    await sides.warm(ASKING, arguments.warm_up)
+    if not sides.masters:
+        await sides.warm(ASKING, arguments.warm_up)
     cells = []
     for side in sides.both:
         found = sorted(await grants_s(side, GRANTS))
         cells.append(f"{statistics.median(found) * 1e3:.1f} (at most {found[-1] * 1e3:.1f})")
     print(f"| ask to grant when idle, p50 of {GRANTS}, ms: {cells[0]} and {cells[1]} |{' |' * 9}", flush=True)
+
+
+async def without_pods(sides: Sides, arguments: argparse.Namespace) -> None:
+    """Print what a NodeManager's containers cost on both sides: nothing is started until an ApplicationMaster does."""
+    await asks(sides, arguments)
+    await grants(sides, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +168,17 @@ class Part:
     limit_s: float
     rows: Callable[[Sides, argparse.Namespace], Awaitable[None]] | None = None
     program: Sequence[str] = ()
+    has_node_manager: bool = False
+    """Ours has a NodeManager too, and no pods."""
 
 
 PARTS: dict[str, Part] = {
     "beats": Part(limit_s=240, rows=beats),
     "asks": Part(limit_s=120, rows=asks),
-    "submissions": Part(limit_s=210, rows=submit),
+    "submissions": Part(limit_s=180, rows=submit),
     "grants": Part(limit_s=90, rows=grants),
-    "rounds": Part(limit_s=150, program=("bench.rounds",)),
+    "node-managers": Part(limit_s=180, rows=without_pods, has_node_manager=True),
+    "rounds": Part(limit_s=60, program=("bench.rounds",)),
     "scale": Part(limit_s=120, program=("bench.scale",)),
     "queues": Part(limit_s=90, program=("bench.queue_calls", "--changes", "25")),
 }
@@ -196,8 +206,12 @@ def measure_part(part: Part, arguments: argparse.Namespace) -> None:
         subprocess.run([sys.executable, "-m", *part.program], check=True, timeout=limit_s)
         return
     beside = arguments.beside
-    other = local_cluster("--nodes", "1", checkout=beside, completed_max=kept) if beside else hadoop_cluster(kept)
-    with other as theirs, local_cluster("--nodes", "1", completed_max=kept) as ours:
+
+    def local(checkout: Path | None) -> contextlib.AbstractContextManager[Cluster]:
+        is_on = part.has_node_manager
+        return local_cluster("--nodes", "1", checkout=checkout, completed_max=kept, has_node_manager=is_on)
+
+    with local(beside) if beside else hadoop_cluster(kept) as theirs, local(None) as ours:
         sides = Sides(theirs, ours)
         print_head(sides)
         uvloop.run(within(limit_s - (time.monotonic() - begin_s), sides, part, arguments))

@@ -22,7 +22,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.hadoop_pb import RpcHeader_pb2 as header_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_connection import CallReceived, CallTarget
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.remote_errors import fault_for
@@ -86,9 +86,7 @@ class Replay:
             call_id=self.asked,
             client_id=b"c" * 16,
             retry_count=-1,
-            protocol=self.protocol.name,
-            version=self.protocol.version,
-            method=method,
+            target=CallTarget(self.protocol.name, self.protocol.version, method),
             body=body,
         )
         peer = CallContext.of(self.identity, "127.0.0.1", 1)

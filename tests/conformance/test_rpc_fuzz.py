@@ -134,8 +134,8 @@ def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Ta
             tally.refusals += isinstance(event, PeerRefused)
             tally.openings_after_proof += isinstance(event, Opened) and event.identity.token_identifier is not None
         is_open = machine.state is ServerState.OPEN
-        assert machine.buffered_bytes <= (OPEN_BYTES_MAX if is_open else BEFORE_OPEN_BYTES_MAX) + READ_BYTES
-        tally.buffered_bytes_max = max(tally.buffered_bytes_max, machine.buffered_bytes)
+        assert len(machine.buffer) <= (OPEN_BYTES_MAX if is_open else BEFORE_OPEN_BYTES_MAX) + READ_BYTES
+        tally.buffered_bytes_max = max(tally.buffered_bytes_max, len(machine.buffer))
         if machine.closed:
             break
     if stranger:

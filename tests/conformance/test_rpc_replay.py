@@ -53,7 +53,7 @@ def heard(recorded: Recording, connection: RecordedConnection) -> tuple[list[Eve
 def methods(events: list[Event]) -> list[tuple[str, int]]:
     """Method names in order, with how often each came in a row."""
     assert isinstance(events[0], Opened)
-    calls = [event.method for event in events[1:] if isinstance(event, CallReceived)]
+    calls = [event.target.method for event in events[1:] if isinstance(event, CallReceived)]
     assert len(calls) == len(events) - 1
     return [(method, len(list(run))) for method, run in groupby(calls)]
 

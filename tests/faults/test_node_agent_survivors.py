@@ -17,7 +17,8 @@ from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import container_id, context_of, eventually
 from tests.support.processes import has_ended
 from yodel.local.container_launch import ContainerLaunch, ProcessIdentity
-from yodel.local.processes import ContainerFiles, start
+from yodel.local.processes import ContainerFiles, is_nothing_left, start
+from yodel.local.starter import Starter
 
 CONTAINER = container_id(2)
 
@@ -71,10 +72,11 @@ async def test_daemon_without_an_environment_ends_with_its_pod(daemon: Path, tmp
         directory="/",
         identity=ProcessIdentity(),
     )
-    pid, pidfd, reader = await asyncio.to_thread(start, launch, files)
-    hidden = await daemons(tmp_path)
-    await eventually(lambda: all(has_ended(process) for process in hidden))
-    await asyncio.to_thread(os.waitpid, pid, 0)
+    with contextlib.closing(Starter()) as starter:
+        _, pidfd, reader = await asyncio.to_thread(start, launch, files, starter)
+        hidden = await daemons(tmp_path)
+        await eventually(lambda: all(has_ended(process) for process in hidden))
+        await eventually(lambda: is_nothing_left(files))
     os.close(pidfd)
     os.close(reader)
     assert files.status.read_text().splitlines()[1] == "0"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from tests.support.playbook import Am, World, a_submission, ask
-from tests.support.records import NOBODY
+from tests.support.playbook import Am, World, ask
 from tests.support.rm_options import Options
 from yodel.domain.application import Application
+from yodel.domain.effects import Tell
+from yodel.domain.events import KillRequested
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import (
     ApplicationState,
@@ -23,7 +23,7 @@ from yodel.errors import (
     ApplicationNotFound,
     Unavailable,
 )
-from yodel.services.applications.submission import SubmissionLimits
+from yodel.services.applications.submission import FORGOTTEN_MAX, SubmissionLimits
 from yodel.services.liveness import LivenessSettings
 
 # --- attempts ------------------------------------------------------------------------------------------------------
@@ -251,20 +251,14 @@ async def test_who_ended_first_goes_first_whoever_came_first() -> None:
         assert ids[2] not in world.rm.state.applications
 
 
-async def test_submissions_at_once_find_the_same_one_too_old_and_it_goes_once() -> None:
+async def test_applications_that_end_at_once_make_room_without_a_submission() -> None:
+    """RMAppManager.checkAppNumCompletedLimit; more than are forgotten at a time."""
     async with World(Options(submission=SubmissionLimits(completed_max=1))) as world:
-        old = [await world.submit() for _ in range(2)]
-        for application_id in old:
-            await kill(world, application_id)
-        new = [await world.run(world.rm.submission.give_id(NOBODY)) for _ in range(3)]
-
-        async def at_once() -> None:
-            await asyncio.gather(*(world.rm.submission.submit(i, a_submission()) for i in new))
-
-        await world.run(at_once())
+        ids = [await world.submit() for _ in range(2 * FORGOTTEN_MAX + 2)]
+        await world.run(world.rm.engine.tell(*(Tell(one, KillRequested("enough", 0)) for one in ids)))
         await world.settle()
 
-        assert {*world.rm.state.applications} == {old[1], *new}
+        assert {*world.rm.state.applications} == {*world.disk.applications} == {ids[-1]}
 
 
 async def test_what_a_submission_costs_does_not_grow_with_what_has_ended() -> None:

@@ -38,12 +38,12 @@ class AskBookMachine(RuleBasedStateMachine):
 
     @rule(key=keys, count=st.integers(0, 8))
     def ask(self, key: AskKey, count: int) -> None:
-        self.book.replace(Ask(key=key, resource_name=ANY, count=count))
+        self.book.take([Ask(key=key, resource_name=ANY, count=count)], ROOM)
         self.wanted[key] = count
 
     @rule(key=keys, host=hosts, count=st.integers(0, 8))
     def ask_for_a_host(self, key: AskKey, host: str, count: int) -> None:
-        self.book.replace(Ask(key=key, resource_name=host, count=count))
+        self.book.take([Ask(key=key, resource_name=host, count=count)], ROOM)
 
     @rule()
     def tick(self) -> None:

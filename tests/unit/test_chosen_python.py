@@ -209,6 +209,15 @@ def test_setup_keeps_a_working_environment_of_another_interpreter_and_says_so(ma
     assert [line.split()[0] for line in (machine.root / "uv").read_text().splitlines()] == ["pip", "pip"]
 
 
+def test_setup_says_so_again_when_there_is_nothing_to_do(machine: Machine, checkout: Path) -> None:
+    fastest = machine.add("one", "python3.11", version="3.11.2", time_us=200_000)
+    (checkout / ".venv" / "bin" / "yodel").symlink_to("python")
+    machine.run("one", script="scripts/setup", checkout=checkout)
+    _, printed = machine.run("one", script="scripts/setup", checkout=checkout)
+    assert "packages" not in printed
+    assert f".venv keeps /opt/slow/python3.11; for {fastest}: make clean && make setup" in printed
+
+
 def test_setup_refuses_a_chosen_python_that_the_environment_does_not_have(machine: Machine, checkout: Path) -> None:
     chosen = machine.add("one", "python3.11", version="3.11.2", time_us=200_000)
     _, printed = machine.run("one", script="scripts/setup", checkout=checkout, YODEL_PYTHON=str(chosen))

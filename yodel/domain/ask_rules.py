@@ -37,9 +37,9 @@ DEFAULT_RULES = AskRules()
 
 
 def checked(
-    ask: Ask, rules: AskRules, default_label: str, queue_name: str = "", known_labels: Collection[str] | None = None
+    ask: Ask, rules: AskRules, default_label: str, queue: str = "", known_labels: Collection[str] | None = None
 ) -> Ask:
-    """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue_name`` is for texts;
+    """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue``, a path, is for texts;
     ``known_labels`` are those that some node has, None to take any.
 
     Raises:
@@ -51,7 +51,7 @@ def checked(
     if ask.node_label and not rules.are_node_labels_enabled:
         raise InvalidLabelRequest(LABELS_DISABLED)
     if ask.node_label:
-        _check_label(ask, queue_name)
+        _check_label(ask, queue)
         check_known(ask.node_label, rules, known_labels)
     if ask.key.execution_type is ExecutionType.OPPORTUNISTIC:
         _check_opportunistic(ask, rules)
@@ -105,9 +105,9 @@ def check_blacklist(additions: Sequence[str]) -> None:
         raise InvalidBlacklistRequest("Cannot add * to the blacklist!")
 
 
-def _check_label(ask: Ask, queue_name: str) -> None:
+def _check_label(ask: Ask, queue: str) -> None:
     """SchedulerUtils.validateResourceRequest."""
-    begin = f"Invalid resource request, queue={queue_name} specified"
+    begin = f"Invalid resource request, queue={queue.rpartition('.')[2]} specified"
     if ask.resource_name != ANY and ask.node_label.strip():
         raise InvalidLabelRequest(
             f"{begin} node label expression in a resource request has resource name = {ask.resource_name}"

@@ -42,14 +42,15 @@ HEADER_BYTES_MAX = 16 * 1024
 """The most bytes of each of a frame's two headers; a real one has some hundred, with a caller context below 1,000."""
 
 _INT32 = struct.Struct(">i")
-_ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+_LAST_BYTE = tuple(bytes((value,)) for value in range(0x80))
+_EARLIER_BYTE = tuple(bytes((value | 0x80,)) for value in range(0x80))
 _CALL_ID = bytes((RpcResponseHeaderProto.CALLID_FIELD_NUMBER << 3,))
 """The first bytes of an answer's header."""
 ANSWER_HEADERS = 1024
 _SUCCESS = RpcResponseHeaderProto.SUCCESS
 _ERROR = RpcResponseHeaderProto.ERROR
 _FATAL = RpcResponseHeaderProto.FATAL
-_FINAL_PACKET = RpcRequestHeaderProto.RPC_FINAL_PACKET
+FINAL_PACKET = RpcRequestHeaderProto.RPC_FINAL_PACKET
 
 
 class FrameTooLarge(YodelError):
@@ -107,14 +108,11 @@ class FrameBuffer(bytearray):
 
 def encode_varint(value: int) -> bytes:
     """A protobuf varint of a non-negative number."""
-    if value < 0x80:
-        return _ONE_BYTE[value]
-    encoded = bytearray()
+    encoded = b""
     while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
+        encoded += _EARLIER_BYTE[value & 0x7F]
         value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    return encoded + _LAST_BYTE[value]
 
 
 def take_delimited(data: bytes, position: int, bytes_max: int = FRAME_BYTES_MAX) -> tuple[bytes, int]:
@@ -142,12 +140,12 @@ def take_delimited(data: bytes, position: int, bytes_max: int = FRAME_BYTES_MAX)
 
 
 def frame(*parts: bytes) -> bytes:
-    """One frame of length-delimited parts."""
-    pieces = [b""]
+    """One frame of length-delimited parts.  The last one may be long: it is copied once."""
+    before = last = b""
     for part in parts:
-        pieces += encode_varint(len(part)), part
-    pieces[0] = _INT32.pack(sum(map(len, pieces)))
-    return b"".join(pieces)
+        before += last + encode_varint(len(part))
+        last = part
+    return b"".join((_INT32.pack(len(before) + len(last)), before, last))
 
 
 def success_frame(call_id: int, client_id: bytes, retry_count: int, body: bytes) -> bytes:
@@ -188,7 +186,7 @@ def request_header(call_id: int, client_id: bytes, retry_count: int) -> bytes:
     """A serialized ``RpcRequestHeaderProto``."""
     return RpcRequestHeaderProto(
         rpcKind=RPC_PROTOCOL_BUFFER,
-        rpcOp=_FINAL_PACKET,
+        rpcOp=FINAL_PACKET,
         callId=call_id,
         clientId=client_id,
         retryCount=retry_count,

@@ -18,6 +18,7 @@ us buffer more than ``frame_bytes_before_open_max`` and one read.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from yodel.errors import AccessDenied, InvalidValue
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
@@ -34,6 +35,7 @@ from yodel.hadoop_rpc.framing import (
     CALL_ID_PING,
     CALL_ID_SASL,
     CLIENT_ID_BYTES_MAX,
+    FINAL_PACKET,
     HEADER_BYTES_MAX,
     MAGIC,
     PREFACE_BYTES,
@@ -71,6 +73,14 @@ class Opened:
     protocol: str
 
 
+class CallTarget(NamedTuple):
+    """Names a method by its protocol, the protocol's version, and its own name."""
+
+    protocol: str
+    version: int
+    method: str
+
+
 @dataclass(slots=True)
 class CallReceived:
     """A call to answer.  Not frozen only because one is built for every heartbeat; nobody changes it."""
@@ -78,9 +88,7 @@ class CallReceived:
     call_id: int
     client_id: bytes
     retry_count: int
-    protocol: str
-    version: int
-    method: str
+    target: CallTarget
     body: bytes = field(repr=False)
 
 
@@ -115,47 +123,48 @@ Event = Opened | CallReceived | Pinged | PeerRefused | TicketReceived
 
 
 _WITHOUT_EVENTS = frozenset({ServerState.CLOSED, ServerState.JUDGED})
+_PREFACE, _CALL = ServerState.PREFACE, ServerStep.CALL
 
 
 class ServerConnection:
     """One connection, seen from the server.  ``nonce`` is this connection's own, never used before."""
 
     __slots__ = (
-        "_buffer",
         "_frame_bytes_max",
         "_identity",
         "_last_header",
-        "_last_method",
+        "_last_target",
         "_nonce",
         "_out",
         "_policy",
         "_sasl",
         "_session",
         "_steps",
+        "buffer",
+        "closed",
         "frames",
         "state",
     )
 
     def __init__(self, *, policy: ConnectionPolicy, nonce: str) -> None:
         self.state = ServerState.PREFACE
+        self.closed = False
         self._steps = TRANSITIONS[ServerState.PREFACE]
         self._policy = policy
         self._nonce = nonce
-        self._buffer = FrameBuffer()
+        self.buffer = FrameBuffer()
+        """Received and not taken yet."""
         self._frame_bytes_max = policy.frame_bytes_before_open_max
         self._identity: CallerIdentity | None = None
         self._sasl = False
-        self._last_header: bytes | None = None
-        """The header of the last call, if it is short: the next one mostly has the same protocol and method."""
-        self._last_method = ("", 0, "")
+        self._last_header = b""
+        """The header of the last call with its length, if it is short: the next one mostly has the same protocol and
+        method."""
+        self._last_target = CallTarget("", 0, "")
         self._session: gssapi.Session | None = None
         self._out: list[bytes] = []
         self.frames = 0
         """Taken whole since the connection was made."""
-
-    @property
-    def closed(self) -> bool:
-        return self.state is ServerState.CLOSED
 
     @property
     def identity(self) -> CallerIdentity:
@@ -164,18 +173,14 @@ class ServerConnection:
         assert self.state is ServerState.OPEN
         return self._identity
 
-    @property
-    def buffered_bytes(self) -> int:
-        return len(self._buffer)
-
     def receive_data(self, data: bytes) -> None:
         """Take received bytes; those after the end are dropped."""
-        if self.state is not ServerState.CLOSED:
-            self._buffer += data
+        if not self.closed:
+            self.buffer += data
 
     def receive_eof(self) -> None:
         """The peer closed."""
-        if self.state is not ServerState.CLOSED:
+        if not self.closed:
             self._move(ServerStep.END_OF_FILE)
 
     def data_to_send(self) -> bytes:
@@ -190,12 +195,12 @@ class ServerConnection:
         """The next event, or None when more bytes are needed or the connection is closed."""
         while self.state not in _WITHOUT_EVENTS:
             try:
-                if self.state is ServerState.PREFACE:
+                if self.state is _PREFACE:
                     refused, taken = self._on_preface()
                     if not taken:
                         return refused
                     continue
-                frame = self._buffer.take_frame(self._frame_bytes_max)
+                frame = self.buffer.take_frame(self._frame_bytes_max)
                 if frame is None:
                     return None
                 self.frames += 1
@@ -216,11 +221,12 @@ class ServerConnection:
         if self.state is ServerState.OPEN:
             self._frame_bytes_max = self._policy.frame_bytes_max
         elif self.state is ServerState.CLOSED:
-            self._buffer.clear()
+            self.closed = True
+            self.buffer.clear()
 
     def refuse(self, fault: RemoteFault) -> None:
         """End it for a reason that the shell has; ``data_to_send`` says it.  No event follows."""
-        if self.state is not ServerState.CLOSED:
+        if not self.closed:
             self._refuse(fault, CALL_ID_INVALID)
 
     def ticket_accepted(self, found: gssapi.Negotiated) -> None:
@@ -255,12 +261,12 @@ class ServerConnection:
 
     def _on_preface(self) -> tuple[PeerRefused | None, bool]:
         """Returns an event, and whether the seven bytes were taken."""
-        magic = bytes(self._buffer[: len(MAGIC)])
+        magic = bytes(self.buffer[: len(MAGIC)])
         if magic == HTTP_GET:
             return self._refuse(None, CALL_ID_INVALID, HTTP_REPLY), False
         if not MAGIC.startswith(magic) and not HTTP_GET.startswith(magic):
             return self._refuse(None, CALL_ID_INVALID), False
-        preface = self._buffer.take(PREFACE_BYTES)
+        preface = self.buffer.take(PREFACE_BYTES)
         if preface is None:
             return None, False
         version, auth = preface[4], preface[6]
@@ -288,7 +294,7 @@ class ServerConnection:
         header = parse(RpcRequestHeaderProto, raw_header)
         call_id = header.callId
         try:
-            if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
+            if header.rpcOp != FINAL_PACKET:
                 raise invalid_header(f"IPC Server does not implement rpc header operation {header.rpcOp}")
             if header.rpcKind != RPC_PROTOCOL_BUFFER:
                 raise invalid_header(f"Unknown rpc kind in rpc header {header.rpcKind}")
@@ -308,23 +314,26 @@ class ServerConnection:
             return self._refuse(fault, call_id)
 
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
-        if ServerStep.CALL not in self._steps:
+        if _CALL not in self._steps:
             raise invalid_header("Connection context not established")
-        raw, position = take_delimited(frame, position, HEADER_BYTES_MAX)
-        if raw != self._last_header:
+        known = self._last_header
+        if known and frame.startswith(known, position):
+            position += len(known)
+        else:
+            begin = position
+            raw, position = take_delimited(frame, begin, HEADER_BYTES_MAX)
             request = parse(RequestHeaderProto, raw)
-            self._last_method = (
+            self._last_target = CallTarget(
                 text(request.declaringClassProtocolName),
                 request.clientProtocolVersion,
                 text(request.methodName),
             )
-            self._last_header = raw if len(raw) <= KEPT_HEADER_BYTES_MAX else None
-        protocol, version, method = self._last_method
+            self._last_header = frame[begin:position] if len(raw) <= KEPT_HEADER_BYTES_MAX else b""
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
         if len(client_id) > CLIENT_ID_BYTES_MAX:
             raise invalid_header("Client id too long")
-        return CallReceived(header.callId, client_id, header.retryCount, protocol, version, method, body)
+        return CallReceived(header.callId, client_id, header.retryCount, self._last_target, body)
 
     def _on_context(self, frame: bytes, position: int) -> Opened:
         if ServerStep.CONTEXT_ACCEPTED not in self._steps:

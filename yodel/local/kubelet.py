@@ -22,6 +22,7 @@ from yodel.local.nodes import LocalNode
 from yodel.local.objects import ObjectChange, ObjectStore, StoredObject
 from yodel.local.pod_worker import PodWorker, PodWorkerServices
 from yodel.local.processes import ContainerFiles
+from yodel.local.starter import Starter
 from yodel.local.statuses import Json, bad_request
 
 STOP_MARGIN_S = 10.0
@@ -50,18 +51,22 @@ class Kubelet:
             addresses={node.name: node.address for node in nodes},
             now=now,
             writers={},
+            starter=Starter(),
         )
 
     async def run(self) -> None:
         self._pods_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_pods_of_missing_nodes()
         await self._sweep()
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            self._store.listen(self._on_change)
-            for record in self._store.list("pods"):
-                self._take_up(record)
-            await asyncio.Event().wait()  # the workers' group lives until this task is cancelled
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                self._store.listen(self._on_change)
+                for record in self._store.list("pods"):
+                    self._take_up(record)
+                await asyncio.Event().wait()  # the workers' group lives until this task is cancelled
+        finally:
+            self._around.starter.close()
 
     async def stop_pods(self, grace_s: float) -> None:
         """SIGTERM to every container, SIGKILL after ``grace_s``; returns when all workers are done."""

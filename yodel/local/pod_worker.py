@@ -25,6 +25,7 @@ from yodel.local.events import WARNING, EventRecorder, EventSource
 from yodel.local.objects import ObjectStore, StoredObject
 from yodel.local.pod_status import ContainerView, PodFacts, status_of
 from yodel.local.processes import ContainerFiles, ShimProcess
+from yodel.local.starter import Starter
 from yodel.local.statuses import Json
 from yodel.local.times import from_text
 
@@ -48,6 +49,7 @@ class PodWorkerServices:
     addresses: Mapping[str, str]
     now: Callable[[], datetime]
     writers: dict[tuple[str, str], LogWriter]
+    starter: Starter
 
 
 class PodWorker:
@@ -143,7 +145,7 @@ class PodWorker:
             self._say("Pulled", f"image {specs[view.name]['image']} is not used: the container runs as a process", view)
             files = self._files(view.name)
             try:
-                pid, pidfd, output = await asyncio.to_thread(processes.start, launch, files)
+                pid, pidfd, output = await asyncio.to_thread(processes.start, launch, files, self._around.starter)
             except CannotRun as error:
                 if error.reason not in _FATAL_REASONS:
                     raise
@@ -232,18 +234,19 @@ class PodWorker:
             await asyncio.to_thread(shutil.rmtree, self._directory, True)
 
     async def _kill_all(self) -> None:
-        """Everything but the shims first, so that they can write down the exit status."""
-        if all(view.started_at is None for view in self._views.values()):
-            return
-        shims = frozenset(shim.pid for shim in self._shims.values())
-        if alive := [shim for shim in self._shims.values() if not shim.has_ended]:
-            await processes.kill_left_over(frozenset({self.uid}), shims=shims, spare=frozenset(s.pid for s in alive))
-            for shim in alive:
-                try:
-                    await asyncio.wait_for(shim.wait(), SHIM_END_TIMEOUT_S)  # also in a task that was cancelled
-                except TimeoutError:
-                    shim.kill()
-        await processes.kill_left_over(frozenset({self.uid}), shims=shims)
+        """The containers first, so that the shims write down the exit status and kill what is orphaned.  Where one did
+        not come to the end of that, all processes of the machine are looked at."""
+        started = [files for name in self._views if processes.was_started(files := self._files(name))]
+        for shim in self._shims.values():
+            await shim.signal_main(signal.SIGKILL)
+        for shim in self._shims.values():
+            try:
+                await asyncio.wait_for(shim.wait(), SHIM_END_TIMEOUT_S)  # also in a task that was cancelled
+            except TimeoutError:
+                shim.kill()
+        if not all(map(processes.is_nothing_left, started)):
+            shims = frozenset(shim.pid for shim in self._shims.values())
+            await processes.kill_left_over(frozenset({self.uid}), shims=shims)
 
     def _collect_ends(self) -> bool:
         ended = [name for name in self._running if name not in self._shims or self._shims[name].has_ended]

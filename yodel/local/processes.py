@@ -5,7 +5,8 @@ file*: it writes its own ``/proc/PID/stat`` there (process id and start time), r
 input, and writes the exit status as a second line; both are single appends, so a reader sees them whole or not at all
 and needs no permission of the container's user.  The shim survives ordinary signals, so nothing but SIGKILL hides a
 status.  It is also a *subreaper*: what a container orphans becomes the shim's child, however often it forked, and is
-killed by it at the end, as the kernel does at the end of a real pod.
+killed by it at the end, as the kernel does at the end of a real pod.  A third line says that nothing was left then;
+without it the whole machine is looked through for what belongs to the pod.
 Ends are seen through pidfds, without polling and for processes that are not our children too.
 
 Memory and CPU limits are not enforced here: the node agent watches the memory of what it launched.
@@ -15,19 +16,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import grp
 import os
 import pwd
 import shutil
 import signal
 import stat
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from yodel.local.container_launch import POD_UID_VARIABLE, CannotRun, ContainerLaunch, HostPath, ProcessIdentity
+from yodel.local.starter import Starter
 
 KILLED = 128 + signal.SIGKILL
 STATUS_BYTES_MAX = 4096
@@ -37,21 +37,17 @@ MAIN_LOOK_UP_INTERVAL_S = 0.01
 KILL_ROUNDS_MAX = 20
 KILL_ROUND_INTERVAL_S = 0.02
 
+NOTHING_LEFT = "nothing left"
 _SHIM = (
     "trap : HUP INT QUIT TERM USR1 USR2; "
     'IFS= read -r line < "/proc/$$/stat"; echo "$line" >&0; '
     '"$@" < /dev/null; code=$?; echo "$code" >&0; '
+    '[ -r "/proc/$$/task/$$/children" ] || exit; '
     "i=0; while [ $((i += 1)) -le 100 ]; do "
-    'left=; { read -r left < "/proc/$$/task/$$/children"; } 2>/dev/null; [ -n "$left" ] || break; '  # no line end
+    'left=; { read -r left < "/proc/$$/task/$$/children"; } 2>/dev/null; '  # no line end
+    f'[ -n "$left" ] || {{ echo "{NOTHING_LEFT}" >&0; break; }}; '
     "kill -s KILL $left 2>/dev/null; wait; sleep 0.01; done"
 )
-_PR_SET_CHILD_SUBREAPER = 36
-_LIBC = ctypes.CDLL(None)
-
-
-def _adopt_orphans() -> None:
-    """Adopt orphaned processes.  Runs in the forked child; the attribute outlives ``exec``."""
-    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +131,11 @@ class ShimProcess:
 
     def _on_end(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        with contextlib.suppress(ChildProcessError):  # an adopted process is reaped by its own parent
-            os.waitpid(self.pid, os.WNOHANG)
         self._ended.set()
         self._tell()
 
 
-def start(launch: ContainerLaunch, files: ContainerFiles) -> tuple[int, int, int]:
+def start(launch: ContainerLaunch, files: ContainerFiles, starter: Starter) -> tuple[int, int, int]:
     """Start a container: the shim's process id, its pidfd, and the reading end of its output.
 
     The reading end is open before the process starts: what a short-lived one says would be lost with its last writer.
@@ -149,7 +143,7 @@ def start(launch: ContainerLaunch, files: ContainerFiles) -> tuple[int, int, int
     """
     files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     argv = (_executable(launch), *launch.argv[1:])
-    user, group, extra_groups = _numbers(launch.identity)
+    numbers = user, group, _ = _numbers(launch.identity)
     if not files.fifo.exists():
         os.mkfifo(files.fifo, 0o600)
         if user is not None:
@@ -158,29 +152,14 @@ def start(launch: ContainerLaunch, files: ContainerFiles) -> tuple[int, int, int
     output = os.open(files.fifo, os.O_RDWR | os.O_CLOEXEC)  # reading too: a restart of ours must not be a SIGPIPE
     reader = os.open(files.fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        process = subprocess.Popen(
-            ("/bin/sh", "-c", _SHIM, "sh", *argv),
-            stdin=status,
-            stdout=output,
-            stderr=output,
-            cwd=launch.directory,
-            env=dict(launch.environment),
-            start_new_session=True,
-            user=user,
-            group=group,
-            extra_groups=extra_groups,
-            umask=0o022,
-            preexec_fn=_adopt_orphans,
-        )
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        pid, pidfd = starter.start(launch, ("/bin/sh", "-c", _SHIM, "sh", *argv), numbers, status, output)
+    except CannotRun:
         os.close(reader)
-        raise CannotRun("RunContainerError", f"failed to start container: {error}") from error
+        raise
     finally:
         os.close(status)
         os.close(output)
-    pidfd = os.pidfd_open(process.pid)
-    process.returncode = 0  # it is reaped through its pidfd: the object is only a vessel of the id
-    return process.pid, pidfd, reader
+    return pid, pidfd, reader
 
 
 def adopt(files: ContainerFiles, pod_uid: str) -> tuple[int, int] | None:
@@ -215,6 +194,11 @@ def ended(files: ContainerFiles) -> Ended | None:
     return Ended(exit_code=int(lines[1]) & 0xFF, finished_at_s=files.status.stat().st_mtime)
 
 
+def is_nothing_left(files: ContainerFiles) -> bool:
+    """Return True if the shim recorded that all processes of its container had ended before itself."""
+    return _status_lines(files)[2:] == [NOTHING_LEFT]
+
+
 def prepare_host_path(volume: HostPath) -> None:
     """Check a hostPath volume, making the directory for DirectoryOrCreate.  Raises CannotRun."""
     try:
@@ -242,10 +226,8 @@ def prepare_host_path(volume: HostPath) -> None:
         raise CannotRun("FailedMount", f'MountVolume.SetUp failed for volume "{volume.volume}" : {text}')
 
 
-async def kill_left_over(
-    pod_uids: frozenset[str], *, shims: frozenset[int] = frozenset(), spare: frozenset[int] = frozenset()
-) -> None:
-    """SIGKILL every process of these pods except ``spare``, again until none is left or the rounds are used up.
+async def kill_left_over(pod_uids: frozenset[str], *, shims: frozenset[int] = frozenset()) -> None:
+    """SIGKILL every process of these pods, again until none is left or the rounds are used up.
 
     A process belongs to a pod by the marker in its environment, or by descending from, or being in the session of, one
     that does; so a process which cleared its environment is found as long as one of these still holds.  ``shims`` are
@@ -254,7 +236,7 @@ async def kill_left_over(
     sessions = set(shims)
     for _ in range(KILL_ROUNDS_MAX):
         entries = await asyncio.to_thread(lambda: list(list_processes()))
-        victims = members(entries, pod_uids, frozenset(sessions)) - spare - {os.getpid()}
+        victims = members(entries, pod_uids, frozenset(sessions)) - {os.getpid()}
         sessions |= {entry.session for entry in entries if entry.pod_uid in pod_uids}
         if not victims:
             return

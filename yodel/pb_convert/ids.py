@@ -47,16 +47,12 @@ def container_id_pb(value: ContainerId) -> pb.ContainerIdProto:
 
 def node_id(message: pb.NodeIdProto) -> NodeId:
     """Raises InvalidValue."""
-    if (
-        not isinstance(message.host, str)
-        or not message.host
-        or len(message.host) > HOST_LENGTH_MAX
-        or ":" in message.host
-    ):
-        raise InvalidValue("NodeId.host", message.host[:HOST_LENGTH_MAX], "a host name or IPv4 address")
-    if not 0 < message.port < 65536:
-        raise InvalidValue("NodeId.port", message.port, "1 to 65535")
-    return NodeId(message.host, message.port)
+    host, port = message.host, message.port
+    if not isinstance(host, str) or not host or len(host) > HOST_LENGTH_MAX or ":" in host:
+        raise InvalidValue("NodeId.host", host[:HOST_LENGTH_MAX], "a host name or IPv4 address")
+    if not 0 < port < 65536:
+        raise InvalidValue("NodeId.port", port, "1 to 65535")
+    return NodeId(host, port)
 
 
 def node_id_pb(value: NodeId) -> pb.NodeIdProto:

@@ -214,7 +214,8 @@ class MasterProtocol:
         heartbeat."""
         found = self._identities.get(context.token_identifier or b"")
         if found is None or context.token_kind != AMRM_TOKEN_KIND:
-            found = _identity(context)
+            attempt_id, key_id = _identity(context)
+            found = self._master.own_id(attempt_id), key_id
             if len(self._identities) >= IDENTITIES_MAX:
                 self._identities.clear()
             self._identities[context.token_identifier or b""] = found
@@ -290,13 +291,13 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         match field.name:
             case "response_id" | "progress":
                 pass
+            case "blacklist_request":  # always there, and mostly empty
+                for names, given in value.ListFields():
+                    setattr(wanted, names.name, [text(names.name, name) for name in given])
             case "ask":
                 wanted.asks = [asks.ask(a) for a in value]
             case "release":
                 wanted.releases = [ids.container_id(r) for r in value]
-            case "blacklist_request":
-                wanted.blacklist_additions = [text("blacklist_additions", name) for name in value.blacklist_additions]
-                wanted.blacklist_removals = [text("blacklist_removals", name) for name in value.blacklist_removals]
             case "tracking_url":
                 wanted.tracking_url = text("tracking_url", value) or None
             case "update_requests":

@@ -202,10 +202,14 @@ class TrackerProtocol:
             response_id=answer.response_id,
             nodeAction=_action(answer),
             nextHeartBeatInterval=self._heartbeat_interval_ms,
-            containers_to_cleanup=[ids.container_id_pb(i) for i in answer.containers_to_clean_up],
-            containers_to_be_removed_from_nm=[ids.container_id_pb(i) for i in answer.containers_to_forget],
-            applications_to_cleanup=[ids.application_id_pb(i) for i in answer.applications_to_clean_up],
         )
+        # An empty list costs as much as a full one, and most are empty.
+        if answer.containers_to_clean_up:
+            response.containers_to_cleanup.extend(map(ids.container_id_pb, answer.containers_to_clean_up))
+        if answer.containers_to_forget:
+            response.containers_to_be_removed_from_nm.extend(map(ids.container_id_pb, answer.containers_to_forget))
+        if answer.applications_to_clean_up:
+            response.applications_to_cleanup.extend(map(ids.application_id_pb, answer.applications_to_clean_up))
         if answer.diagnostics:
             response.diagnostics_message = answer.diagnostics
         if answer.must_resync or answer.must_shut_down:
@@ -225,10 +229,12 @@ class TrackerProtocol:
             response.colocation_policy.CopyFrom(policy_pb(answer.policy))
         for container_id, uid in answer.pods:
             response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
-        response.eviction_ranks.extend(ids.container_id_pb(i) for i in answer.eviction_ranks)
+        if answer.eviction_ranks:
+            response.eviction_ranks.extend(map(ids.container_id_pb, answer.eviction_ranks))
         if answer.allocatable is not None:
             response.allocatable.extend(allocatable_pb(answer.allocatable.by_type))
-        response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
+        if answer.on_notice:
+            response.containers_on_notice.extend(map(ids.container_id_pb, answer.on_notice))
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"
             update = response.containers_to_update.add(

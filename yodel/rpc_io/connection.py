@@ -194,7 +194,8 @@ class Connection(asyncio.Protocol):
 
         The first is free, so that a heartbeat asks nobody; for more of them the connection needs the turn.
         """
-        machine, answers, size = self._machine, list[bytes](), 0
+        machine, size = self._machine, 0
+        answers: list[bytes] = []
         turns, turn_ends_s = self._server.turns, math.inf
         if has_turn:
             turn_ends_s = turns.processor_s() + TURN_S
@@ -222,7 +223,7 @@ class Connection(asyncio.Protocol):
                     self._server.run(self._judge(event.token), "rpc-ticket")
                 elif isinstance(event, PeerRefused):
                     self._refused(event)
-                if not machine.buffered_bytes:
+                if not machine.buffer:
                     break
                 if not has_turn and turns.take():
                     has_turn, turn_ends_s = True, turns.processor_s() + TURN_S
@@ -244,7 +245,7 @@ class Connection(asyncio.Protocol):
             self._write(last_words)
         if not self._reading:
             self._set_reading()
-        if machine.buffered_bytes or self._frame_since_s is not None:
+        if machine.buffer or self._frame_since_s is not None:
             self._keep_watch_of_frame()
 
     def _have_turn(self) -> None:
@@ -255,7 +256,7 @@ class Connection(asyncio.Protocol):
 
     def _keep_watch_of_frame(self) -> None:
         """Watch the bytes that are left after the work, which begin a frame."""
-        size, frames = self._machine.buffered_bytes, self._machine.frames
+        size, frames = len(self._machine.buffer), self._machine.frames
         if not size:
             self._frame_since_s = None
             self._server.unfinished.release(self)
@@ -373,12 +374,12 @@ class Connection(asyncio.Protocol):
             return answer
         self._calls += 1
         self._set_reading()
-        self._server.run(self._answer_later(answer, call, self._last_s), f"rpc-{call.method[:64]}")
+        self._server.run(self._answer_later(answer, call, self._last_s), f"rpc-{call.target.method[:64]}")
         return None
 
     def _count(self, call: CallReceived, started_s: float) -> None:
         now_s = self._loop.time()
-        method = call.method if self._server.dispatcher.has(call.protocol, call.method) else None
+        method = call.target.method if self._server.dispatcher.has(call.target) else None
         self._server.figures.count_answer(method, now_s - started_s, now_s)
 
     async def _answer_later(self, answer: Coroutine[Any, Any, bytes], call: CallReceived, started_s: float) -> None:

@@ -23,7 +23,7 @@ from yodel.errors import YodelError, system_reason
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
-from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_connection import CallReceived, CallTarget
 from yodel.hadoop_rpc.server_policy import AuthMethod, CallerIdentity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
@@ -136,6 +136,11 @@ class Dispatcher:
         """``require`` is called before every handler, and raises when nothing may be answered: a process that stood
         still finds calls in its sockets that another is there for by now."""
         self._protocols = {protocol.name: protocol for protocol in protocols}
+        self._methods = {
+            CallTarget(protocol.name, protocol.version, name): method
+            for protocol in protocols
+            for name, method in protocol.methods.items()
+        }
         self._fault_for, self._require = fault_for, require
         self._is_known, self._look_up = lookups.is_known, lookups.look_up
         self._call_timeout_s = call_timeout_s
@@ -155,15 +160,16 @@ class Dispatcher:
         """Return the served protocols."""
         return self._protocols.values()
 
-    def has(self, protocol: str, method: str) -> bool:
-        found = self._protocols.get(protocol)
-        return found is not None and method in found.methods
+    def has(self, target: CallTarget) -> bool:
+        return target in self._methods
 
     def dispatch(self, context: CallContext, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
         try:
             self._require()
-            method = self._method(call)
+            method = self._methods.get(call.target)
+            if method is None:
+                return self._fault(call, self._no_such(call.target))
             if len(call.body) > LARGE_BYTES or not self._is_known(context.user):
                 return self._dispatch_later(method, context, call)
             return self._dispatch(method, context, call)
@@ -199,33 +205,30 @@ class Dispatcher:
         if self._retries is not None:
             await self._retries.close()
 
-    def _method(self, call: CallReceived) -> RpcMethod:
-        protocol = self._protocols.get(call.protocol)
+    def _no_such(self, target: CallTarget) -> RemoteFault:
+        protocol = self._protocols.get(target.protocol)
         if protocol is None:
-            raise RemoteFault(
+            return RemoteFault(
                 faults.NO_SUCH_PROTOCOL,
-                f"Unknown protocol: {call.protocol[:256]}",
+                f"Unknown protocol: {target.protocol[:256]}",
                 code=RpcErrorCode.ERROR_NO_SUCH_PROTOCOL,
             )
-        if call.version != protocol.version:
-            raise RemoteFault(
+        if target.version != protocol.version:
+            return RemoteFault(
                 faults.VERSION_MISMATCH,
-                f"Protocol {protocol.name} version mismatch. (client = {call.version}, server = {protocol.version})",
+                f"Protocol {protocol.name} version mismatch. (client = {target.version}, server = {protocol.version})",
                 code=RpcErrorCode.ERROR_RPC_VERSION_MISMATCH,
             )
-        method = protocol.methods.get(call.method)
-        if method is None:
-            raise RemoteFault(
-                faults.NO_SUCH_METHOD,
-                f"Unknown method {call.method[:256]} called on {protocol.name} protocol.",
-                code=RpcErrorCode.ERROR_NO_SUCH_METHOD,
-            )
-        return method
+        return RemoteFault(
+            faults.NO_SUCH_METHOD,
+            f"Unknown method {target.method[:256]} called on {protocol.name} protocol.",
+            code=RpcErrorCode.ERROR_NO_SUCH_METHOD,
+        )
 
     def _dispatch_once(
         self, retries: RetryCache, method: RpcMethod, context: CallContext, request: Message, call: CallReceived
     ) -> bytes | Coroutine[Any, Any, bytes]:
-        key = CallKey(call.client_id, call.call_id, call.protocol, call.method, context.user)
+        key = CallKey(call.client_id, call.call_id, call.target.protocol, call.target.method, context.user)
         stored = retries.get(key)
         if isinstance(stored, bytes):
             return success_frame(call.call_id, call.client_id, call.retry_count, stored)
@@ -275,15 +278,15 @@ class Dispatcher:
         stack = traceback.extract_tb(error.__traceback__)[-STACK_FRAMES_LOGGED:]
         self._log.error(
             "rpc_call_failed",
-            protocol=call.protocol,
-            method=call.method,
+            protocol=call.target.protocol,
+            method=call.target.method,
             call_id=call.call_id,
             exception=type(error).__name__,
             reason=system_reason(error),
             stack=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack],
         )
         if isinstance(error, TimeoutError):
-            return RemoteFault(faults.IO_EXCEPTION, f"{call.method} did not end in {self._call_timeout_s:g} s")
+            return RemoteFault(faults.IO_EXCEPTION, f"{call.target.method} did not end in {self._call_timeout_s:g} s")
         code = RpcErrorCode.ERROR_SERIALIZING_RESPONSE if isinstance(error, EncodeError) else None
         message = system_reason(error) or f"Internal error ({type(error).__name__})"
         return RemoteFault(faults.IO_EXCEPTION, message, code=code or RpcErrorCode.ERROR_APPLICATION)

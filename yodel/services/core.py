@@ -325,6 +325,7 @@ class Core:
             self.misfits,
             self.quotas,
             self._tick_wanted,
+            self.node_managers,
             self._binds_itself,
             limits.holds,
             self._holds_changed,
@@ -435,6 +436,7 @@ class Core:
         self.marked_queues.published(rows)
         self.shuffle_endpoints.published()
         self.scheduler.published(rows)
+        self.submission.published(rows, removed)
 
     def _holds_changed(self, pool: PoolName) -> None:
         """Pods that wait for a place are looked at: those that may go to other nodes now are made again."""

@@ -44,7 +44,7 @@ from yodel.ports.store import ClusterIdentity, Commit, EndedKept, FencedOut, Row
 from yodel.store import change_rows, ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, Database, answering
 from yodel.store.errors import OrphanRow
-from yodel.store.prepared import Prepared
+from yodel.store.prepared import ROWS_A_STATEMENT, Prepared, PreparedUpsert
 from yodel.store.schema import require_usable
 from yodel.store.snapshots import snapshot_of
 from yodel.store.sql_lease import LEADER_PREFIX, cut_off_others, require_lease
@@ -63,7 +63,7 @@ REMOVED_FROM: Sequence[Table[Any]] = (
     tables.master_keys,
     tables.queues,
 )
-WRITTEN_AT_ONCE = 200
+WRITTEN_AT_ONCE = 12 * ROWS_A_STATEMENT
 """Rows; six milliseconds of processor time of containers, half of it to make their values."""
 
 
@@ -104,9 +104,9 @@ class SqlStore:
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
         dialect = self._database.engine.dialect
         self._dialect = dialect.name
-        self._upserts = {kind: Prepared(_upsert(dialect.name, kind.table), dialect) for kind in rows.KINDS}
-        self._upsert_ended = Prepared(_upsert(dialect.name, tables.ended_containers), dialect)
-        self._upsert_change = Prepared(_upsert(dialect.name, tables.queue_changes), dialect)
+        self._upserts = {kind: PreparedUpsert(kind.table, dialect) for kind in rows.KINDS}
+        self._upsert_ended = PreparedUpsert(tables.ended_containers, dialect)
+        self._upsert_change = PreparedUpsert(tables.queue_changes, dialect)
         self._upsert_master_key = Prepared(_master_key_upsert(dialect.name), dialect)
         self._epoch_proof = Prepared(_EPOCH_PROOF, dialect)
         self._removals = {table: Prepared(_removal(table), dialect) for table in REMOVED_FROM}
@@ -305,11 +305,8 @@ def _fenced_out(epoch: int) -> FencedOut:
     return FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
 
 
-def _execute_many(connection: Connection, statement: Prepared, values: Iterable[Values]) -> None:
-    """One prepared statement, run once a row: no row count meets the databases' limit of variables a statement.
-
-    Values are made and bound a slice at a time: twenty thousand rows in one go keep the loop for half a second.
-    """
+def _execute_many(connection: Connection, statement: Prepared | PreparedUpsert, values: Iterable[Values]) -> None:
+    """Values are made and bound a slice at a time: twenty thousand rows in one go keep the loop for half a second."""
     left = iter(values)
     while some := list(islice(left, WRITTEN_AT_ONCE)):
         statement.execute(connection, some)
@@ -375,14 +372,6 @@ def _read(connection: Connection, identity: ClusterIdentity) -> Snapshot:
 
 def _insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-
-
-def _upsert(dialect: str, table: Table) -> Insert:
-    """Insert a whole row or replace every column of the one that is there."""
-    statement = _insert(dialect, table)
-    keys = [column.name for column in table.primary_key]
-    replaced = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
-    return statement.on_conflict_do_update(index_elements=keys, set_=replaced)
 
 
 def _master_key_upsert(dialect: str) -> Insert:

@@ -142,6 +142,59 @@ def test_scheduling_request_for_none_or_withdrawn_is_no_wish() -> None:
         assert (book.wishes(), book.scheduling_ask(KEY), book.pending()[0]) == ([], None, 0)
 
 
+# --- repeated --------------------------------------------------------------------------------------------------------
+
+REQUEST = SchedulingAsk(key=a_key(2), count=2, tags=("a",))
+KNOWN: list[Ask | SchedulingAsk] = [line(2, relax_locality=False), line(1, "/rack", relax_locality=False), REQUEST]
+
+
+def test_repeated_lines_change_nothing() -> None:
+    book = AskBook()
+    assert book.take(KNOWN, 10)
+    assert not book.take(KNOWN, 10)
+    assert not book.take([line(0, "host"), line(0, key=a_key(9))], 10), "nothing was asked for there"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        line(3, relax_locality=False),
+        line(2),
+        line(2, relax_locality=False, node_label="gpu"),
+        line(2, "/rack", relax_locality=False),
+        line(1, "/rack"),
+        line(0, "/rack", relax_locality=False),
+        line(1, "host"),
+        line(1, key=a_key(3)),
+        replace(REQUEST, count=3),
+        replace(REQUEST, tags=("b",)),
+    ],
+)
+def test_line_that_differs_counts_wherever_it_comes(new: Ask | SchedulingAsk) -> None:
+    book, other = AskBook(), AskBook()
+    book.take(KNOWN, 10)
+    other.take(KNOWN, 10)
+    assert book.take([new, *(line for line in KNOWN if line.key != new.key)], 10)
+    for one in [new, *(line for line in KNOWN if line.key != new.key)]:
+        other.replace(one) if isinstance(one, Ask) else other.request(one)
+    assert (book.lines(), book.wishes()) == (other.lines(), other.wishes())
+    assert not book.take([new], 10)
+
+
+def test_last_of_two_lines_counts() -> None:
+    book = book_of(line(1))
+    assert not book.take([line(2), line(1)], 10)
+    assert book.count(KEY) == 1
+
+
+def test_request_repeated_after_a_container_was_handed_over_counts() -> None:
+    book = AskBook()
+    book.take(KNOWN, 10)
+    book.handed_over(REQUEST.key, "host", "/other")
+    assert book.take([REQUEST], 10)
+    assert book.count(REQUEST.key) == 2
+
+
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 

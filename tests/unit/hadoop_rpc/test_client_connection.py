@@ -20,7 +20,7 @@ from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import CALL_ID_PING, CALL_ID_SASL, fault_frame, out_of_band_frame, success_frame
 from yodel.hadoop_rpc.gssapi import Negotiated, choice_of
 from yodel.hadoop_rpc.sasl import SaslRefused
-from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection, TicketReceived
+from yodel.hadoop_rpc.server_connection import CallReceived, CallTarget, Pinged, ServerConnection, TicketReceived
 from yodel.hadoop_rpc.server_policy import CallerIdentity, ConnectionPolicy, TokenGrant
 from yodel.hadoop_rpc.writable import WireToken
 
@@ -89,7 +89,7 @@ def test_call_and_answer() -> None:
         + near.call(call_id=9, method="startContainers", body=b"body", retry_count=1)
     )
     assert far.next_event() == Pinged()
-    assert far.next_event() == CallReceived(9, CLIENT_ID, 1, PROTOCOL, 1, "startContainers", b"body")
+    assert far.next_event() == CallReceived(9, CLIENT_ID, 1, CallTarget(PROTOCOL, 1, "startContainers"), b"body")
     fault = RemoteFault(faults.YARN_EXCEPTION, "no")
     events = pull(near, success_frame(9, CLIENT_ID, 1, b"answer") + fault_frame(8, CLIENT_ID, 0, fault))
     assert events[0] == Answered(9, b"answer", None)

@@ -1,5 +1,7 @@
 """Frames, byte by byte."""
 
+import tracemalloc
+
 import pytest
 
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
@@ -7,6 +9,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import (
     CALL_ID_SASL,
+    MIB,
     FrameBuffer,
     FrameTooLarge,
     MalformedFrame,
@@ -81,3 +84,14 @@ def test_bad_length_is_malformed(data: bytes) -> None:
 def test_message_without_its_required_field_is_malformed() -> None:
     with pytest.raises(MalformedFrame):
         parse(RpcSaslProto, b"")
+
+
+def test_long_answer_is_copied_once() -> None:
+    """Each copy of a long answer keeps everybody else waiting."""
+    body = bytes(8 * MIB)
+    tracemalloc.start()
+    try:
+        success_frame(1, CLIENT_ID, 0, body)
+        assert tracemalloc.get_traced_memory()[1] < 9 * MIB
+    finally:
+        tracemalloc.stop()

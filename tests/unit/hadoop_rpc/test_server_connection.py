@@ -40,6 +40,7 @@ from yodel.hadoop_rpc.framing import (
 from yodel.hadoop_rpc.server_connection import (
     HTTP_REPLY,
     CallReceived,
+    CallTarget,
     Opened,
     PeerRefused,
     Pinged,
@@ -53,7 +54,7 @@ def test_simple_client_says_everything_at_once_and_is_served() -> None:
     events = feed(machine, SIMPLE_PREFACE, context(), call(5, "getNewApplication", b"xy"))
     assert events == [
         Opened(CallerIdentity(user="bob"), PROTOCOL),
-        CallReceived(5, CLIENT_ID, 0, PROTOCOL, 1, "getNewApplication", b"xy"),
+        CallReceived(5, CLIENT_ID, 0, CallTarget(PROTOCOL, 1, "getNewApplication"), b"xy"),
     ]
     assert machine.data_to_send() == b""
     assert machine.identity.auth_method is AuthMethod.SIMPLE
@@ -307,7 +308,7 @@ def test_large_frames_are_for_open_connections_only() -> None:
     machine = connection(policy)
     events = feed(machine, SIMPLE_PREFACE, big)
     assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
-    assert machine.buffered_bytes == 0
+    assert not machine.buffer
     assert len(feed(connection(policy), SIMPLE_PREFACE, context(), big)) == 2
     machine = connection(policy)
     events = feed(machine, SIMPLE_PREFACE, context(), call(body=bytes(300_000))[:4])
@@ -339,7 +340,7 @@ def test_every_state_can_end_and_closed_is_the_end() -> None:
 
 def test_reprs_hold_no_secrets_and_no_payload() -> None:
     assert "password" not in repr(TokenGrant(password=b"password", user="u", kind="k"))
-    assert "payload" not in repr(CallReceived(0, b"", 0, "p", 1, "m", b"payload"))
+    assert "payload" not in repr(CallReceived(0, b"", 0, CallTarget("p", 1, "m"), b"payload"))
 
 
 @pytest.mark.parametrize("preface", [SIMPLE_PREFACE, SASL_PREFACE])
@@ -401,13 +402,13 @@ def test_bytes_after_the_end_are_not_kept() -> None:
     ended = connection(SIMPLE_ONLY)
     ended.receive_eof()
     ended.receive_data(b"x" * 1_000)
-    assert ended.buffered_bytes == 0
+    assert not ended.buffer
 
 
 def test_each_call_has_the_method_that_it_names_itself() -> None:
     methods = ["a", "a", "b", "x" * 300, "x" * 300, "a"]
     events = feed(connection(SIMPLE_ONLY), SIMPLE_PREFACE, context(), *(call(method=method) for method in methods))
-    assert [event.method for event in events if isinstance(event, CallReceived)] == methods
+    assert [event.target.method for event in events if isinstance(event, CallReceived)] == methods
 
 
 @pytest.mark.parametrize("before", [(), (call(),)])

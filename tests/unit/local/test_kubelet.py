@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,17 @@ async def test_pod_that_does_not_fit_is_refused_and_the_next_gets_its_room(machi
 async def test_nothing_of_an_ended_pod_is_left(machine: Machine) -> None:
     uid = machine.run_pod("(trap '' TERM HUP; setsid sleep 300) & (env -i sleep 300) & exit 0")
     await machine.until_phase("Succeeded")
+    assert processes_of(uid) == []
+
+
+async def test_nothing_is_left_of_a_pod_whose_shim_was_killed(machine: Machine, tmp_path: Path) -> None:
+    """Nobody adopted the orphan: it is found by the mark in its environment."""
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    uid = machine.run_pod(f"(setsid sleep 300) & echo $PPID > {ready}; exec sleep 300")
+    os.kill(int(await wait_for_file(ready)), signal.SIGKILL)
+    await machine.until_phase("Failed")
+    assert machine.main()["terminated"]["exitCode"] == 137
     assert processes_of(uid) == []
 
 

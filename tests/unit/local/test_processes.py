@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from yodel.local.processes import ContainerFiles, ProcessEntry, ended, members, was_started
+from yodel.local.processes import (
+    NOTHING_LEFT,
+    ContainerFiles,
+    ProcessEntry,
+    ended,
+    is_nothing_left,
+    members,
+    was_started,
+)
 
 
 def test_members_are_found_by_marker_session_and_descent() -> None:
@@ -28,3 +36,6 @@ def test_half_written_status_does_not_count(tmp_path: Path) -> None:
     found = ended(files)
     assert found is not None
     assert found.exit_code == 137
+    assert not is_nothing_left(files), "the shim was killed before it had looked"
+    files.status.write_text(f"10 (sh) S 1 10 10 ...\n137\n{NOTHING_LEFT}\n")
+    assert is_nothing_left(files)

@@ -8,7 +8,7 @@ from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, complete
 from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import MasterKey, Token
 from yodel.errors import (
@@ -417,3 +417,38 @@ async def test_counts_of_an_answer_are_of_its_own_moment_and_its_news_are_in_no_
         )
         answer.allocated_containers.add()
     assert found == [(1, 0, 0), (2, 5, 0), (3, 5, 0), (4, 0, 0)]
+
+
+async def test_blacklist_over_the_wire_adds_and_removes_and_a_bad_name_is_refused_by_its_field(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am = await world.running_am()
+    caller, wishes = (
+        context(attempt_id=am.attempt_id, world=world),
+        world.rm.state.masters.runtimes[am.attempt_id].wishes,
+    )
+    found = []
+    for number, (added, removed) in enumerate(((["a", "b"], []), ([], []), (["c"], ["a"]))):
+        names = pb.ResourceBlacklistRequestProto(blacklist_additions=added, blacklist_removals=removed)
+        await call(protocol, "allocate", caller, allocate(number, blacklist_request=names))
+        found.append(wishes.blacklist)
+    assert found == [{"a", "b"}, {"a", "b"}, {"b", "c"}]
+    not_utf8 = pb.ResourceBlacklistRequestProto.FromString(b"\x12\x01\xff")
+    with pytest.raises(InvalidValue, match="blacklist_removals"):
+        await call(protocol, "allocate", caller, allocate(3, blacklist_request=not_utf8))
+    assert wishes.blacklist == {"b", "c"}
+
+
+async def test_heartbeat_looks_its_attempt_up_without_comparing_ids(
+    world: World, protocol: RpcProtocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary compares a key only if it is another object."""
+    am = await world.running_am()
+    caller, compared = context(attempt_id=am.attempt_id, world=world), list[object]()
+    for kind in (ApplicationAttemptId, ApplicationId):
+        monkeypatch.setattr(kind, "__eq__", lambda one, _: compared.append(one) or True)
+    await call(protocol, "allocate", caller, allocate(0))
+    assert compared  # the first reads the token
+    compared.clear()
+    await call(protocol, "allocate", caller, allocate(1))
+    assert not compared

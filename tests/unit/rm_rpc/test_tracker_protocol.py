@@ -47,7 +47,7 @@ from yodel.ports.kube_nodes import NodeAddress, NodeObservation
 from yodel.rm_rpc.tracker_protocol import NAME
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.nodes.heartbeat import ALL_PODS_EVERY
+from yodel.services.nodes.heartbeat import ALL_PODS_EVERY, HeartbeatAnswer
 from yodel.serving.node_token import NODE_TOKEN_KIND
 from yodel.serving.pieces import PIECE
 from yodel.translator.dialects import dialect
@@ -659,3 +659,27 @@ async def test_a_closed_connection_is_that_of_the_agent_that_spoke_on_it(world: 
         await client.close()
         await asyncio.wait_for(closed.wait(), 10)
         assert world.rm.nodes.runtimes[NODE].is_closed
+
+
+async def test_every_list_of_an_answer_is_sent(
+    world: World, protocol: RpcProtocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am = await world.running_am()
+    one, two = (ContainerId.of(am.attempt_id, number) for number in (7, 8))
+    given = HeartbeatAnswer(
+        containers_to_clean_up=[one],
+        containers_to_forget=[two],
+        applications_to_clean_up=[am.application_id],
+        on_notice=[two, one],
+        eviction_ranks=[one, two],
+    )
+    monkeypatch.setattr(world.rm.heartbeats, "take", lambda _: given)
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat())
+    assert [ids.application_id(i) for i in answer.applications_to_cleanup] == [am.application_id]
+    lists = (
+        answer.containers_to_cleanup,
+        answer.containers_to_be_removed_from_nm,
+        answer.containers_on_notice,
+        answer.eviction_ranks,
+    )
+    assert [[ids.container_id(i) for i in found] for found in lists] == [[one], [two], [two, one], [one, two]]

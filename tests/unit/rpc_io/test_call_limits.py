@@ -13,7 +13,7 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_connection import CallReceived, CallTarget
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES
 from yodel.rpc_io.dispatch import CallContext, CallLimits, Dispatcher, RpcMethod, RpcProtocol
@@ -47,7 +47,7 @@ class Port:
 
     async def call(self, body: bytes) -> RpcResponseHeaderProto:
         answer: bytes | Coroutine[Any, Any, bytes] = self.dispatcher.dispatch(
-            PEER, CallReceived(0, b"", 0, "p", 1, "allocate", body)
+            PEER, CallReceived(0, b"", 0, CallTarget("p", 1, "allocate"), body)
         )
         frame = answer if isinstance(answer, bytes) else await answer
         return RpcResponseHeaderProto.FromString(take_delimited(frame, 4)[0])

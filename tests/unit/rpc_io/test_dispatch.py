@@ -16,7 +16,7 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_connection import CallReceived, CallTarget
 from yodel.hadoop_rpc.server_policy import CallerIdentity
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import (
@@ -57,7 +57,7 @@ def dispatcher(
 def call(
     *, method: str = "allocate", protocol: str = PROTOCOL, version: int = 1, body: bytes = b"\x18\x05", retry: int = 0
 ) -> CallReceived:
-    return CallReceived(7, CLIENT_ID, retry, protocol, version, method, body)
+    return CallReceived(7, CLIENT_ID, retry, CallTarget(protocol, version, method), body)
 
 
 def read(frame: bytes) -> tuple[RpcResponseHeaderProto, bytes]:
@@ -148,6 +148,15 @@ async def test_call_nobody_can_serve_gets_hadoops_error(
     header, _ = await answer(dispatcher(echo), received)
     assert header.status == RpcResponseHeaderProto.ERROR
     assert (header.exceptionClassName, header.errorDetail, header.errorMsg) == (java_class, code, message)
+
+
+async def test_protocol_is_served_in_its_own_version_alone() -> None:
+    method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=echo)
+    protocol = RpcProtocol(name=PROTOCOL, version=2, methods={"allocate": method})
+    target = Dispatcher([protocol], fault_for=lambda error: RemoteFault("", str(error)), retry_cache=None)
+    answers = [(await answer(target, call(version=version)))[0] for version in (1, 2)]
+    assert [header.exceptionClassName for header in answers] == [faults.VERSION_MISMATCH, ""]
+    assert [target.has(CallTarget(PROTOCOL, version, "allocate")) for version in (1, 2)] == [False, True]
 
 
 def raising(error: Exception, *, late: bool) -> Handler:
@@ -267,7 +276,7 @@ async def test_other_users_and_nameless_clients_get_no_stored_reply() -> None:
     other = CallContext.of(CallerIdentity(user="eve"), "10.0.0.2", 5)
     target.dispatch(PEER, call())
     target.dispatch(other, call())
-    nameless = CallReceived(7, b"", 0, PROTOCOL, 1, "allocate", b"")
+    nameless = CallReceived(7, b"", 0, CallTarget(PROTOCOL, 1, "allocate"), b"")
     target.dispatch(PEER, nameless)
     target.dispatch(PEER, nameless)
     assert counted.runs == 4

@@ -94,6 +94,30 @@ async def test_items_that_wait_share_one_commit(world: World) -> None:
     assert len(world.disk.applications) == 50
 
 
+@pytest.mark.parametrize(("turns", "commits"), [(1, 1), (40, 3)])
+async def test_items_that_come_in_the_loops_next_turns_share_a_commit(world: World, turns: int, commits: int) -> None:
+    """A turn that brings nothing ends the gathering."""
+    world.steps.clear()
+
+    async def come() -> None:
+        works = []
+        for n in range(1, 4):
+            works.append(asyncio.ensure_future(world.rm.engine.do(lambda tx, n=n: tx.put(an_application(n)))))  # type: ignore[misc]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        await asyncio.gather(*works)
+
+    await world.run(come())
+    assert world.steps == ["before commit", "after commit"] * commits
+
+
+async def test_a_batch_has_a_maximum(world: World) -> None:
+    world.steps.clear()
+    works = [world.rm.engine.do(lambda tx: tx.put(an_application())) for _ in range(engine_module.BATCH_MAX + 1)]
+    await world.run(_all(works))
+    assert world.steps == ["before commit", "after commit"] * 2
+
+
 async def test_item_sees_what_the_one_before_it_in_the_batch_did(world: World) -> None:
     engine = world.rm.engine
     seen: list[bool] = []

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from yodel.store.columns import AnyText
-from yodel.store.prepared import Prepared
+from yodel.store.prepared import ROWS_A_STATEMENT, Prepared, PreparedUpsert
 
 TABLE: Table[Any] = Table(
     "things",
@@ -60,3 +60,22 @@ def test_a_row_without_a_parameter_is_an_error(connection: Connection) -> None:
     with pytest.raises(KeyError, match="list"):
         Prepared(TABLE.insert(), connection.dialect).execute(connection, [{"id": 1, "text": ""}])
     assert read(connection) == []
+
+
+@pytest.mark.parametrize("count", [1, ROWS_A_STATEMENT - 1, ROWS_A_STATEMENT, 2 * ROWS_A_STATEMENT + 3])
+def test_whole_rows_are_written_several_at_a_time(connection: Connection, count: int) -> None:
+    """``sqlite3`` gives up the interpreter's lock each time that it runs a statement, for one row or for sixteen."""
+    run: list[str] = []
+    assert connection.connection.dbapi_connection is not None
+    connection.connection.dbapi_connection.set_trace_callback(run.append)
+    rows = [{"id": number, "text": f"\x00{number}", "list": [number]} for number in range(count)]
+    PreparedUpsert(TABLE, connection.dialect).execute(connection, rows)
+    assert len([statement for statement in run if statement.startswith("INSERT")]) == -(-count // ROWS_A_STATEMENT)
+    assert read(connection) == rows
+
+
+def test_of_rows_with_one_key_the_last_stays(connection: Connection) -> None:
+    upsert = PreparedUpsert(TABLE, connection.dialect)
+    upsert.execute(connection, ROWS)
+    upsert.execute(connection, [{**ROWS[0], "text": "old"}, {**ROWS[0], "text": None, "list": ["new"]}])
+    assert read(connection) == [{"id": 1, "text": None, "list": ["new"]}, ROWS[1]]

@@ -27,6 +27,7 @@ from yodel.errors import (
     Refused,
     TooMuchAsked,
 )
+from yodel.ports.store import Row
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
@@ -42,7 +43,7 @@ TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, AP
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
 FORGOTTEN_MAX = 20
-"""Finished applications that one submission makes room by: after the maximum was lowered there are many too many."""
+"""Finished applications that one commit forgets: after the maximum was lowered there are many too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +202,6 @@ class SubmissionService:
             tx.start_attempt(application_id)
 
         await self._engine.do(work)
-        self._forget_old()
 
     async def _require_possible(self, checked: Submission) -> None:
         """Refuse an application that could never run, so that it does not wait for ever.
@@ -320,12 +320,14 @@ class SubmissionService:
         """Return the maximum size of a container in a queue."""
         return self._maximum.of_queue(queue)
 
-    def _forget_old(self) -> None:
-        """Keep at most ``completed_max`` finished applications, those that ended first out first (RMAppManager)."""
+    def published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
+        """Keep at most ``completed_max`` finished applications, those that ended first out first, with every change
+        until no more are left (RMAppManager.checkAppNumCompletedLimit, as applications end)."""
         finished = self._engine.state.index.finished
         excess = len(finished) - self._limits.completed_max
-        for application_id in list(islice(finished, min(max(0, excess), FORGOTTEN_MAX))):
-            self._engine.forget_application(application_id)
+        if excess > 0 and (rows or removed):
+            for application_id in islice(finished, min(excess, FORGOTTEN_MAX)):
+                self._engine.forget_application(application_id)
 
 
 def _check_tags(tags: Sequence[str]) -> None:

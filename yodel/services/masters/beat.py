@@ -73,10 +73,9 @@ class BeatJudge:
         return JudgedBeat(asks=asks, releases=request.releases, updates=request.updates, blacklist=blacklist)
 
     def _asks(self, request: AllocateRequest, runtime: AttemptRuntime, submission: Submission) -> Iterator[Ask]:
-        queue_name = submission.queue.rsplit(".", 1)[-1]
         known_labels = self._engine.state.node_index.labels if self._rules.are_node_labels_enabled else ()
         for ask in request.asks:
-            yield ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
+            yield ask_rules.checked(ask, self._rules, submission.node_label, submission.queue, known_labels)
             self._require_allowed(ask.key.capability, runtime.dialogue.sizes.allowed)
 
     def _scheduling_asks(self, request: AllocateRequest, runtime: AttemptRuntime) -> Iterator[SchedulingAsk]:

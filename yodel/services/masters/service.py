@@ -68,7 +68,8 @@ RESPONSE_ID_MASK = 0x7FFFFFFF  # ApplicationMasterService: response ids wrap at 
 GRANTS_PER_BEAT_MAX = 1_000
 CONSTRAINTS_MAX = 1_000
 """Constraints that one ApplicationMaster may register."""
-SERVED = (AttemptState.RUNNING, AttemptState.FINISHING)
+FINISHING = AttemptState.FINISHING
+SERVED = (AttemptState.RUNNING, FINISHING)
 """Attempts whose heartbeats are answered."""
 HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 TEXT_LENGTH_MAX = 4_096
@@ -190,6 +191,11 @@ class MasterService:
             del self._busy[attempt_id]
             future.set_result(None)
 
+    def own_id(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptId:
+        """Return the object that the attempt's row has as its id: a look-up by it compares no numbers."""
+        attempt = self._engine.state.attempts.get(attempt_id)
+        return attempt_id if attempt is None else attempt.id
+
     def answered_before(self, attempt_id: ApplicationAttemptId, response_id: int) -> AllocateResult | None:
         """The stored response when this is a repeat of the last beat.  Raises as ``allocate`` does of who calls."""
         return self._enter(attempt_id, AllocateRequest(response_id=response_id))[2]
@@ -261,7 +267,7 @@ class MasterService:
         """Judge a heartbeat.  Of an ApplicationMaster that has unregistered it is only a liveness signal, answered with
         EMPTY_ALLOCATION and the ended containers (DefaultAMSProcessor)."""
         beat = self._judge.judged(request, runtime)
-        if attempt.state is not AttemptState.FINISHING:
+        if attempt.state is not FINISHING:
             return beat
         runtime.outbox.withdraw_all()
         return NO_CHANGE
@@ -269,7 +275,7 @@ class MasterService:
     def _has_work(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
         """Something has to be written, or collected: looked at before the beat is judged, which happens once."""
         url = request.tracking_url
-        is_heard = attempt.state is not AttemptState.FINISHING
+        is_heard = attempt.state is not FINISHING
         return (
             runtime.outbox.has_news
             or (is_heard and bool(request.releases or request.updates or runtime.outbox.granted))
@@ -280,17 +286,18 @@ class MasterService:
         """Record asks, blacklist and progress, in memory only, and wake the scheduler if a decision depends on the
         change."""
         self._engine.state.change_counters.heartbeat_received()
-        is_changed = runtime.wishes.take(beat.asks, self._rules.count_max)  # or raises: nothing was changed so far
-        if beat.blacklist is not None:
-            is_changed |= runtime.wishes.avoid(beat.blacklist)
+        if beat is not NO_CHANGE:
+            is_changed = runtime.wishes.take(beat.asks, self._rules.count_max)  # or raises: nothing was changed so far
+            if beat.blacklist is not None:
+                is_changed |= runtime.wishes.avoid(beat.blacklist)
+            if is_changed:
+                self._wake_scheduler()
         runtime.dialogue.progressed(progress)
-        if is_changed:
-            self._wake_scheduler()
 
     async def _process(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
         owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(attempt, runtime, request)
         self._record(runtime, beat, request.progress)
-        tracking_url = None if attempt.state is AttemptState.FINISHING else request.tracking_url
+        tracking_url = None if attempt.state is FINISHING else request.tracking_url
         acknowledged, seen_updates = tuple(outbox.delivered), dict(outbox.updates_delivered)
         offered = outbox.granted[:GRANTS_PER_BEAT_MAX]
         updates = self._judged_updates(runtime, beat)

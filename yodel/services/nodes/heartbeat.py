@@ -42,8 +42,11 @@ LISTED_MAX_S = 60.0
 """How long an agent may list a container as not ended whose pod has ended, before the pod's word counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Heartbeat:
+    """Holds an agent's heartbeat.  Not frozen, nor is its answer, only because one is built for each; nobody changes
+    them."""
+
     node_id: NodeId
     response_id: int
     is_healthy: bool = True
@@ -70,7 +73,7 @@ class Heartbeat:
     """By ApplicationMasters' containers, those that were not answered yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class HeartbeatAnswer:
     """``must_resync``: we do not know the node (we restarted); it has to register again and keep its containers.
     ``must_shut_down``: it is not wanted any more.  ``diagnostics`` says why, for both.  ``capability``: what the node

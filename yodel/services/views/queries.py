@@ -327,13 +327,13 @@ class Queries:
             raise ApplicationNotFound(application_id)
 
     def _view(self, app: Application, for_user: str | None) -> ApplicationView:
-        state = self._state
-        attempt = state.attempts.get(app.current_attempt_id)
+        state, attempt_id = self._state, app.current_attempt_id
+        attempt = state.attempts.get(attempt_id)
         am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
-        runtime = state.masters.runtimes.get(app.current_attempt_id)
+        runtime = state.masters.runtimes.get(attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
-        pending_count, pending = state.pending_of(app.current_attempt_id)
+        pending_count, pending = state.pending_of(attempt_id)
         reserved_count, reserved = state.holds.of_application(app.id)
         done = state.usage.seconds.get(app.id)
         memory_mib_s, vcore_s = self._seconds(app)

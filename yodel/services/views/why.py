@@ -11,7 +11,7 @@ import heapq
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.application import Application, capped_priority_note
@@ -167,11 +167,10 @@ class WaitExplainer:
         if app.id not in self._state.queue_use.over_parallel_limit:
             return self._state.reasons.waiting.told(attempt.id)
         runtime = self._state.masters.runtimes.get(attempt.id)
-        chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE))
-        if runtime is None or not chain:
-            return ()
-        wishes = islice(runtime.wishes.asks.wishes(), UNSERVED_MAX)
-        return [Obstacles(Unserved(wish.key, wish.count, wish.key.capability), chain) for wish in wishes]
+        wishes = runtime.wishes.asks.wishes() if runtime is not None else []
+        chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE)) if wishes else ()
+        unserved = [Unserved(wish.key, wish.count, wish.key.capability) for wish in wishes[:UNSERVED_MAX]]
+        return [Obstacles(one, chain) for one in unserved] if chain else ()
 
     def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:
         """Return the text of SchedulerApplicationAttempt.AMState and

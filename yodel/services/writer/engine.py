@@ -1,8 +1,8 @@
 """The single writer.  Every change of a row goes through here: decide on an overlay, commit, publish, perform.
 
-Work items queue up while a commit is under way and share the next one (group commit), each with an overlay of its own,
-so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed,
-only after the rows that caused them are on disk.
+Work items queue up while a commit is under way and share the next one (group commit), with those whose calls the loop
+reads in the turns that follow; each has an overlay of its own, so that one that fails leaves no trace.  Persist, then
+act, then answer: effects are performed, and callers resumed, only after the rows that caused them are on disk.
 
 Every batch has a number that is written with it.  When the store's answer to a batch is lost, nothing else is decided
 until the store has told whether that number is there: a caller is told what is so, and memory follows the disk.  As
@@ -208,10 +208,18 @@ class Engine:
             self._is_writing = False
             batch = [await self._queue.get()]
             self._is_writing = True
-            self._take_waiting(batch)
+            await self._gather(batch)
             if all(item.may_wait for item in batch):
                 await self._keep_company(batch)
             await self._run_batch(batch)
+
+    async def _gather(self, batch: list[_Item]) -> None:
+        """Take what waits, and what the loop's next turns bring until one of them brings nothing."""
+        while True:
+            self._take_waiting(batch)
+            await asyncio.sleep(0)
+            if self._queue.empty() or len(batch) == BATCH_MAX:
+                return
 
     def _take_waiting(self, batch: list[_Item]) -> None:
         while len(batch) < BATCH_MAX and not self._queue.empty():
