@@ -130,6 +130,12 @@ def some_wishes(size: Resource) -> st.SearchStrategy[list[Wish]]:
     )
 
 
+def an_increase(number: int) -> Increase:
+    """Return a container on a full node that is to become larger, which keeps its leaf from sleeping."""
+    container_id = ContainerId.of(an_attempt_id(number), 2)
+    return Increase(container_id=container_id, node_id=NodeId("full", 1), target=SIZE * 2, extra=SIZE)
+
+
 def happen(cluster: Cluster, draw: st.DataObject) -> None:
     """Something that a decision reads changes."""
     leaves = [queue.path for queue in cluster.queues if queue.is_leaf]
@@ -147,6 +153,7 @@ def happen(cluster: Cluster, draw: st.DataObject) -> None:
                 user=draw.draw(st.sampled_from(USERS)),
                 am_capability=size if is_am else None,
                 wishes=() if is_am else draw.draw(some_wishes(size)),
+                increases=() if is_am or draw.draw(st.integers(0, 5)) else [an_increase(number)],
             ),
             an_attempt_id(number),
         )
@@ -214,6 +221,18 @@ def test_what_has_not_changed_sleeps() -> None:
     cluster.hold(("root.q7", "u", SIZE, False), -1)
     found = cluster.round(float("inf"))
     assert (cluster.looked, [plan.attempt_id for plan in found.plans]) == ({"root.q7"}, [an_attempt_id(8)])
+
+
+def test_settled_application_is_told_again_after_a_change_of_what_all_decisions_read() -> None:
+    """Sizes are rounded up to another minimum allocation."""
+    cluster = Cluster((Queue(path="root", is_leaf=False), Queue(path="root.a", user_limit_factor=-1.0)), SIZE * 2)
+    cluster.hold(("root.a", "v", SIZE * 2, False), 1)
+    own, wishes = an_attempt_id(1), [wish(2, SIZE, priority) for priority in range(3)]
+    cluster.want(Demand(attempt_id=own, priority=0, submitted_ms=1, queue="root.a", user="u", wishes=wishes), own)
+    for limits in (LIMITS, replace(LIMITS, minimum=SIZE * 2)):
+        cluster.resize(cluster.total)
+        cluster.round(float("inf"), limits)
+        assert {unserved.size for unserved in cluster.waiting[own].unserved} == {limits.minimum}
 
 
 def test_who_found_no_room_wakes_when_another_queue_leaves_some() -> None:
@@ -307,9 +326,8 @@ def a_cluster_of_full_nodes(room: int) -> Cluster:
         cluster.hold(("root.d", "v", SIZE, False), 1)
     for number, leaf in enumerate(leaves, 1):
         own = an_attempt_id(number)
-        increase = Increase(container_id=ContainerId.of(own, 2), node_id=NodeId("full", 1), target=SIZE * 2, extra=SIZE)
         base = Demand(attempt_id=own, priority=0, submitted_ms=number, queue=leaf.path, user="u")
-        cluster.want(replace(base, increases=[increase]), own)
+        cluster.want(replace(base, increases=[an_increase(number)]), own)
     return cluster
 
 
