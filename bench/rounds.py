@@ -3,10 +3,10 @@
     python -m bench.rounds [--nodes 5000] [--queues 1000] [--applications 5000] [--wishes 20] [--rounds 20] [--profile]
 
 Leaf queues lie on two levels below the root, with applications in turn, each of which asks at as many priorities as
-``--wishes`` says, for five containers each.  ``limit``: the queues hold what they may, and the cluster has room.
-``room``: they may hold all, and the cluster is full.  Between two rounds ten containers end and five applications ask
-anew.  Measured is the thread's processor time of whole ticks, with what they plan written to a store in memory, and of
-the longest turn of the loop, which is all that others wait for.
+``--wishes`` says, for five containers each.  The cluster is full.  ``limit``: the queues hold what they may; ``room``:
+they may hold all.  Between two rounds ten containers end and five applications ask anew.  Measured is the thread's
+processor time of whole ticks, with what they plan written to a store in memory, and of the longest turn of the loop,
+which is all that others wait for.
 """
 
 from __future__ import annotations
@@ -60,13 +60,15 @@ class Sizes:
 
 
 def tree(sizes: Sizes, kind: str) -> tuple[Queue, ...]:
-    """``limit``: no leaf may hold more than its guarantee."""
+    """``limit``: no queue may hold more than its guarantee, which all leaves do."""
     parents = -(-sizes.queues // QUEUES_A_PARENT)
     found = [Queue(path="root", is_leaf=False), Queue(path="root.default", capacity_percent=0.0)]
     for parent in range(parents):
         path = f"root.p{parent}"
-        found.append(Queue(path=path, is_leaf=False, capacity_percent=100.0 / parents))
         below = min(QUEUES_A_PARENT, sizes.queues - parent * QUEUES_A_PARENT)
+        percent = 100.0 * below / sizes.queues
+        most = percent if kind == "limit" else 100.0
+        found.append(Queue(path=path, is_leaf=False, capacity_percent=percent, maximum_capacity_percent=most))
         percent = 100.0 / below
         maximum, factor = (percent, 2.0) if kind == "limit" else (100.0, float(sizes.queues))
         found += [

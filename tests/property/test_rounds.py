@@ -12,6 +12,7 @@ from tests.support.records import an_attempt_id
 from tests.unit.domain.test_places import a_place, the_places
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan
+from yodel.domain.allocation.holds import NodeReservation, Short
 from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ask_book import Wish
@@ -58,6 +59,7 @@ class Cluster:
     looked: set[str] = field(default_factory=set)
     """Leaves that the last round went through."""
     places: Places | None = None
+    holds: tuple[NodeReservation, ...] = ()
 
     def __post_init__(self) -> None:
         self.tree = QueueShares(self.queues, self.total)
@@ -83,7 +85,7 @@ class Cluster:
 
     def capacity(self) -> Capacity:
         used = self.by_queue["root"].resource if "root" in self.by_queue else NONE
-        return Capacity(total=self.total, used=used, places=self.places)
+        return Capacity(total=self.total, used=used, places=self.places, holds=self.holds)
 
     def ledger(self) -> UsageLedger:
         return UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
@@ -130,6 +132,12 @@ def some_wishes(size: Resource) -> st.SearchStrategy[list[Wish]]:
     )
 
 
+def an_increase(number: int) -> Increase:
+    """Return a container on a full node that is to become larger, which keeps its leaf from sleeping."""
+    container_id = ContainerId.of(an_attempt_id(number), 2)
+    return Increase(container_id=container_id, node_id=NodeId("full", 1), target=SIZE * 2, extra=SIZE)
+
+
 def happen(cluster: Cluster, draw: st.DataObject) -> None:
     """Something that a decision reads changes."""
     leaves = [queue.path for queue in cluster.queues if queue.is_leaf]
@@ -147,6 +155,7 @@ def happen(cluster: Cluster, draw: st.DataObject) -> None:
                 user=draw.draw(st.sampled_from(USERS)),
                 am_capability=size if is_am else None,
                 wishes=() if is_am else draw.draw(some_wishes(size)),
+                increases=() if is_am or draw.draw(st.integers(0, 5)) else [an_increase(number)],
             ),
             an_attempt_id(number),
         )
@@ -214,6 +223,40 @@ def test_what_has_not_changed_sleeps() -> None:
     cluster.hold(("root.q7", "u", SIZE, False), -1)
     found = cluster.round(float("inf"))
     assert (cluster.looked, [plan.attempt_id for plan in found.plans]) == ({"root.q7"}, [an_attempt_id(8)])
+
+
+def test_settled_application_is_told_again_after_a_change_of_what_all_decisions_read() -> None:
+    """Sizes are rounded up to another minimum allocation."""
+    cluster = Cluster((Queue(path="root", is_leaf=False), Queue(path="root.a", user_limit_factor=-1.0)), SIZE * 2)
+    cluster.hold(("root.a", "v", SIZE * 2, False), 1)
+    own, wishes = an_attempt_id(1), [wish(2, SIZE, priority) for priority in range(3)]
+    cluster.want(Demand(attempt_id=own, priority=0, submitted_ms=1, queue="root.a", user="u", wishes=wishes), own)
+    for limits in (LIMITS, replace(LIMITS, minimum=SIZE * 2)):
+        cluster.resize(cluster.total)
+        cluster.round(float("inf"), limits)
+        assert {unserved.size for unserved in cluster.waiting[own].unserved} == {limits.minimum}
+
+
+def test_settled_application_is_told_again_when_a_reserved_node_serves_one_of_its_containers() -> None:
+    size, node = SIZE * 2, NodeId("reserved", 1)
+    leaf = Queue(path="root.a", capacity_percent=100.0, user_limit_factor=-1.0)
+    cluster = Cluster((Queue(path="root", is_leaf=False), leaf), size)
+    cluster.hold(("root.a", "v", size, False), 1)
+    base = Demand(attempt_id=an_attempt_id(1), priority=0, submitted_ms=1, queue="root.a", user="u")
+    wishes = [wish(2, size, priority) for priority in range(3)]
+    for number in (1, 2):
+        own = an_attempt_id(number)
+        cluster.want(replace(base, attempt_id=own, submitted_ms=number, wishes=wishes), own)
+    cluster.round(float("inf"))
+    cluster.hold(("root.a", "v", size, False), -1)
+    key = wishes[0].key
+    short = Short(attempt_id=an_attempt_id(1), key=key, queue="root.a", user="u", size=size, placement=Placement())
+    cluster.holds = (NodeReservation(pool=NATIVE, node_id=node, short=short, since_s=0.0, freed_s=0.0, free=size),)
+    place = a_place(node.host, capability=size)
+    cluster.places = Places([place], {node: size}.__getitem__, held=frozenset({node}))
+    cluster.want(replace(cluster.demands[an_attempt_id(2)], held_mib=1), an_attempt_id(2))
+    assert [plan.is_held for plan in cluster.round(float("inf")).plans] == [True]
+    assert [unserved.number for unserved in cluster.waiting[an_attempt_id(1)].unserved] == [1, 2, 2]
 
 
 def test_who_found_no_room_wakes_when_another_queue_leaves_some() -> None:
@@ -307,9 +350,8 @@ def a_cluster_of_full_nodes(room: int) -> Cluster:
         cluster.hold(("root.d", "v", SIZE, False), 1)
     for number, leaf in enumerate(leaves, 1):
         own = an_attempt_id(number)
-        increase = Increase(container_id=ContainerId.of(own, 2), node_id=NodeId("full", 1), target=SIZE * 2, extra=SIZE)
         base = Demand(attempt_id=own, priority=0, submitted_ms=number, queue=leaf.path, user="u")
-        cluster.want(replace(base, increases=[increase]), own)
+        cluster.want(replace(base, increases=[an_increase(number)]), own)
     return cluster
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource, total_of_times
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
@@ -239,11 +239,8 @@ class AskBook:
 
     def pending(self) -> tuple[int, Resource]:
         """Containers wanted in total, and their capability as asked."""
-        total, size = 0, NONE
-        for key, lines in self._lines.items():
-            total += lines.any_count
-            size += key.capability * lines.any_count
-        return total, size
+        counts = [(key.capability, lines.any_count) for key, lines in self._lines.items()]
+        return sum(count for _, count in counts), total_of_times(counts)
 
     def lines(self) -> list[Ask]:
         """Every line as the ApplicationMaster would see it (REST resourceRequests)."""

@@ -34,10 +34,12 @@ class Resource:
     extras: Extras = ()
 
     def __add__(self, other: Resource) -> Resource:
-        return Resource(self.memory_mib + other.memory_mib, self.vcores + other.vcores, _merged(self, other, 1))
+        extras = _merged(self, other, 1) if self.extras or other.extras else ()
+        return Resource(self.memory_mib + other.memory_mib, self.vcores + other.vcores, extras)
 
     def __sub__(self, other: Resource) -> Resource:
-        return Resource(self.memory_mib - other.memory_mib, self.vcores - other.vcores, _merged(self, other, -1))
+        extras = _merged(self, other, -1) if self.extras or other.extras else ()
+        return Resource(self.memory_mib - other.memory_mib, self.vcores - other.vcores, extras)
 
     def __mul__(self, count: int) -> Resource:
         extras = tuple((name, value * count) for name, value in self.extras if value * count)
@@ -84,8 +86,6 @@ def memory_with_unit(mib: int) -> str:
 
 
 def _merged(left: Resource, right: Resource, sign: int) -> Extras:
-    if not left.extras and not right.extras:
-        return ()
     ours, theirs = dict(left.extras), dict(right.extras)
     found = ((name, ours.get(name, 0) + sign * theirs.get(name, 0)) for name in sorted({*ours, *theirs}))
     return tuple((name, value) for name, value in found if value)
@@ -156,12 +156,17 @@ def times_in(size: Resource, room: Resource) -> int:
 
 def total_of(amounts: Iterable[Resource]) -> Resource:
     """Their sum, without one for each step."""
+    return total_of_times((amount, 1) for amount in amounts)
+
+
+def total_of_times(amounts: Iterable[tuple[Resource, int]]) -> Resource:
+    """Return the sum of amounts, each taken so many times."""
     memory_mib, vcores, extras = 0, 0, NONE
-    for amount in amounts:
-        memory_mib += amount.memory_mib
-        vcores += amount.vcores
+    for amount, count in amounts:
+        memory_mib += amount.memory_mib * count
+        vcores += amount.vcores * count
         if amount.extras:
-            extras += Resource(0, 0, amount.extras)
+            extras += Resource(0, 0, amount.extras) * count
     return Resource(memory_mib, vcores, extras.extras)
 
 

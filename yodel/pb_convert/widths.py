@@ -12,9 +12,9 @@ INT64_MAX = 2**63 - 1
 
 def int32(value: int) -> int:
     """The number, or the nearest one that an int32 holds."""
-    return max(-INT32_MAX - 1, min(value, INT32_MAX))
+    return value if abs(value) <= INT32_MAX else max(-INT32_MAX - 1, min(value, INT32_MAX))
 
 
 def int64(value: int) -> int:
     """The number, or the nearest one that an int64 holds."""
-    return max(-INT64_MAX - 1, min(value, INT64_MAX))
+    return value if abs(value) <= INT64_MAX else max(-INT64_MAX - 1, min(value, INT64_MAX))

@@ -59,7 +59,7 @@ class Leaf:
             new = self.demands.keys() - self.settled
             self.settled.update(attempt_id for attempt_id in new if are_alike(self.demands[attempt_id]))
         else:
-            self.settled &= set() if looked.has_changed else looked.as_told
+            self.settled &= looked.as_told
 
     def forget(self, pool: PoolName) -> None:
         """Forget all findings; the queue may be in another pool."""
@@ -68,8 +68,8 @@ class Leaf:
 
 
 def are_alike(demand: Demand) -> bool:
-    """Return True if limits treat all requests of an application alike, and it has nothing to be served before them."""
-    if demand.am_capability is not None or demand.increases:
+    """Return True if limits treat all pending requests of an application alike, and its ApplicationMaster runs."""
+    if demand.am_capability is not None:
         return False
     kinds = {alike(demand, wish) if is_anywhere(demand, wish) else None for wish in demand.wishes}
     return len(kinds) == 1 and None not in kinds
