@@ -90,6 +90,7 @@ async def measure(sizes: Sizes, changes: int) -> None:
         for number in range(1, sizes.applications + 1):
             rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
+        rm.scheduler.holder.rules = replace(rm.scheduler.holder.rules, part=0.0)  # as in bench.rounds, none is reserved
         gc.collect()
         gc.freeze()
         cluster = Cluster(world, sizes, live)

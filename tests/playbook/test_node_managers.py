@@ -25,7 +25,7 @@ from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.word import ShuffleProperty
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerUpdateType, ExecutionType, NodeState
-from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
+from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue, Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.kube import inspection as kube_inspection
 from yodel.services.nodes.node_managers import NodeManagerRules
@@ -279,6 +279,28 @@ async def test_containers_of_its_queue_run_without_pods(world: World) -> None:
     ended = world.container(tasks[0].id)
     assert (ended.state, ended.exit_status, ended.diagnostics) == (ContainerState.COMPLETED, 1, "it failed")
     assert not any("pod" in step for step in world.steps)
+
+
+async def test_container_has_its_node_in_the_commit_that_plans_it(world: World) -> None:
+    am = await master_on(world)
+    await am.beat(ask(2))
+    await world.run(world.rm.scheduler.tick())
+    tasks = world.live_tasks()
+    assert [(task.state, task.node_id, task.pod) for task in tasks] == [(ContainerState.ALLOCATED, NM, "")] * 2
+    assert sorted(await granted_to(am), key=lambda one: one.id) == [world.container(task.id) for task in tasks]
+    assert not any(task.id in world.rm.reconciles for task in tasks), "there is no pod to look after"
+
+
+async def test_capacity_that_was_given_is_free_again_when_the_commit_failed(world: World) -> None:
+    am = await master_on(world)
+    await am.beat(ask(15))
+    world.commit_errors.append(Unavailable("the database restarts"))
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.scheduler.tick())
+    assert world.live_tasks() == []
+    world.rm.scheduler.wake()
+    await world.settle()
+    assert len(await granted_to(am)) == 15, "all that the node has"
 
 
 async def test_object_of_its_application_names_its_nodes(world: World) -> None:

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from tests.property.test_allocation_by_queue import LIMITS, SIZE, USERS, trees, wish
 from tests.support.records import an_attempt_id
+from tests.unit.domain.test_places import a_place, the_places
 from yodel.domain.allocation.decide import decide
-from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan
+from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ask_book import Wish
-from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.domain.queues.queue import Queue
@@ -54,6 +57,7 @@ class Cluster:
     waiting: dict[ApplicationAttemptId, Waiting] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
     """Leaves that the last round went through."""
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         self.tree = QueueShares(self.queues, self.total)
@@ -79,7 +83,7 @@ class Cluster:
 
     def capacity(self) -> Capacity:
         used = self.by_queue["root"].resource if "root" in self.by_queue else NONE
-        return Capacity(total=self.total, used=used)
+        return Capacity(total=self.total, used=used, places=self.places)
 
     def ledger(self) -> UsageLedger:
         return UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
@@ -292,3 +296,58 @@ def test_requests_that_are_alike_and_wait_as_before_are_gone_through_once() -> N
     cluster.want(replace(cluster.demands[an_attempt_id(1)], wishes=wishes[1:]), an_attempt_id(1))
     assert cluster.round(float("inf")).heard == {an_attempt_id(1)}
     assert len(cluster.waiting[an_attempt_id(1)].unserved) == 19
+
+
+def a_cluster_of_full_nodes(room: int) -> Cluster:
+    """Return four leaves with a container each that cannot become larger, so that none of them can sleep."""
+    leaves = [Queue(path=f"root.{name}", capacity_percent=25.0, user_limit_factor=-1.0) for name in "abcd"]
+    cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE * 10)
+    cluster.hold(("root.a", "v", SIZE, False), 1)
+    for _ in range(9 - room):
+        cluster.hold(("root.d", "v", SIZE, False), 1)
+    for number, leaf in enumerate(leaves, 1):
+        own = an_attempt_id(number)
+        increase = Increase(container_id=ContainerId.of(own, 2), node_id=NodeId("full", 1), target=SIZE * 2, extra=SIZE)
+        base = Demand(attempt_id=own, priority=0, submitted_ms=number, queue=leaf.path, user="u")
+        cluster.want(replace(base, increases=[increase]), own)
+    return cluster
+
+
+def test_leaves_that_cannot_sleep_keep_no_others_from_their_turn() -> None:
+    cluster = a_cluster_of_full_nodes(room=5)
+    last = an_attempt_id(4)
+    cluster.want(replace(cluster.demands[last], wishes=[wish(1, SIZE)]), last)
+    served = [cluster.round(heads_max=1) for _ in range(4)]
+    assert [plan.attempt_id for found in served for plan in found.plans] == [last]
+    assert [found.is_cut for found in served] == [True, True, True, False]
+    cluster.act(served[3].plans)
+    while cluster.round(heads_max=1).is_cut:
+        pass
+    assert cluster.waiting == cluster.look_at_all().waiting
+    assert cluster.waiting.keys() == cluster.demands.keys()
+    assert cluster.round(float("inf")).looked.keys() == {queue.path for queue in cluster.queues if queue.is_leaf}
+
+
+def test_round_is_owed_to_leaves_that_had_their_turn_before_something_changed() -> None:
+    cluster = a_cluster_of_full_nodes(room=1)
+    second = an_attempt_id(2)
+    cluster.want(replace(cluster.demands[second], wishes=[wish(1, SIZE * 2)]), second)
+    assert [cluster.round(heads_max=2).is_cut, *cluster.looked] == [True, "root.b"]
+    cluster.hold(("root.a", "v", SIZE, False), -1)
+    found = cluster.round(heads_max=2)
+    while not found.plans:
+        assert found.is_cut
+        found = cluster.round(heads_max=2)
+    assert [plan.attempt_id for plan in found.plans] == [second]
+
+
+def test_patience_that_ends_is_waited_for_whichever_round_of_several_came_to_it() -> None:
+    cluster = a_cluster_of_full_nodes(room=5)
+    second = cluster.demands[an_attempt_id(2)]
+    near = replace(wish(5, SIZE * 2), placement=Placement(hosts=("host",)))
+    cluster.want(replace(second, wishes=[near], waited_s={near.key: 0.25}), second.attempt_id)
+    cluster.places = the_places(a_place("host", capability=SIZE), a_place("elsewhere", "/r2"))
+    found = [cluster.round(heads_max=2) for _ in range(3)]
+    assert [(one.is_cut, one.again_in_s) for one in found] == [(True, 0.75), (True, 0.75), (False, 0.75)]
+    cluster.want(second, second.attempt_id)
+    assert cluster.round(float("inf")).again_in_s == float("inf")

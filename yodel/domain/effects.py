@@ -63,6 +63,13 @@ class Reconcile:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """The container is in flight for the request of its ApplicationMaster that it was planned for."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
 class Forgettable:
     """The end of this container is known to whoever had to hear of it: it may leave memory once its pod is gone."""
 
@@ -169,6 +176,7 @@ TransactionEffect = Tell | StartAttempt | StopContainers | StopContainersOnNode
 
 OutsideEffect = (
     Reconcile
+    | Planned
     | Forgettable
     | LaunchAm
     | Grant

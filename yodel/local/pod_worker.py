@@ -236,7 +236,7 @@ class PodWorker:
     async def _kill_all(self) -> None:
         """The containers first, so that the shims write down the exit status and kill what is orphaned.  Where one did
         not come to the end of that, all processes of the machine are looked at."""
-        started = [view.name for view in self._views.values() if view.started_at is not None]
+        started = [files for name in self._views if processes.was_started(files := self._files(name))]
         for shim in self._shims.values():
             await shim.signal_main(signal.SIGKILL)
         for shim in self._shims.values():
@@ -244,7 +244,7 @@ class PodWorker:
                 await asyncio.wait_for(shim.wait(), SHIM_END_TIMEOUT_S)  # also in a task that was cancelled
             except TimeoutError:
                 shim.kill()
-        if not all(processes.is_nothing_left(self._files(name)) for name in started):
+        if not all(map(processes.is_nothing_left, started)):
             shims = frozenset(shim.pid for shim in self._shims.values())
             await processes.kill_left_over(frozenset({self.uid}), shims=shims)
 

@@ -325,6 +325,7 @@ class Core:
             self.misfits,
             self.quotas,
             self._tick_wanted,
+            self.node_managers,
             self._binds_itself,
             limits.holds,
             self._holds_changed,

@@ -17,6 +17,7 @@ from yodel.domain.effects import (
     LaunchAm,
     NodeChanged,
     OutsideEffect,
+    Planned,
     Reconcile,
     ReportCompleted,
     ReportUpdated,
@@ -53,6 +54,8 @@ class EffectPerformer:
         match effect:
             case Reconcile(container_id):
                 self._changed(container_id)
+            case Planned(container_id):
+                self._planned(container_id)
             case Forgettable(container_id):
                 self._nodes.forget_container(container_id)
                 self._reconcile(container_id)
@@ -107,6 +110,15 @@ class EffectPerformer:
         )
         error = UpdateError(request=request, reason=OUT_OF_RANGE, current_version=container.version)
         runtime.outbox.not_resized(error)
+
+    def _planned(self, container_id: ContainerId) -> None:
+        """It may be over already: ended in the batch that planned it."""
+        container, runtime = (
+            self._state.containers[container_id],
+            self._state.masters.runtimes.get(container_id.attempt_id),
+        )
+        if runtime is not None and container.is_live and not container.is_am:
+            runtime.wishes.planned(ask_key(container), container_id)
 
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""

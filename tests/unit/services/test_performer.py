@@ -8,6 +8,7 @@ from yodel.domain.effects import (
     Grant,
     LaunchAm,
     NodeChanged,
+    Planned,
     Reconcile,
     ReportCompleted,
     Withdraw,
@@ -37,6 +38,18 @@ async def test_slow_things_are_queued(world: World) -> None:
     world.rm.performer.perform(LaunchAm(am.attempt_id))
     assert am.container.id in world.rm.reconciles
     assert am.attempt_id in world.rm.launches
+
+
+async def test_container_that_ended_in_the_batch_that_planned_it_is_not_under_way(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    in_flight = world.rm.state.masters.runtimes[am.attempt_id].wishes.in_flight
+    world.rm.performer.perform(Planned(container_id))
+    assert {i for ids in in_flight.values() for i in ids} == {container_id}
+    await am.beat(releases=[container_id])
+    assert not world.container(container_id).is_live
+    world.rm.performer.perform(Planned(container_id))
+    assert not in_flight
 
 
 async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> None:

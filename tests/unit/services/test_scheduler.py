@@ -69,7 +69,7 @@ async def test_attempt_that_ended_while_the_plan_waited_gets_nothing(world: Worl
 async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: World) -> None:
     rm = world.rm
     inputs, misfits = PlacementInputs(rm.state), Misfits(rm.state, world.clock)
-    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event())
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event(), rm.node_managers)
     await world.register_node()
     await world.submit()
     loop = asyncio.create_task(scheduler.run())
@@ -89,7 +89,7 @@ async def test_loop_outlives_a_bug_in_a_decision(world: World) -> None:
     """Heartbeats and all that runs would end with it.  No configuration can say such a weight."""
     rm = world.rm
     inputs, misfits = PlacementInputs(rm.state), Misfits(rm.state, world.clock)
-    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event())
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, inputs, misfits, rm.quotas, asyncio.Event(), rm.node_managers)
     await world.register_node()
     await world.submit()
     rm.state.publish([replace(rm.state.queues["root.default"], user_weights=(("alice", nan),))])

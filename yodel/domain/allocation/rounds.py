@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain
+from math import inf
 from typing import TypeVar
 
 from yodel.domain.allocation.by_pool import OfPool, spread
@@ -76,6 +77,11 @@ class Rounds:
         self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
         """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
         self._basis: object = None
+        self._had_turn: set[str] = set()
+        """Leaves that rest until the others have had their turn, as the last rounds were cut short."""
+        self._is_overtaken = False
+        """Something else is held since one of those had its turn."""
+        self._again_in_s = inf
 
     # --- what is wanted
 
@@ -147,6 +153,7 @@ class Rounds:
         if basis != self._basis:
             self._basis = basis
             self.start_anew(pool_of)
+        self._is_overtaken |= bool(changed and self._had_turn)
         for path in changed:
             self._order.changed(path)
             for sleeper in self._watchers.pop(path, ()):
@@ -264,8 +271,15 @@ class Rounds:
             if not looked.planned and not looked.has_changed:
                 figures = found.figures[capacities[leaf.pool].pool]
                 sleep = _sleep(path, looked, ledger, figures.free)
+            if sleep is None and found.is_cut and not looked.planned:
+                self._had_turn.add(path)
+                sleep = Sleep()
             if sleep is not None:
                 self._lay(path, leaf, sleep)
+        is_owed, again_in_s = found.is_cut or self._is_overtaken, min(self._again_in_s, found.again_in_s)
+        self._again_in_s = again_in_s if found.is_cut else inf
+        if not found.is_cut:
+            self._end_turns()
         waiting = {attempt_id: waits for attempt_id, waits in found.waiting.items() if attempt_id in heard}
         return replace(
             found,
@@ -273,7 +287,16 @@ class Rounds:
             active=self.active,
             waiting=waiting,
             heard=heard,
+            is_cut=is_owed,
+            again_in_s=again_in_s,
         )
+
+    def _end_turns(self) -> None:
+        """Every leaf has had its turn: those that cannot sleep are looked at again in the next round."""
+        for path in self._had_turn & self._leaves.keys():
+            self._wake(path)
+        self._had_turn.clear()
+        self._is_overtaken = False
 
     def wake_all(self) -> None:
         """Not all that was decided came to be: what was in somebody's way may not be there."""
@@ -283,6 +306,7 @@ class Rounds:
     def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
         """Forget all findings."""
         self._order = QueueOrder()
+        self._had_turn.clear()
         self._watchers.clear()
         self._pools.clear()
         self._short.clear()

@@ -64,6 +64,15 @@ class NodeManagerChooser:
         found = look.reserved_for_another() if pool == YARN or is_pod_in_vain else None
         return WithoutPod(found) if pool == YARN or found is not None else None
 
+    def give(self, container: Container) -> NodeId | None:
+        """Return the node of a container that is being planned, which counts there until it is ``written``; None: it
+        needs a pod, or waits."""
+        chosen = self.choose(container)
+        if chosen is not None and chosen.node_id is not None:
+            self.given(container, chosen.node_id)
+            return chosen.node_id
+        return None
+
     def why_not(self, container: Container) -> str:
         """Return why no NodeManager of its pool may run a container; empty: one may, or there is none."""
         is_shared = self._state.pools.has_node_managers(container.queue) and self._state.node_index.has_node_managers

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
+from typing import Protocol
 
 import structlog
 
@@ -20,9 +21,9 @@ from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.container import Container
-from yodel.domain.effects import Reconcile
-from yodel.domain.events import IncreaseDecided, StopRequested
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
+from yodel.domain.effects import Planned, Reconcile
+from yodel.domain.events import IncreaseDecided, NodeManagerChosen, StopRequested
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import Resource, total_of
@@ -51,6 +52,16 @@ STRANDED = "No node that satisfied the placement constraint is left"
 log = structlog.get_logger("yodel.scheduler")
 
 
+class NodeGiver(Protocol):
+    """Chooses the nodes of containers that need no pod, in the commit that plans them."""
+
+    def give(self, container: Container) -> NodeId | None:
+        """Return the container's node, where it counts until it is ``written``; None: it needs a pod, or waits."""
+
+    def written(self, container_id: ContainerId) -> None:
+        """The container's row has the node, or was not written."""
+
+
 class Scheduler:
     """One task; ``wake`` may be called from anywhere in the loop's thread."""
 
@@ -63,15 +74,17 @@ class Scheduler:
         misfits: Misfits,
         quotas: Quotas,
         wanted: asyncio.Event,
+        node_managers: NodeGiver,
         binds_itself: Callable[[str], bool] = lambda _: False,
         hold_rules: HoldRules | None = None,
         holds_changed: Callable[[PoolName], object] = lambda _: None,
     ) -> None:
-        """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
-        pods; Kubernetes' scheduler keeps no constraints there."""
+        """``wanted`` is set by whoever wants a tick.  ``node_managers`` gives containers without pods their nodes.
+        ``binds_itself``: whether this RM chooses the nodes for a queue's pods; Kubernetes' scheduler keeps no
+        constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
         self._placement_inputs, self._misfits = placement_inputs, misfits
-        self._quotas = quotas
+        self._quotas, self._node_managers = quotas, node_managers
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
@@ -161,7 +174,7 @@ class Scheduler:
                 self.activities.keep(*look)
             return decision.is_cut or is_held_anew
         self._is_whole = False
-        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded, in_vain))
+        planned = await self._written(decision, stranded, in_vain)
         self._is_whole = len(planned) == len(decision.plans)
         if look is not None:
             self.activities.keep(*look, planned)
@@ -169,10 +182,6 @@ class Scheduler:
             if plan.is_held:
                 self.holder.planned((plan.attempt_id, plan.key), container_id)
             runtime = self._engine.state.masters.runtimes.get(plan.attempt_id)
-            # It may be over already: ended in the batch that planned it.
-            is_live = self._engine.state.containers[container_id].is_live
-            if plan.key is not None and runtime is not None and is_live:
-                runtime.wishes.planned(plan.key, container_id)
             if plan.is_local and plan.key is not None and runtime is not None:
                 runtime.wishes.served_where_preferred(plan.key, self._clock.monotonic_s())
         for increase in decision.increases:
@@ -313,15 +322,30 @@ class Scheduler:
             and not any(map(may_go_to, container.placement.nodes))
         ]
 
+    async def _written(
+        self, decision: Decision, stranded: Sequence[ContainerId], in_vain: Sequence[ContainerId]
+    ) -> list[tuple[Plan, ContainerId]]:
+        """Commit what was decided, and return what was planned.  Raises as ``Engine.do`` does."""
+        planned: list[tuple[Plan, ContainerId]] = []
+
+        def work(tx: Transaction) -> None:
+            # An attempt may have ended while this waited its turn.
+            live = (p for p in decision.plans if tx.has(p.attempt_id) and not tx.attempt(p.attempt_id).state.is_final)
+            for plan in live:
+                planned.append((plan, self._new_id(tx, plan)))
+                self._write_plan(tx, *planned[-1])
+            self._write(tx, decision, stranded, in_vain)
+
+        try:
+            await self._engine.do(work)
+        finally:
+            for _, container_id in planned:
+                self._node_managers.written(container_id)
+        return planned
+
     def _write(
         self, tx: Transaction, decision: Decision, stranded: Sequence[ContainerId], in_vain: Sequence[ContainerId]
-    ) -> list[tuple[Plan, ContainerId]]:
-        written = [
-            (plan, self._write_plan(tx, plan))
-            for plan in decision.plans
-            # The attempt may have ended while this waited its turn.
-            if tx.has(plan.attempt_id) and not tx.attempt(plan.attempt_id).state.is_final
-        ]
+    ) -> None:
         for take_back in decision.take_backs:
             self._take_back(tx, take_back)
         for container_id in stranded:
@@ -333,39 +357,42 @@ class Scheduler:
         for increase in decision.increases:
             if tx.has(increase.container_id):
                 tx.tell(increase.container_id, IncreaseDecided(increase.target))
-        return written
 
-    def _write_plan(self, tx: Transaction, plan: Plan) -> ContainerId:
+    def _new_id(self, tx: Transaction, plan: Plan) -> ContainerId:
+        """Return the container's id; the next one of its attempt, unless it is an ApplicationMaster's."""
         attempt = tx.attempt(plan.attempt_id)
-        submission = tx.application(attempt.id.application_id).submission
-        key = plan.key
-        if key is None:
+        if plan.key is None:
             assert attempt.am_container_id is not None
-            container_id = attempt.am_container_id
-        else:
-            epoch = self._engine.state.identity.epoch
-            container_id = ContainerId.of(attempt.id, attempt.container_sequence + 1, epoch)
-            tx.put(replace(attempt, container_sequence=attempt.container_sequence + 1))
-        tx.put(
-            Container(
-                id=container_id,
-                pod=dns_name(container_id),
-                type=ContainerType.APPLICATION_MASTER if key is None else ContainerType.TASK,
-                user=submission.user,
-                queue=submission.queue,
-                capability=plan.capability,
-                asked_capability=key.capability if key is not None else submission.am_asked_capability,
-                priority=key.priority if key is not None else AM_PRIORITY,
-                allocation_request_id=key.allocation_request_id if key is not None else -1,
-                execution_type=ExecutionType.GUARANTEED,
-                asked_execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
-                placement=plan.placement,
-                allocation_tags=plan.tags,
-                created_ms=tx.now_ms,
-            )
+            return attempt.am_container_id
+        tx.put(replace(attempt, container_sequence=attempt.container_sequence + 1))
+        return ContainerId.of(attempt.id, attempt.container_sequence + 1, self._engine.state.identity.epoch)
+
+    def _write_plan(self, tx: Transaction, plan: Plan, container_id: ContainerId) -> None:
+        """Write the row, with its node if a NodeManager runs it; else it is to be reconciled."""
+        submission, key = tx.application(plan.attempt_id.application_id).submission, plan.key
+        container = Container(
+            id=container_id,
+            pod=dns_name(container_id),
+            type=ContainerType.APPLICATION_MASTER if key is None else ContainerType.TASK,
+            user=submission.user,
+            queue=submission.queue,
+            capability=plan.capability,
+            asked_capability=key.capability if key is not None else submission.am_asked_capability,
+            priority=key.priority if key is not None else AM_PRIORITY,
+            allocation_request_id=key.allocation_request_id if key is not None else -1,
+            execution_type=ExecutionType.GUARANTEED,
+            asked_execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
+            placement=plan.placement,
+            allocation_tags=plan.tags,
+            created_ms=tx.now_ms,
         )
-        tx.effects.append(Reconcile(container_id))
-        return container_id
+        tx.put(container)
+        tx.effects.append(Planned(container_id))
+        node_id = self._node_managers.give(container)
+        if node_id is None:
+            tx.effects.append(Reconcile(container_id))
+        else:
+            tx.tell(container_id, NodeManagerChosen(node_id))
 
     def _take_back(self, tx: Transaction, take_back: TakeBack) -> None:
         """The AM wants fewer: those without a node go first."""
