@@ -25,7 +25,7 @@ from yodel.local.events import WARNING, EventRecorder, EventSource
 from yodel.local.objects import ObjectStore, StoredObject
 from yodel.local.pod_status import ContainerView, PodFacts, status_of
 from yodel.local.processes import ContainerFiles, ShimProcess
-from yodel.local.starter import Starter
+from yodel.local.starter import RUN_ERROR, Starter
 from yodel.local.statuses import Json
 from yodel.local.times import from_text
 
@@ -34,7 +34,7 @@ RETRY_FIRST_S = 1.0
 RETRY_MAX_S = 60.0
 FAULT_PAUSE_S = 1.0
 SHIM_END_TIMEOUT_S = 1.0
-_FATAL_REASONS = frozenset({"StartError", "RunContainerError"})
+_FATAL_REASONS = frozenset({"StartError", RUN_ERROR})
 
 _log = structlog.get_logger(__name__)
 
@@ -235,8 +235,13 @@ class PodWorker:
 
     async def _kill_all(self) -> None:
         """The containers first, so that the shims write down the exit status and kill what is orphaned.  Where one did
-        not come to the end of that, all processes of the machine are looked at."""
-        started = [files for name in self._views if processes.was_started(files := self._files(name))]
+        not come to the end of that, all processes of the machine are looked at; also where a start failed, whose answer
+        may have been lost."""
+        started = [
+            files
+            for name, view in self._views.items()
+            if processes.was_started(files := self._files(name)) or view.reason == RUN_ERROR
+        ]
         for shim in self._shims.values():
             await shim.signal_main(signal.SIGKILL)
         for shim in self._shims.values():

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from yodel.local import start_program
 from yodel.local.container_launch import CannotRun, ContainerLaunch
 
+RUN_ERROR = "RunContainerError"
+"""The kubelet's reason for a container that its runtime did not start."""
 TIMEOUT_S = 30.0
 """For the start of a container, and of the process that starts them."""
 
@@ -57,9 +59,9 @@ class Starter:
             except (OSError, EOFError) as error:
                 self._drop()
                 text = f"failed to start container: the process that starts containers does not answer: {error!r}"
-                raise CannotRun("RunContainerError", text) from error
+                raise CannotRun(RUN_ERROR, text) from error
         if "error" in answer:
-            raise CannotRun("RunContainerError", f"failed to start container: {answer['error']}")
+            raise CannotRun(RUN_ERROR, f"failed to start container: {answer['error']}")
         return int(answer["pid"]), descriptors[0]
 
     def close(self) -> None:

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from yodel.local import times
+from yodel.local import processes, start_program, times
 from yodel.local.events import EventRecorder
 from yodel.local.journal import Journal
 from yodel.local.kubelet import Kubelet
@@ -158,7 +159,7 @@ async def test_nothing_of_an_ended_pod_is_left(machine: Machine) -> None:
 
 
 async def test_nothing_is_left_of_a_pod_whose_shim_was_killed(machine: Machine, tmp_path: Path) -> None:
-    """Nobody adopted the orphan: it is found by the mark in its environment."""
+    """The kubelet finds the orphan, which nobody adopted, by the mark in its environment."""
     ready = tmp_path / "ready"
     os.mkfifo(ready)
     uid = machine.run_pod(f"(setsid sleep 300) & echo $PPID > {ready}; exec sleep 300")
@@ -166,6 +167,25 @@ async def test_nothing_is_left_of_a_pod_whose_shim_was_killed(machine: Machine, 
     await machine.until_phase("Failed")
     assert machine.main()["terminated"]["exitCode"] == 137
     assert processes_of(uid) == []
+
+
+async def test_nothing_is_left_of_a_container_whose_start_was_not_answered(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = start_program.received
+
+    def lost(connection: socket.socket) -> None:
+        received(connection)
+        raise EOFError
+
+    monkeypatch.setattr(start_program, "received", lost)
+    monkeypatch.setattr(processes, "_SHIM", "sleep 1; " + processes._SHIM)  # nothing is recorded yet when it is killed
+    uid = machine.run_pod("exec sleep 300")
+    await machine.until_phase("Failed")
+    assert machine.main()["terminated"]["reason"] == "RunContainerError"
+    async with asyncio.timeout(TIMEOUT_S):
+        while processes_of(uid):  # noqa: ASYNC110 - it has failed before they are killed
+            await asyncio.sleep(0.01)
 
 
 async def test_deletion_is_announced_before_the_signal_and_gives_grace(machine: Machine, tmp_path: Path) -> None:

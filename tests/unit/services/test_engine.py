@@ -99,10 +99,13 @@ async def test_items_that_come_in_the_loops_next_turns_share_a_commit(world: Wor
     """A turn that brings nothing ends the gathering."""
     world.steps.clear()
 
+    def put(number: int) -> asyncio.Future[None]:
+        return asyncio.ensure_future(world.rm.engine.do(lambda tx: tx.put(an_application(number))))
+
     async def come() -> None:
         works = []
-        for n in range(1, 4):
-            works.append(asyncio.ensure_future(world.rm.engine.do(lambda tx, n=n: tx.put(an_application(n)))))  # type: ignore[misc]
+        for number in range(1, 4):
+            works.append(put(number))
             for _ in range(turns):
                 await asyncio.sleep(0)
         await asyncio.gather(*works)

@@ -27,9 +27,9 @@ class Leaf:
 
     pool: PoolName = NATIVE
     demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
-    """Those with something to serve."""
+    """Applications that have something to be served."""
     particular: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
-    """Those of them that ask for larger containers or wait for a host or rack."""
+    """Applications of these that request larger containers or wait for a host or rack."""
     is_told: bool = False
     """True if the last look's words of it still hold."""
     settled: set[ApplicationAttemptId] = field(default_factory=set)
