@@ -10,6 +10,7 @@ import pytest
 from tests.playbook.test_why import A, C, P, full, options
 from tests.support.playbook import World, ask
 from tests.support.rm_options import SMALL
+from yodel.domain.ids import NodeId
 from yodel.errors import Unavailable
 from yodel.services.scheduling import scheduler
 
@@ -58,6 +59,23 @@ async def test_what_is_wished_for_while_others_are_read_is_not_missed(monkeypatc
         await world.run(_until(tick))
         await world.settle()
         assert len(world.live_tasks()) == 5
+
+
+async def test_others_have_their_turn_while_nodes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with World() as world:
+        for number in range(3):
+            await world.register_node(NodeId(f"node-{number}", 1))
+        await world.settle()
+        turns = []
+        for at_once in (1000, 1):
+            monkeypatch.setattr(scheduler, "NODES_AT_ONCE", at_once)
+            world.rm.state.change_counters.node_changed()
+            tick = asyncio.create_task(world.rm.scheduler.tick())
+            turns.append(0)
+            while not tick.done():
+                await asyncio.sleep(0)
+                turns[-1] += 1
+        assert turns[1] - turns[0] == 3
 
 
 async def _until(task: asyncio.Task[bool]) -> None:

@@ -5,6 +5,7 @@ from tests.support.playbook import World, ask
 from tests.support.rm_options import NODE_SIZE, SMALL
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
+from yodel.domain.queues.pools import NATIVE
 from yodel.services.scheduling.placement_inputs import NodeNames, PlacementInputs
 
 
@@ -29,6 +30,24 @@ async def test_nodes_are_read_again_when_they_or_their_names_change(world: World
     assert inputs.places(is_locality_wanted=False).nodes is not first
     await world.register_node(NodeId("node-2", 1))
     assert len(inputs.places(is_locality_wanted=False).nodes) == 2
+
+
+async def test_nodes_are_read_ahead_some_at_a_time(world: World) -> None:
+    """A decision uses what was read ahead; if a node changes meanwhile, it reads all by itself."""
+    inputs = PlacementInputs(world.rm.state)
+    for number in (2, 3):
+        await world.register_node(NodeId(f"node-{number}", 1))
+    assert len(list(inputs.read_ahead([NATIVE], at_once=1))) == 2
+    assert list(inputs.read_ahead([NATIVE], at_once=1)) == []
+    nodes = inputs.places(is_locality_wanted=False).nodes
+    assert list(inputs.read_ahead([NATIVE], at_once=1)) == []
+    assert inputs.places(is_locality_wanted=False).nodes is nodes
+    await world.register_node(NodeId("node-4", 1))
+    reading = inputs.read_ahead([NATIVE], at_once=1)
+    next(reading)
+    await world.register_node(NodeId("node-5", 1))
+    assert list(reading) == []
+    assert len(inputs.places(is_locality_wanted=False).nodes) == 4
 
 
 async def test_what_is_left_of_a_node(world: World) -> None:

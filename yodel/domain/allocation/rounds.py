@@ -299,7 +299,11 @@ class Rounds:
         self._is_overtaken = False
 
     def wake_all(self) -> None:
-        """Not all that was decided came to be: what was in somebody's way may not be there."""
+        """Not all that was decided came to be: what was in somebody's way may not be there.
+
+        The order of queues stays: it was made before any plan but those for reserved nodes, of which no less counted as
+        held before (``NodeReservation.counted``).
+        """
         for path in self._leaves:
             self._wake(path)
 

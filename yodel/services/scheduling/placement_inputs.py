@@ -5,7 +5,7 @@ What the nodes are changes seldom and is kept; what is free on them and what sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from yodel.domain.allocation.places import NodePlace, PlaceIndex, Places, Tagged
@@ -56,6 +56,22 @@ class PlacementInputs:
         free_on = self._state.pools.of(pool).free_on
         return Places(self._current_nodes(pool), free_on, are_labels_enabled=self._are_labels_enabled)
 
+    def read_ahead(self, pools: Iterable[PoolName], at_once: int) -> Iterator[None]:
+        """Read the nodes of pools before a decision needs them; yield after each ``at_once`` nodes, so that others have
+        their turn.  Nodes that change meanwhile are read by the decision, in one go."""
+        for name in pools:
+            version = self._note_version()
+            if name in self._nodes:
+                continue
+            found: list[NodePlace] = []
+            for place in self._lenders(name):
+                found.append(place)
+                if len(found) % at_once == 0:
+                    yield
+                    if self.version != version:
+                        return
+            self._nodes[name] = PlaceIndex(found)
+
     @property
     def version(self) -> tuple[int, ...]:
         """Changes with what the nodes are, and what they lend at most."""
@@ -72,16 +88,21 @@ class PlacementInputs:
         return self._state.pools.of(pool).free_on(node_id)
 
     def _current_nodes(self, name: PoolName) -> PlaceIndex:
+        self._note_version()
+        found = self._nodes.get(name)
+        return found if found is not None else self._nodes.setdefault(name, PlaceIndex(list(self._lenders(name))))
+
+    def _note_version(self) -> tuple[int, ...]:
+        """Forget the nodes that were read if one of them may have changed since."""
         if (version := self.version) != self._version:
             self._version = version
             self._nodes.clear()
-        found = self._nodes.get(name)
-        return found if found is not None else self._nodes.setdefault(name, PlaceIndex(list(self._lenders(name))))
+        return version
 
     def _lenders(self, name: PoolName) -> Iterator[NodePlace]:
         """Nodes that lend to a pool, by what they may lend at most: nothing at the moment is no reason for never."""
         pool = self._state.pools.of(name)
-        for node in self._state.nodes.values():
+        for node in list(self._state.nodes.values()):
             lent = pool.lent(node.id)
             if lent is not None:
                 yield NodePlace(

@@ -47,6 +47,8 @@ TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
 READ_AT_ONCE = 100
 """Applications whose wishes are read in one go: five milliseconds, with 20 wishes each."""
+NODES_AT_ONCE = 1000
+"""Nodes that are read in one go: two milliseconds."""
 NOT_PLACED = "Kubernetes did not schedule it on the node that was reserved for it"
 STRANDED = "No node that satisfied the placement constraint is left"
 log = structlog.get_logger("yodel.scheduler")
@@ -152,6 +154,8 @@ class Scheduler:
         self._wanted.clear()
         if self._engine.state.queue_use.over_parallel_limit:
             self._demands.let_run(self.ledger())
+        for _ in self._placement_inputs.read_ahead(self._engine.state.pools.drawn_on, NODES_AT_ONCE):
+            await asyncio.sleep(0)
         for _ in range(self._changed_application_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
             await asyncio.sleep(0)
