@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import statistics
 import time
 from dataclasses import replace
@@ -35,6 +34,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.container import Container
 from yodel.domain.states import ContainerState
 from yodel.services.writer.outbox import AttemptOutbox
+from yodel.telemetry import garbage
 
 CLUSTER = "/ws/v1/cluster"
 LOOKS = (f"{CLUSTER}/scheduler", f"{CLUSTER}/scheduler-conf", "/api/v1/queues")
@@ -56,6 +56,7 @@ class Cluster:
         await rm.engine.do(putting(rows))
         while await rm.scheduler.tick():
             pass
+        garbage.look()  # a ResourceManager does so in a task of its own
         await asyncio.sleep(0)  # what comes next is a turn of its own
 
     async def timed(self, path: str, version: int | None = None, factor: float = 1.0) -> float:
@@ -91,8 +92,7 @@ async def measure(sizes: Sizes, changes: int) -> None:
             rm.state.masters.expect(an_attempt_id(number), 0.0, AttemptOutbox()).wishes.take(asks(sizes), WISHES_MAX)
         rm.scheduler.use_limits(replace(rm.scheduler.limits, in_flight_max=IN_FLIGHT_MAX))
         rm.scheduler.holder.rules = replace(rm.scheduler.holder.rules, part=0.0)  # as in bench.rounds, none is reserved
-        gc.collect()
-        gc.freeze()
+        garbage.take_over()
         cluster = Cluster(world, sizes, live)
         await cluster.work()
         for path in LOOKS:

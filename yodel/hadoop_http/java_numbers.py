@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 FLOAT_MAX = 3.4028234e38
+_pack, _unpack = struct.Struct("f").pack, struct.Struct("f").unpack
 
 
 def java_float(value: float) -> float:
@@ -12,9 +13,10 @@ def java_float(value: float) -> float:
     0."""
     if not -FLOAT_MAX <= value <= FLOAT_MAX:
         return 0.0
-    single = struct.unpack("f", struct.pack("f", value))[0]
-    for digits in range(6, 10):
+    packed = _pack(value)
+    (single,) = _unpack(packed)
+    for digits in range(6, 9):
         short = float(f"{single:.{digits}g}")
-        if struct.pack("f", short) == struct.pack("f", single):
+        if _pack(short) == packed:
             return short
-    return float(single)
+    return float(f"{single:.9g}")

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from yodel.hadoop_http.many import Many
 
 Escape = Callable[[str], str]
@@ -80,7 +82,7 @@ def fragment(name: str, value: Any, escape: Escape | None = None) -> str:
 
 def _rooted(value: Mapping[str, Any], root: str | None) -> tuple[str, Any]:
     first = next(iter(value), None)
-    is_rooted = len(value) == 1 and isinstance(value[first], Mapping) and first not in _UNROOTED  # type: ignore[index]
+    is_rooted = len(value) == 1 and isinstance(value[first], Mapping | Struct) and first not in _UNROOTED  # type: ignore[index]
     if is_rooted and root in (None, first):
         assert first is not None
         return first, value[first]
@@ -106,6 +108,8 @@ def _write(
         for item in value:
             _write(out, name, item, escape, later)
         return
+    if isinstance(value, Struct):
+        value = to_builtins(value)
     if not isinstance(value, Mapping):
         out.append(f"<{name}>{_text(value, escape)}</{name}>")
         return

@@ -492,7 +492,7 @@ class Core:
         self.publisher.use(colocation, self.lending.rules)
 
     def _use_am_share(self, am_share: float) -> None:
-        limits = replace(self.queries.limits, am_share=am_share)
+        limits = replace(self.scheduler.limits, am_share=am_share)
         self.queries.limits = limits
         self.scheduler.use_limits(limits)
 

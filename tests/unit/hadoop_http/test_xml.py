@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from yodel.hadoop_http.xml import document, escaped, java_number
 
@@ -66,6 +67,18 @@ def test_what_the_jdk_renders_is_standalone() -> None:
 )
 def test_documents(value: dict[str, Any], root: str | None, expected: str) -> None:
     assert document(value, root).decode() == f'<?xml version="1.0" encoding="UTF-8"?>{expected}'
+
+
+class Amount(Struct, rename="camel"):
+    v_cores: int
+    by_type: list[int]
+
+
+def test_struct_is_written_as_its_fields_with_their_own_names() -> None:
+    amount = Amount(2, [3, 4])
+    plain = {"vCores": 2, "byType": [3, 4]}
+    assert document({"resourceInfo": amount}) == document({"resourceInfo": plain})
+    assert document({"a": [amount]}, "root") == document({"a": [plain]}, "root")
 
 
 def test_type_is_a_marker_of_queues_and_a_field_elsewhere() -> None:

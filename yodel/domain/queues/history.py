@@ -65,7 +65,7 @@ def change_between(
     """The change from one configuration to the other."""
 
     def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[SchedulerProperty, ...]:
-        return tuple(SchedulerProperty(name, text) for name, text in sorted(ours.items()) if theirs.get(name) != text)
+        return tuple(SchedulerProperty(*one) for one in sorted(ours.items() - theirs.items()))
 
     return TreeChange(
         version=version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from yodel.domain.property_row import Mark, PropertyRow, PropertyScope
@@ -24,13 +25,17 @@ class _QueueField(NamedTuple):
     """Holds a row with the meaning of its marks for one kind of queue, because they are looked up for each queue."""
 
     row: PropertyRow
+    read: attrgetter[Any]
+    """Returns the fields of a queue that the row is kept in."""
     is_inherited: bool
     is_always_said: bool
 
 
 def _fields(scope: PropertyScope, always: Mark) -> tuple[_QueueField, ...]:
     rows = (row for row in OF_QUEUES if row.fields and row.scope in (PropertyScope.QUEUE, scope))
-    return tuple(_QueueField(row, Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows)
+    return tuple(
+        _QueueField(row, attrgetter(*row.fields), Mark.INHERITED in row.marks, bool(always & row.marks)) for row in rows
+    )
 
 
 _FIELDS = {
@@ -73,12 +78,13 @@ def fields_of(path: str, words: Mapping[str, str], parent: Queue | None, *, is_l
     """
     own = f"{PREFIX}{path}."
     found: dict[str, Any] = {}
-    for row, is_inherited, _ in _FIELDS[is_leaf]:
+    for row, _, is_inherited, _ in _FIELDS[is_leaf]:
         text = words.get(row.name)
-        if row.is_said(text):
-            found |= _named(row, row.value(own + row.name, text))
+        if text is not None and row.is_said(text):
+            found |= _named(row, row.kind.parse(own + row.name, text))
         elif is_inherited and parent is not None:
-            found |= {field: getattr(parent, field) for field in row.fields}
+            for field in row.fields:
+                found[field] = getattr(parent, field)
     inherited = weights_of(parent.user_weights) if parent is not None else NO_WEIGHTS
     found["user_weights"] = weights = below(inherited, _weights(own, path, words).items())
     if is_leaf:
@@ -100,10 +106,9 @@ def text_of(row: PropertyRow, queue: Queue) -> str:
 def said_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
     """Return the queue's properties by their own names."""
     found: dict[str, str] = {}
-    for row, is_inherited, is_always_said in _FIELDS[queue.is_leaf]:
+    for row, read, is_inherited, is_always_said in _FIELDS[queue.is_leaf]:
         above = parent if is_inherited and parent is not None else _BARE
-        is_usual = all(getattr(queue, field) == getattr(above, field) for field in row.fields)
-        if (not is_usual or (is_always_said and queue.path != ROOT)) and Mark.ALIAS not in row.marks:
+        if (read(queue) != read(above) or (is_always_said and queue.path != ROOT)) and Mark.ALIAS not in row.marks:
             found[row.name] = text_of(row, queue)
     before, _, after = _USER
     kind = USER_WEIGHT.kind

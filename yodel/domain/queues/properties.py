@@ -7,7 +7,7 @@ whose shares add up.  Properties without effect are refused by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from yodel.domain.colocation import properties as colocation
@@ -50,6 +50,8 @@ class Described:
     """maximum-am-resource-percent; None: as in the settings."""
     mapping: MappingRules = NO_RULES
     colocation: ColocationSwitch = OFF
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By queue, what is said of it (``words_of``)."""
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
@@ -105,6 +107,7 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
         am_share=am_share,
         mapping=mapping,
         colocation=colocation.colocation_of(properties),
+        words=words,
     )
 
 
@@ -163,7 +166,9 @@ def _queue(path: str, parent: Queue | None, said: _Said, *, is_leaf: bool) -> Qu
     # AbstractCSQueue.getInheritedDefaultAppLifetime: one from above that is too long here does not count.
     if usual_s < 0 and not 0 < longest_s < parent.default_lifetime_s:
         usual_s = parent.default_lifetime_s
-    return _checked(replace(queue, maximum_lifetime_s=longest_s, default_lifetime_s=usual_s))
+    if (longest_s, usual_s) != (queue.maximum_lifetime_s, queue.default_lifetime_s):
+        queue = replace(queue, maximum_lifetime_s=longest_s, default_lifetime_s=usual_s)
+    return _checked(queue)
 
 
 def _checked(queue: Queue) -> Queue:

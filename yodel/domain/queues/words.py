@@ -33,17 +33,16 @@ def said_properties(queues: Iterable[Queue]) -> dict[str, str]:
     return found
 
 
-def with_words(queues: Iterable[Queue], properties: Mapping[str, str]) -> list[Queue]:
-    """The queues with what the properties say of each; what is of none of them is the root's."""
-    rows = list(queues)
-    words = words_of({queue.path for queue in rows}, dict(sorted(properties.items())))
-    return [replace(queue, said=tuple(words[queue.path].items())) for queue in rows]
+def with_words(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]) -> list[Queue]:
+    """Return the queues with what ``words`` says of each."""
+    return [replace(queue, said=tuple(words[queue.path].items())) for queue in queues]
 
 
 def words_of(paths: Set[str], properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return by queue what the properties say of it by its own names; what is of none is the root's, by full names."""
+    """Return by queue what the properties say of it by its own names; what is of none is the root's, by full names.
+    Each in the order of the full names."""
     words: dict[str, dict[str, str]] = {path: {} for path in paths}
-    for name, text in properties.items():
+    for name, text in sorted(properties.items()):
         path, own = owner(name.removeprefix(PREFIX), paths)
         if path and name.startswith(PREFIX):
             words[path][own] = text
@@ -54,6 +53,9 @@ def words_of(paths: Set[str], properties: Mapping[str, str]) -> dict[str, dict[s
 
 def owner(short: str, paths: Set[str]) -> tuple[str, str]:
     """The queue that a property is of, the deepest there is, and the property's own name."""
+    path, _, own = short.rpartition(".")
+    if path in paths:  # as with most: their own names have no dot
+        return path, own
     found = max((at for at in dots(short) if short[:at] in paths), default=0)
     return (short[:found], short[found + 1 :]) if found else ("", short)
 

@@ -120,7 +120,7 @@ def _judged(asked: _Asked) -> _Judged:
             properties, change, found = kept, _change(asked, before, kept), _described(asked, before, kept)
     if asked.administers is not None:
         change = replace(change, since=asked.version)
-    found = replace(found, queues=tuple(with_words(found.queues, properties)))
+    found = replace(found, queues=tuple(with_words(found.queues, found.words)))
     return _Judged(asked=asked, properties=properties, found=found, change=change)
 
 

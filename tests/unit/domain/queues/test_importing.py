@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from yodel.domain.queues.importing import ImportRemark, Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.property_table import WITHOUT_EFFECT
-from yodel.domain.queues.queue import leaves_under_root
+from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.queues.words import with_words
 from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
@@ -111,6 +111,11 @@ def read(said: dict[str, str]) -> Understood:
     return understood(entries(file_of(said)))
 
 
+def said_rows(found: Understood) -> list[Queue]:
+    made = described(found.properties)
+    return with_words(made.queues, made.words)
+
+
 @pytest.mark.parametrize(
     "said",
     [STOCK, FLAT, DEEP, PERCENT, WEIGHT, ABSOLUTE, MIXED],
@@ -119,11 +124,11 @@ def read(said: dict[str, str]) -> Understood:
 def test_shape_comes_in_goes_out_and_comes_in_the_same(said: dict[str, str]) -> None:
     first = read(said)
     assert first.refusals == []
-    rows = with_words(described(first.properties).queues, first.properties)
+    rows = said_rows(first)
     second = understood(entries(text_of(first.properties, "version 7").encode()))
     assert (second.refusals, second.notes) == ([], [])
     assert second.properties == first.properties
-    assert with_words(described(second.properties).queues, second.properties) == rows
+    assert said_rows(second) == rows
 
 
 @pytest.mark.parametrize("said", [STOCK, DEEP, PERCENT, WEIGHT, ABSOLUTE, MIXED])

@@ -28,7 +28,7 @@ def tree(**words: str) -> dict[str, str]:
 
 def rows(properties: Mapping[str, str], pools: Pools | None = None) -> dict[str, Queue]:
     found = described(properties, pools) if pools is not None else described(properties)
-    return {queue.path: queue for queue in with_words(found.queues, properties)}
+    return {queue.path: queue for queue in with_words(found.queues, found.words)}
 
 
 TWO = tree(root__queues="a,b", root__a="30", root__b="70")

@@ -19,7 +19,7 @@ from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.reports import NOT_AVAILABLE, diagnostics_of
 from yodel.pb_convert.submission import names_a_label
 from yodel.pb_convert.times import iso_8601
-from yodel.rm_api.hadoop.wire.resources import resource, seconds_map, usage_by_partition
+from yodel.rm_api.hadoop.wire.resources import PartitionUsage, resource, seconds_map, usage_by_partition
 from yodel.services.views.queries import ApplicationView
 
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
@@ -240,12 +240,14 @@ def _usage(view: ApplicationView) -> dict[str, Any]:
     am = view.am_container
     am_used = am.capability if am is not None and am.is_live and am.node_id is not None else NONE
     return usage_by_partition(
-        used=view.used,
-        pending=view.waited_for[1],
-        am_used=am_used,
-        am_limit=NONE,
-        user_am_limit=NONE,
-        reserved=view.reserved,
+        PartitionUsage(
+            used=resource(view.used),
+            reserved=resource(view.reserved),
+            pending=resource(view.waited_for[1]),
+            am_used=resource(am_used),
+            am_limit=resource(NONE),
+            user_am_limit=resource(NONE),
+        )
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from yodel.domain.resource import MEMORY, VCORES, Resource
+from msgspec import Struct
+
+from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
 from yodel.pb_convert.widths import int32, int64
 
 INT_MAX = 2**31 - 1
@@ -12,62 +14,68 @@ LONG_MAX = 2**63 - 1
 DEFAULT_PARTITION = ""
 
 
-def resource(value: Resource, minimum: Resource | None = None, maximum: Resource | None = None) -> dict[str, Any]:
+class ResourceInformation(Struct, rename="camel", gc=False):
+    """ResourceInformation: one type of a resource."""
+
+    maximum_allocation: int
+    minimum_allocation: int
+    name: str
+    resource_type: str
+    units: str
+    value: int
+
+
+class ResourceInformations(Struct, rename="camel", gc=False):
+    """ResourceInformationsInfo."""
+
+    resource_information: list[ResourceInformation]
+
+
+class ResourceInfo(Struct, rename="camel", gc=False):
+    """ResourceInfo: an amount, as its own fields and by type.  Answers hold tens of thousands of them."""
+
+    memory: int
+    v_cores: int
+    resource_informations: ResourceInformations
+
+
+class PartitionUsage(Struct, rename="camel", kw_only=True, gc=False):
+    """PartitionResourcesInfo of the one partition there is."""
+
+    partition_name: str = DEFAULT_PARTITION
+    used: ResourceInfo
+    reserved: ResourceInfo
+    pending: ResourceInfo
+    am_used: ResourceInfo
+    am_limit: ResourceInfo
+    user_am_limit: ResourceInfo
+
+
+def resource(value: Resource, minimum: Resource = NONE, maximum: Resource | None = None) -> ResourceInfo:
     """ResourceInfo.  Without limits the widest are shown, as for amounts that are sums.
 
     A sum that Java's field does not hold (of cores, an int) is the most that it does: a client fails to read more.
     """
-    amounts = [(MEMORY, "Mi", value.memory_mib), (VCORES, "", value.vcores)]
-    amounts += [(name, "", amount) for name, amount in value.extras]
-    least = _by_name(minimum) if minimum is not None else {}
-    most = _by_name(maximum) if maximum is not None else {}
+    memory_mib = int64(value.memory_mib)
+    most = (LONG_MAX, LONG_MAX) if maximum is None else (maximum.memory_mib, maximum.vcores)
     infos = [
-        {
-            "maximumAllocation": most.get(name, LONG_MAX),
-            "minimumAllocation": least.get(name, 0),
-            "name": name,
-            "resourceType": "COUNTABLE",
-            "units": units,
-            "value": int64(amount),
-        }
-        for name, units, amount in amounts
+        ResourceInformation(most[0], minimum.memory_mib, MEMORY, "COUNTABLE", "Mi", memory_mib),
+        ResourceInformation(most[1], minimum.vcores, VCORES, "COUNTABLE", "", int64(value.vcores)),
     ]
-    return {
-        "memory": int64(value.memory_mib),
-        "vCores": int32(value.vcores),
-        "resourceInformations": {"resourceInformation": infos},
-    }
-
-
-def usage_by_partition(
-    *,
-    used: Resource,
-    pending: Resource,
-    am_used: Resource,
-    am_limit: Resource,
-    user_am_limit: Resource,
-    reserved: Resource,
-) -> dict[str, Any]:
-    """ResourcesInfo of the one partition there is."""
-    return {
-        "resourceUsagesByPartition": [
-            {
-                "partitionName": DEFAULT_PARTITION,
-                "used": resource(used),
-                "reserved": resource(reserved),
-                "pending": resource(pending),
-                "amUsed": resource(am_used),
-                "amLimit": resource(am_limit),
-                "userAmLimit": resource(user_am_limit),
-            }
+    if value.extras:
+        lowest, highest = dict(minimum.extras), dict(maximum.extras if maximum is not None else ())
+        infos += [
+            ResourceInformation(highest.get(name, LONG_MAX), lowest.get(name, 0), name, "COUNTABLE", "", int64(amount))
+            for name, amount in value.extras
         ]
-    }
+    return ResourceInfo(memory_mib, int32(value.vcores), ResourceInformations(infos))
+
+
+def usage_by_partition(usage: PartitionUsage) -> dict[str, Any]:
+    """ResourcesInfo."""
+    return {"resourceUsagesByPartition": [usage]}
 
 
 def seconds_map(memory_mib_s: int, vcore_s: int) -> dict[str, Any]:
     """A map of resource seconds, as one ``entry`` array."""
     return {"entry": [{"key": MEMORY, "value": memory_mib_s}, {"key": VCORES, "value": vcore_s}]}
-
-
-def _by_name(value: Resource) -> dict[str, int]:
-    return {MEMORY: value.memory_mib, VCORES: value.vcores, **dict(value.extras)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
@@ -24,7 +24,14 @@ from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.many import Many
 from yodel.pb_convert.widths import int32
-from yodel.rm_api.hadoop.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
+from yodel.rm_api.hadoop.wire.resources import (
+    DEFAULT_PARTITION,
+    INT_MAX,
+    PartitionUsage,
+    ResourceInfo,
+    resource,
+    usage_by_partition,
+)
 from yodel.services.views.queue_views import Load, QueueLoad
 
 _EVERYBODY = "*"
@@ -52,23 +59,18 @@ class QueueTree:
     def load(self, queue: Queue) -> QueueLoad:
         return self.loads.get(queue.path) or QueueLoad()
 
-    def absolute_capacity(self, queue: Queue, is_maximum: bool = False) -> float:
-        """Percent of the cluster: the product along the path."""
-        share = self.ledger.tree.shares[queue.path]
-        return 100.0 * (share.maximum_capacity if is_maximum else share.capacity)
-
 
 def scheduler(tree: QueueTree) -> dict[str, Any]:
     """The whole answer; the tree has a queue ``root``."""
     root = next(queue for queue in tree.queues if queue.parent_path is None)
-    _, used = _used_percents(tree, root)
+    figures = _figures(tree, root)
     return {
         "scheduler": {
             "schedulerInfo": {
                 "type": "capacityScheduler",
-                "capacity": java_float(root.capacity_percent),
-                "usedCapacity": used,
-                "maxCapacity": java_float(root.maximum_capacity_percent),
+                "capacity": figures.capacity,
+                "usedCapacity": figures.absolute_used,
+                "maxCapacity": figures.maximum,
                 **_weight(root),
                 "queueCapacityVectorInfo": _vector(root),
                 "queueName": root.name,
@@ -76,7 +78,7 @@ def scheduler(tree: QueueTree) -> dict[str, Any]:
                 "maxParallelApps": _parallel(root),
                 "isAbsoluteResource": bool(root.capacity_amounts),
                 "queues": {"queue": _queues(tree, root)},
-                "capacities": _capacities(tree, root),
+                "capacities": _capacities(tree, root, figures),
                 "health": _health(tree.started_ms),
                 "maximumAllocation": resource(tree.largest_of(root.path)),
                 "queueAcls": _acls(root),
@@ -88,37 +90,67 @@ def scheduler(tree: QueueTree) -> dict[str, Any]:
     }
 
 
+class _Figures(NamedTuple):
+    """Figures that are shown of a queue and of its one partition; the floats are percents."""
+
+    capacity: float
+    used: float
+    maximum: float
+    absolute_capacity: float
+    absolute_used: float
+    absolute_maximum: float
+    am_limit: float
+    effective_minimum: ResourceInfo
+    effective_maximum: ResourceInfo
+
+
+def _figures(tree: QueueTree, queue: Queue) -> _Figures:
+    """Return the figures of a queue, as decisions count."""
+    share, used_mib = tree.ledger.tree.shares[queue.path], tree.load(queue).total.used.memory_mib
+    total_mib, own_mib = tree.size_of(queue.path).memory_mib, share.guaranteed.memory_mib
+    return _Figures(
+        capacity=java_float(queue.capacity_percent),
+        used=java_float(100.0 * used_mib / own_mib if own_mib else 0.0),
+        maximum=java_float(queue.maximum_capacity_percent),
+        absolute_capacity=java_float(100.0 * share.capacity),
+        absolute_used=java_float(100.0 * used_mib / total_mib if total_mib else 0.0),
+        absolute_maximum=java_float(100.0 * share.maximum_capacity),
+        am_limit=java_float(100.0 * tree.ledger.am_part(share)) if queue.is_leaf else 0.0,
+        effective_minimum=resource(share.guaranteed),
+        effective_maximum=resource(share.maximum),
+    )
+
+
 def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     """CapacitySchedulerQueueInfo, and what a leaf adds to it."""
-    load = tree.load(queue).total
-    used, absolute_used = _used_percents(tree, queue)
-    effective_minimum, effective_maximum = _effective(tree, queue)
+    load, figures = tree.load(queue).total, _figures(tree, queue)
     am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
+    usage = _usage(load, resource(am_limit), user_am_limit=resource(am_limit))
     shown: dict[str, Any] = {"type": "capacitySchedulerLeafQueueInfo"} if queue.is_leaf else {}
     shown |= {
         "queuePath": queue.path,
-        "capacity": java_float(queue.capacity_percent),
-        "usedCapacity": used,
-        "maxCapacity": java_float(queue.maximum_capacity_percent),
-        "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
-        "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
-        "absoluteUsedCapacity": absolute_used,
+        "capacity": figures.capacity,
+        "usedCapacity": figures.used,
+        "maxCapacity": figures.maximum,
+        "absoluteCapacity": figures.absolute_capacity,
+        "absoluteMaxCapacity": figures.absolute_maximum,
+        "absoluteUsedCapacity": figures.absolute_used,
         **_weight(queue),
         "numApplications": load.applications,
         "maxParallelApps": _parallel(queue),
         "queueName": queue.name,
         "isAbsoluteResource": bool(queue.capacity_amounts),
         "state": shown_state(queue, is_used=bool(load.applications)).name,
-        "resourcesUsed": resource(load.used),
+        "resourcesUsed": usage.used,
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
         "allocatedContainers": int32(load.containers),
         "reservedContainers": int32(load.holds),
         "pendingContainers": int32(load.waited_for[0]),
-        "capacities": _capacities(tree, queue),
-        "resources": _usage(load, am_limit, user_am_limit=am_limit),
-        "minEffectiveCapacity": resource(effective_minimum),
-        "maxEffectiveCapacity": resource(effective_maximum),
+        "capacities": _capacities(tree, queue, figures),
+        "resources": usage_by_partition(usage),
+        "minEffectiveCapacity": figures.effective_minimum,
+        "maxEffectiveCapacity": figures.effective_maximum,
         "maximumAllocation": resource(tree.largest_of(queue.path)),
         "queueAcls": _acls(queue),
         "queuePriority": queue.priority,
@@ -128,7 +160,7 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
         **_modes(queue),
     }
     if queue.is_leaf:
-        return shown | _leaf(tree, queue, am_limit)
+        return shown | _leaf(tree, queue, am_limit, usage)
     return shown | {"queues": {"queue": _queues(tree, queue)}}
 
 
@@ -136,11 +168,11 @@ def _queues(tree: QueueTree, parent: Queue) -> Many:
     return Many(list(tree.children(parent.path)), lambda child: _queue(tree, child))
 
 
-def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource) -> dict[str, Any]:
+def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource, usage: PartitionUsage) -> dict[str, Any]:
     found = tree.load(queue)
     load = found.total
     share = tree.ledger.share(queue.path)
-    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, am_limit, *named))
+    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, usage.am_limit, *named))
     return {
         "numActiveApplications": load.active,
         "numPendingApplications": load.applications - load.active,
@@ -150,9 +182,9 @@ def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource) -> dict[str, Any]:
         "userLimit": java_float(queue.minimum_user_limit_percent),
         "users": {"user": users} if found.users else {},
         "userLimitFactor": java_float(queue.user_limit_factor),
-        "configuredMaxAMResourceLimit": java_float(_am_share(tree, queue)),
-        "AMResourceLimit": resource(am_limit),
-        "usedAMResource": resource(load.am_used),
+        "configuredMaxAMResourceLimit": java_float(tree.ledger.am_part(share)),
+        "AMResourceLimit": usage.am_limit,
+        "usedAMResource": usage.am_used,
         "userAMResourceLimit": resource(tree.ledger.user_am_limit(share, "", am_limit)),
         "preemptionDisabled": not tree.gives_back(queue),
         "intraQueuePreemptionDisabled": not tree.gives_back_within(queue),
@@ -163,72 +195,54 @@ def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource) -> dict[str, Any]:
     }
 
 
-def _user(tree: QueueTree, queue: Queue, am_limit: Resource, name: str, load: Load) -> dict[str, Any]:
+def _user(tree: QueueTree, queue: Queue, am_limit: ResourceInfo, name: str, load: Load) -> dict[str, Any]:
+    usage = _usage(load, am_limit, user_am_limit=resource(NONE))
     return {
         "username": name,
-        "resourcesUsed": resource(load.used),
+        "resourcesUsed": usage.used,
         "numPendingApplications": load.applications - load.active,
         "numActiveApplications": load.active,
-        "AMResourceUsed": resource(load.am_used),
+        "AMResourceUsed": usage.am_used,
         "userResourceLimit": resource(_user_limit(tree, queue, name)),
-        "resources": _usage(load, am_limit, user_am_limit=NONE),
+        "resources": usage_by_partition(usage),
         "userWeight": java_float(queue.weight_of(name)),
         "isActive": load.waited_for[0] > 0,
     }
 
 
-def _capacities(tree: QueueTree, queue: Queue) -> dict[str, Any]:
+def _capacities(tree: QueueTree, queue: Queue, figures: _Figures) -> dict[str, Any]:
     """QueueCapacitiesInfo of the one partition there is."""
-    used, absolute_used = _used_percents(tree, queue)
-    effective_minimum, effective_maximum = _effective(tree, queue)
     return {
         "queueCapacitiesByPartition": [
             {
                 "partitionName": DEFAULT_PARTITION,
                 "queueCapacityVectorInfo": _vector(tree.ledger.tree.said.get(queue.path, queue)),
-                "capacity": java_float(queue.capacity_percent),
-                "usedCapacity": used,
-                "maxCapacity": java_float(queue.maximum_capacity_percent),
-                "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
-                "absoluteUsedCapacity": absolute_used,
-                "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
-                "maxAMLimitPercentage": java_float(_am_share(tree, queue) * 100.0) if queue.is_leaf else 0.0,
+                "capacity": figures.capacity,
+                "usedCapacity": figures.used,
+                "maxCapacity": figures.maximum,
+                "absoluteCapacity": figures.absolute_capacity,
+                "absoluteUsedCapacity": figures.absolute_used,
+                "absoluteMaxCapacity": figures.absolute_maximum,
+                "maxAMLimitPercentage": figures.am_limit,
                 **_weight(queue),
                 "configuredMinResource": _configured(tree, queue.capacity_amounts),
                 "configuredMaxResource": _configured(tree, queue.maximum_amounts),
-                "effectiveMinResource": resource(effective_minimum),
-                "effectiveMaxResource": resource(effective_maximum),
+                "effectiveMinResource": figures.effective_minimum,
+                "effectiveMaxResource": figures.effective_maximum,
             }
         ]
     }
 
 
-def _usage(load: Load, am_limit: Resource, *, user_am_limit: Resource) -> dict[str, Any]:
-    return usage_by_partition(
-        used=load.used,
-        pending=load.waited_for[1],
-        reserved=load.reserved,
-        am_used=load.am_used,
+def _usage(load: Load, am_limit: ResourceInfo, *, user_am_limit: ResourceInfo) -> PartitionUsage:
+    return PartitionUsage(
+        used=resource(load.used),
+        reserved=resource(load.reserved),
+        pending=resource(load.waited_for[1]),
+        am_used=resource(load.am_used),
         am_limit=am_limit,
         user_am_limit=user_am_limit,
     )
-
-
-def _used_percents(tree: QueueTree, queue: Queue) -> tuple[float, float]:
-    """Return the used percents of the queue's own capacity, and of the cluster."""
-    used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.size_of(queue.path).memory_mib
-    own = _effective(tree, queue)[0].memory_mib
-    return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
-
-
-def _effective(tree: QueueTree, queue: Queue) -> tuple[Resource, Resource]:
-    """Return its guarantee and maximum, as decisions count."""
-    share = tree.ledger.tree.shares[queue.path]
-    return share.guaranteed, share.maximum
-
-
-def _am_share(tree: QueueTree, queue: Queue) -> float:
-    return tree.ledger.am_part(tree.ledger.share(queue.path))
 
 
 def _user_limit(tree: QueueTree, queue: Queue, user: str) -> Resource:
@@ -249,7 +263,7 @@ def _weight(queue: Queue) -> dict[str, float]:
     return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
 
 
-def _configured(tree: QueueTree, amounts: Amounts) -> dict[str, Any]:
+def _configured(tree: QueueTree, amounts: Amounts) -> ResourceInfo:
     return resource(absolute(amounts), tree.limits.minimum, tree.limits.maximum)
 
 

@@ -191,3 +191,21 @@ async def test_lifetimes_of_a_queue_are_shown() -> None:
     async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=600, default_lifetime_s=60))) as world:
         shown = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"][0]
         assert (shown["maxApplicationLifetime"], shown["defaultApplicationLifetime"]) == (600, 60)
+
+
+async def test_used_part_of_the_root_is_of_the_nodes_that_take_containers(world: RestWorld) -> None:
+    await put_load(world, "root.default")
+    leaving = a_node("leaving", state=NodeState.DECOMMISSIONING, capability=Resource(10_000, 10))
+    await world.put(
+        leaving,
+        a_container(
+            container=3,
+            state=ContainerState.RUNNING,
+            node_id=leaving.id,
+            queue="root.default",
+            capability=Resource(500, 1),
+        ),
+    )
+    assert world.rm.quotas.tree.total != world.rm.state.usable_resource
+    info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+    assert info["usedCapacity"] == info["capacities"]["queueCapacitiesByPartition"][0]["absoluteUsedCapacity"] == 20.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -63,6 +64,14 @@ async def test_change_is_answered_in_plain_text_and_seen_by_all(world: RestWorld
     assert (await properties(world))[f"{PREFIX}root.queues"] == "default,a"
     queues = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"]
     assert {queue["queueName"]: queue["capacity"] for queue in queues} == {"default": 60.0, "a": 40.0}
+
+
+async def test_change_keeps_the_other_limits_of_the_scheduler(world: RestWorld) -> None:
+    limits = replace(world.rm.scheduler.limits, in_flight_max=7)
+    world.rm.scheduler.use_limits(limits)
+    body = {"global-updates": {"entry": {"key": f"{PREFIX}maximum-am-resource-percent", "value": "0.4"}}}
+    assert (await put(world, body)).status_code == 200
+    assert world.rm.scheduler.limits == world.rm.queries.limits == replace(limits, am_share=0.4)
 
 
 async def test_change_may_be_xml(world: RestWorld) -> None:
