@@ -39,7 +39,6 @@ COMMAND = (
     r"echo \$(stat -c %.9W \$(dirname \$file)) \$(stat -c %.9Z \$file); done > {told}.tmp; mv {told}.tmp {told}"
 )
 CALL_TIMEOUT_S = 30
-JOB_TIMEOUT_S = 180
 WRITERS = 4
 MB = 1_000_000
 
@@ -100,7 +99,7 @@ def localize(target: Target, entries: list[dict[str, Any]], told: Path) -> float
     sizes = {"resource": {"memory": 512, "vCores": 1}, "max-app-attempts": 1}
     body = {"application-id": application_id, "application-name": "localize", "am-container-spec": container, **sizes}
     _post(target, "/apps", body)
-    app = target.ended(application_id, JOB_TIMEOUT_S)
+    app = target.ended(application_id)
     if not told.exists():
         raise RuntimeError(f"{target.name}: {app['diagnostics'][-2000:]}")
     times = [tuple(map(float, line.split())) for line in told.read_text().splitlines()]
