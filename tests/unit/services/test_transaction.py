@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.support.records import a_container, a_container_id, a_node, an_application, an_attempt
+from tests.support.records import a_container, a_container_id, a_node, a_submission, an_application, an_attempt
+from yodel.domain.application import Application
 from yodel.domain.effects import Forgettable, Reconcile
 from yodel.domain.events import ContainerEnded, KillRequested, NodeExpired
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
@@ -71,3 +73,33 @@ def test_containers_that_the_batch_has_made_end_too(tx: Transaction) -> None:
     tx.put(made)
     tx.tell(APPLICATION.id, KILL)
     assert not tx.container(made.id).is_live
+
+
+class _Unlisted(dict[Any, Any]):
+    """Fails when somebody goes through it: a batch of 512 submissions would be read 512 times."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError("somebody goes through the whole batch")
+
+    values = keys = items = __iter__  # type: ignore[assignment]
+
+
+def test_batch_counts_its_new_live_applications_by_queue_and_user() -> None:
+    def new(sequence: int, queue: str, **changes: Any) -> Application:
+        return an_application(sequence, submission=a_submission(queue=queue, user="bob"), **changes)
+
+    state = ClusterState(ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=1))
+    state.publish([new(1, "root.a")])
+    tx = Transaction(state, {}, now_ms=7)
+    tx.put(new(1, "root.b"))  # it was there before
+    tx.put(new(2, "root.a"))
+    tx.put(new(2, "root.a", current_attempt=1))
+    tx.put(new(3, "root.a", state=ApplicationState.FAILED))
+    tx.put(new(4, "root.a"))
+    tx.put(new(4, "root.b"))
+    assert tx.new_applications() == {("root.a", "bob"): 1, ("root.b", "bob"): 1}
+
+    later = Transaction(state, _Unlisted(tx.rows), now_ms=8, new_below=tx.new_live)
+    later.put(new(2, "root.a", state=ApplicationState.KILLED))
+    later.put(new(5, "root.b"))
+    assert later.new_applications() == {("root.b", "bob"): 2}

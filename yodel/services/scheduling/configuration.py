@@ -9,12 +9,11 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import structlog
 
-from yodel.domain.application import Application
 from yodel.domain.colocation.properties import colocation_of
 from yodel.domain.colocation.switch import OFF, ColocationSwitch
 from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
@@ -517,10 +516,10 @@ class SchedulerConfService:
         if not self.is_admin(user) and not self._rights.administers_any_queue(user):
             raise _denied(user, NOT_ADMIN)
 
-    def _in_use(self, beside: Collection[Application] = ()) -> set[str]:
-        """Queues with an application under way in them or below them.  ``beside`` are applications that are accepted
-        and not committed yet."""
-        return in_use((*self._engine.state.queue_use.live_by_queue, *(row.submission.queue for row in beside)))
+    def _in_use(self, beside: Iterable[tuple[str, str]] = ()) -> set[str]:
+        """Queues with an application under way in them or below them.  ``beside``: queues and users of applications
+        that are accepted and not committed yet."""
+        return in_use((*self._engine.state.queue_use.live_by_queue, *(queue for queue, _ in beside)))
 
     def _used(self, *, is_whole: bool) -> set[str] | None:
         """Return the queues in use, for a change that replaces the whole configuration; None for others."""

@@ -240,6 +240,7 @@ class Engine:
     async def _run_batch(self, batch: list[_Item]) -> None:
         overlay: dict[EntityId, Row] = {}
         contexts: Counter[str] = Counter()
+        new_live: Counter[tuple[str, str]] = Counter()
         effects: list[OutsideEffect] = []
         removed: dict[ApplicationId, None] = {}  # each once, however many found it too old
         removed_attempts: list[ApplicationAttemptId] = []
@@ -249,7 +250,7 @@ class Engine:
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for item in batch:
-            tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts, self._client_key)
+            tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts, self._client_key, new_live)
             try:
                 result = item.work(tx)
                 while not tx.is_told:
@@ -261,6 +262,7 @@ class Engine:
                 continue
             overlay.update(tx.rows)
             contexts.update(tx.context_bytes)
+            new_live.update(tx.new_live)
             effects += tx.effects
             removed |= dict.fromkeys(tx.removed_applications)
             removed_attempts += tx.removed_attempts

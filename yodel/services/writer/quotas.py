@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from yodel.domain.allocation.demands import Decision
-from yodel.domain.application import Application
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName, Wholes, above_of
@@ -172,27 +171,27 @@ class Quotas:
             self._headrooms_at, self._headrooms_of = (-1, NO_WINDOWS), ()
 
     def refusal(
-        self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
+        self, queue: Queue, user: str, application_id: object, beside: Mapping[tuple[str, str], int]
     ) -> str | None:
         """Return why a leaf takes no further application, in the CapacityScheduler's words; None when it does
-        (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
-        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= queue.applications_of_all:
+        (AbstractLeafQueue.validateSubmitApplication).  ``beside``: the number of others accepted and not
+        committed yet, by queue and user."""
+        if self.is_enforced and self._state.queue_use.live_count + sum(beside.values()) >= queue.applications_of_all:
             return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         return self.refusal_of_move(queue, user, application_id, beside)
 
     def refusal_of_move(
-        self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
+        self, queue: Queue, user: str, application_id: object, beside: Mapping[tuple[str, str], int]
     ) -> str | None:
         """The same of one that is under way in another queue."""
         if not self.is_enforced:
             return None
         queue_use, capacity = self._state.queue_use, self._plain_tree.shares[queue.path].capacity
-        users = [row.submission.user for row in beside if row.submission.queue == queue.path and not row.state.is_final]
-        count = queue_use.live_by_queue[queue.path] + len(users)
+        count = queue_use.live_by_queue[queue.path] + sum(n for (path, _), n in beside.items() if path == queue.path)
         whose = f"Queue {queue.path} already has"
         if count >= applications_max(queue, capacity):
             return f"{whose} {count} applications, cannot accept submission of application: {application_id}"
-        count = queue_use.live_by_user[queue.path, user] + users.count(user)
+        count = queue_use.live_by_user[queue.path, user] + beside.get((queue.path, user), 0)
         if count >= applications_max_of_user(queue, capacity):
             return (
                 f"{whose} {count} applications from user {user} cannot accept submission of application: "

@@ -57,13 +57,16 @@ class Transaction:
         now_ms: int,
         contexts_below: Counter[str] | None = None,
         client_key: Callable[[], bytes] = bytes,
+        new_below: Counter[tuple[str, str]] | None = None,
     ) -> None:
         """``contexts_below``: by how much the batch so far changes ``ApplicationIndex.context_bytes``; ``client_key``
-        draws that of an attempt."""
+        draws that of an attempt; ``new_below``: the ``new_applications`` of the batch so far."""
         self._client_key = client_key
         self._state, self._below = state, below
         self._contexts_below = contexts_below if contexts_below is not None else Counter()
         self.context_bytes: Counter[str] = Counter()
+        self._new_below = new_below if new_below is not None else Counter()
+        self.new_live: Counter[tuple[str, str]] = Counter()
         self.now_ms = now_ms
         self.rows: dict[EntityId, Row] = {}
         self.effects: list[OutsideEffect] = []
@@ -106,12 +109,11 @@ class Transaction:
         self._finish()
         return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
 
-    def new_applications(self) -> list[Application]:
-        """Return the applications accepted in this batch and not committed yet."""
+    def new_applications(self) -> Counter[tuple[str, str]]:
+        """Return the number of applications accepted in this batch and not committed yet that have not ended, by queue
+        and user."""
         self._finish()
-        known = self._state.applications
-        rows = (*self._below.values(), *self.rows.values())
-        return [row for row in rows if isinstance(row, Application) and row.id not in known]
+        return self._new_below + self.new_live
 
     def put(self, row: Application | Attempt | Container | Node) -> None:
         self._finish()
@@ -129,7 +131,10 @@ class Transaction:
         before = self._find(row.id, self._state.applications)
         for application, sign in ((before, -1), (row, 1)):
             if isinstance(application, Application) and not application.state.is_final:
-                self.context_bytes[application.submission.user] += sign * len(application.submission.context)
+                submission = application.submission
+                self.context_bytes[submission.user] += sign * len(submission.context)
+                if row.id not in self._state.applications:
+                    self.new_live[submission.queue, submission.user] += sign
 
     def forget(self, container_id: ContainerId) -> None:
         """One that has ended leaves memory; its application keeps what it used.  Once a container and a batch."""
