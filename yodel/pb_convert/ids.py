@@ -78,17 +78,10 @@ def resource(message: pb.ResourceProto) -> Resource:
 
 def resource_pb(value: Resource) -> pb.ResourceProto:
     """Sums too: what does not fit is the most that a field holds."""
-    message = pb.ResourceProto()
-    fill_resource(message, value)
-    return message
-
-
-def fill_resource(message: pb.ResourceProto, value: Resource) -> None:
-    """Write a value into an empty message, often a field of another, as ``resource_pb`` does."""
-    message.memory = memory_mib = int64(value.memory_mib)
-    message.virtual_cores = vcores = int32(value.vcores)
-    entries = message.resource_value_map
-    entries.add(key=MEMORY, value=memory_mib, units="Mi", type=pb.COUNTABLE)
-    entries.add(key=VCORES, value=vcores, units="", type=pb.COUNTABLE)
+    memory_mib, vcores = int64(value.memory_mib), int32(value.vcores)
+    message = pb.ResourceProto(memory=memory_mib, virtual_cores=vcores)
+    message.resource_value_map.add(key=MEMORY, value=memory_mib, units="Mi", type=pb.COUNTABLE)
+    message.resource_value_map.add(key=VCORES, value=vcores, units="", type=pb.COUNTABLE)
     for name, amount in value.extras:
-        entries.add(key=name, value=int64(amount), units="", type=pb.COUNTABLE)
+        message.resource_value_map.add(key=name, value=int64(amount), units="", type=pb.COUNTABLE)
+    return message

@@ -34,8 +34,6 @@ NOT_AVAILABLE = "N/A"
 UNLIMITED = "UNLIMITED"
 LABEL_NOT_SET = "<Not set>"
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
-GONE = Resource(-1, -1)
-"""The live amounts of an application that has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,7 @@ def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationRe
         amNodeLabelExpression=None if submission.is_unmanaged else submission.am_node_label or DEFAULT_PARTITION,
     )
     report.priority.priority = submission.priority
-    _fill_usage(report.app_resource_Usage, app, facts)
+    report.app_resource_Usage.CopyFrom(_usage(app, facts))
     if facts.amrm_token is not None:
         report.am_rm_token.CopyFrom(token_to_pb(facts.amrm_token))
     if facts.client_token is not None:
@@ -129,27 +127,33 @@ def final_status_name(status: FinalApplicationStatus) -> str:
     return f"APP_{status.name}"
 
 
-def _fill_usage(usage: pb.ApplicationResourceUsageReportProto, app: Application, facts: ReportFacts) -> None:
+def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageReportProto:
     """MapReduce dereferences used, reserved and needed: all are set always.
 
     Needed is used and reserved, as in ``SchedulerApplicationAttempt.getResourceUsageReport``; open asks do not count.
     """
     ended = app.state.is_final
-    used, reserved = (GONE, GONE) if ended else (facts.used, facts.reserved)
-    usage.num_used_containers = -1 if ended else int32(facts.running_containers)
-    usage.num_reserved_containers = -1 if ended else int32(facts.reserved_containers)
-    ids.fill_resource(usage.used_resources, used)
-    ids.fill_resource(usage.reserved_resources, reserved)
-    ids.fill_resource(usage.needed_resources, GONE if ended else used + reserved)
+    gone = Resource(-1, -1)
+    usage = pb.ApplicationResourceUsageReportProto(
+        num_used_containers=-1 if ended else int32(facts.running_containers),
+        num_reserved_containers=-1 if ended else int32(facts.reserved_containers),
+        used_resources=ids.resource_pb(gone if ended else facts.used),
+        reserved_resources=ids.resource_pb(gone if ended else facts.reserved),
+        needed_resources=ids.resource_pb(gone if ended else facts.used + facts.reserved),
+        memory_seconds=int64(facts.memory_mib_s),
+        vcore_seconds=int64(facts.vcore_s),
+        preempted_memory_seconds=int64(facts.preempted_memory_mib_s),
+        preempted_vcore_seconds=int64(facts.preempted_vcore_s),
+    )
     if not ended:
         usage.queue_usage_percentage = usage.cluster_usage_percentage = facts.cluster_share_percent
-    usage.memory_seconds, usage.vcore_seconds = memory, vcores = int64(facts.memory_mib_s), int64(facts.vcore_s)
-    usage.preempted_memory_seconds = preempted_memory = int64(facts.preempted_memory_mib_s)
-    usage.preempted_vcore_seconds = preempted_vcores = int64(facts.preempted_vcore_s)
-    usage.application_resource_usage_map.add(key=MEMORY, value=memory)
-    usage.application_resource_usage_map.add(key=VCORES, value=vcores)
-    usage.application_preempted_resource_usage_map.add(key=MEMORY, value=preempted_memory)
-    usage.application_preempted_resource_usage_map.add(key=VCORES, value=preempted_vcores)
+    for name, value, taken in (
+        (MEMORY, facts.memory_mib_s, facts.preempted_memory_mib_s),
+        (VCORES, facts.vcore_s, facts.preempted_vcore_s),
+    ):
+        usage.application_resource_usage_map.add(key=name, value=int64(value))
+        usage.application_preempted_resource_usage_map.add(key=name, value=int64(taken))
+    return usage
 
 
 def _add_lifetime(report: pb.ApplicationReportProto, app: Application, now_ms: int) -> None:
