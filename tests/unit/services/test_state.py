@@ -20,12 +20,14 @@ from tests.support.records import (
 from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
+from yodel.domain.queues.pools import NATIVE
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
 from yodel.ports.store import ClusterIdentity, Row, Snapshot
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.state import ClusterState, ask_key
+from yodel.services.writer.usage import Usage
 
 IDENTITY = ClusterIdentity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
 NODE_ID = NodeId("node-1", 8041)
@@ -57,6 +59,25 @@ def test_usage_is_of_live_containers_by_application_and_node() -> None:
     assert (seconds.memory_mib_s, seconds.vcore_s) == (2048 * 5, 2 * 5)
     state.publish([ended])
     assert state.usage.seconds[an_application_id()].vcore_s == 10  # once
+
+
+def test_container_is_charged_anew_only_if_what_it_holds_changes() -> None:
+    state = state_of(a_container(node_id=NODE_ID, state=ContainerState.ALLOCATED))
+    charged = state.queue_use.version
+    for later in (ContainerState.ACQUIRED, ContainerState.RUNNING):
+        state.publish([a_container(node_id=NODE_ID, state=later)])
+    assert state.queue_use.version == charged
+
+    state.publish([a_container(node_id=NODE_ID, state=ContainerState.RUNNING, resize_to=Resource(4096, 3))])
+    assert state.usage.by_node[NODE_ID].resource == Resource(4096, 3)
+    ended = a_container(node_id=NODE_ID, state=ContainerState.COMPLETED, resize_to=Resource(4096, 3))
+    state.publish([ended])
+    charged = state.queue_use.version
+    state.publish([replace(ended, is_acknowledged=True)])
+    state.remove_container(ended.id)
+    assert state.queue_use.version == charged
+    assert state.usage.cluster == state.usage.by_node[NODE_ID] == Usage()
+    assert (state.pools.used(NATIVE), state.queue_use.by_queue) == (Usage(), {})
 
 
 def test_usable_is_what_running_nodes_have() -> None:

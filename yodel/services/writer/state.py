@@ -51,7 +51,7 @@ def _room(row: Node) -> tuple[object, ...]:
 
 
 def _burden(row: Container) -> tuple[object, ...]:
-    """Return the fields of a container that a decision reads."""
+    """Return the fields of a container that a decision reads, and by which it is charged; its queue and type stay."""
     return row.is_live, row.state is ContainerState.PLANNED, row.node_id, row.reserved, row.resize_to
 
 
@@ -331,7 +331,7 @@ class ClusterState:
         if container.is_live:
             self.change_counters.decision_input_changed(container_id.application_id)
         self.container_index.remove(container)
-        self._account(container, -1 if container.is_live else 0)
+        self._account(container, -1)
         self.reasons.ended(container_id)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
@@ -367,16 +367,16 @@ class ClusterState:
 
     def _publish_container(self, container: Container) -> None:
         old = self.containers.get(container.id)
-        if old is not None:
-            self._account(old, -1 if old.is_live else 0)
         self.totals.count_container(container, old)
         self.container_index.put(container, old)
         if old is None or _burden(old) != _burden(container):
+            if old is not None:
+                self._account(old, -1)
+            self._account(container, 1)
             self.change_counters.decision_input_changed(container.id.application_id)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
-        self._account(container, 1 if container.is_live else 0)
         if not container.is_live and (old is None or old.is_live):
             self.reasons.ended(container.id)
             self.notices.ended(container.id)
@@ -385,7 +385,7 @@ class ClusterState:
             self.usage.count_end(container, is_counted=True)
 
     def _account(self, container: Container, sign: int) -> None:
-        if sign == 0:
+        if not container.is_live:
             return
         held = Usage.of(container)
         self.usage.hold(container, held, sign)

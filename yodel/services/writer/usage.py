@@ -49,8 +49,9 @@ class Usage:
     def add(self, other: Usage, sign: int) -> None:
         self.resource += other.resource * sign
         self.containers += other.containers * sign
-        self.am_resource += other.am_resource * sign
-        self.masters += other.masters * sign
+        if other.masters:
+            self.am_resource += other.am_resource * sign
+            self.masters += other.masters * sign
         if other.starting_containers:
             self.starting += other.starting * sign
             self.starting_containers += other.starting_containers * sign
