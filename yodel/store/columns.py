@@ -18,7 +18,7 @@ _ESCAPED = re.compile(_ESCAPE + "([0-9a-f]{4})")
 
 def escaped(text: str) -> str:
     """The text with U+0000, U+001A and lone surrogates written as U+001A and four hexadecimal digits."""
-    return _UNWRITABLE.sub(lambda match: f"{_ESCAPE}{ord(match[0]):04x}", text)
+    return text if text.isprintable() else _UNWRITABLE.sub(lambda match: f"{_ESCAPE}{ord(match[0]):04x}", text)
 
 
 def unescaped(text: str) -> str:

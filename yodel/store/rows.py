@@ -52,11 +52,6 @@ class RecordKind:
     from_columns: Callable[[Columns], Any]
 
 
-def rows_of(kind: RecordKind, rows: Iterable[Row]) -> Iterator[Values]:
-    """The rows of this kind among all, in their order: when one comes twice, the last wins."""
-    return map(kind.to_values, [row for row in rows if isinstance(row, kind.record)])
-
-
 def node_values(node: Node) -> Values:
     return {
         "id": str(node.id),
@@ -408,3 +403,12 @@ PAST_USAGE = RecordKind(
 )
 
 KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS, SCHEDULER_CONF, PAST_USAGE)
+
+
+def by_kind(rows: Iterable[Row]) -> Iterator[tuple[RecordKind, list[Row]]]:
+    """Yield the kinds that there are rows of, parents first, with their rows in their order: when one comes twice, the
+    last wins."""
+    of_type: dict[type[Row], list[Row]] = {}
+    for row in rows:
+        of_type.setdefault(type(row), []).append(row)
+    return ((kind, of_type[kind.record]) for kind in KINDS if kind.record in of_type)

@@ -266,8 +266,8 @@ class SqlStore:
             raise _fenced_out(epoch)
 
     def _write(self, connection: Connection, records: Sequence[Row]) -> None:
-        for kind in rows.KINDS:
-            _execute_many(connection, self._upserts[kind], rows.rows_of(kind, records))
+        for kind, some in rows.by_kind(records):
+            _execute_many(connection, self._upserts[kind], map(kind.to_values, some))
 
     def _write_ended(self, connection: Connection, containers: Sequence[Container]) -> None:
         _execute_many(connection, self._upsert_ended, map(ended_rows.ended_values, containers))
@@ -290,8 +290,10 @@ class SqlStore:
             self._upsert_change.execute(connection, list(map(change_rows.change_values, made)))
         connection.execute(change_rows.without(version for version, _ in gone))
 
-    def _remove(self, connection: Connection, table: Table[Any], keys: Iterable[object]) -> None:
+    def _remove(self, connection: Connection, table: Table[Any], keys: Sequence[object]) -> None:
         """Remove rows by primary keys; those that belong to them go with them, by the foreign keys."""
+        if not keys:
+            return
         names = [column.name for column in table.primary_key]
         parts = (key if isinstance(key, tuple) else (_plain(key),) for key in keys)
         _execute_many(connection, self._removals[table], (dict(zip(names, key, strict=True)) for key in parts))

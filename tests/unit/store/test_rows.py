@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,10 +59,19 @@ def test_parents_are_written_before_what_refers_to_them() -> None:
     assert all(order.index(parent) < order.index(child) for child, parent in references)
 
 
-def test_rows_of_picks_one_kind_and_keeps_the_order() -> None:
-    mixed: list[Any] = [a_container(container=3), an_application(), a_container(container=2), an_attempt(), a_node()]
+def test_rows_of_a_kind_keep_their_order_and_parents_come_first() -> None:
+    second, first, node = a_container(container=3), a_container(container=2), a_node()
+    attempt, application = an_attempt(), an_application()
+    mixed: list[Row] = [second, attempt, application, first, node]
 
-    assert [row["number"] for row in rows.rows_of(rows.CONTAINERS, mixed)] == [3, 2]
+    found = [(kind.table.name, some) for kind, some in rows.by_kind(mixed)]
+
+    assert found == [
+        ("nodes", [node]),
+        ("applications", [application]),
+        ("attempts", [attempt]),
+        ("containers", [second, first]),
+    ]
 
 
 def test_states_are_stored_by_name() -> None:

@@ -187,19 +187,14 @@ class SubmissionService:
                 am_capability = self._require_size(checked, queue.path)
             self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
-            tx.put(
+            tx.start_attempt(
                 Application(
                     id=application_id,
-                    submission=replace(
-                        checked,
-                        queue=queue.path,
-                        am_capability=am_capability,
-                    ),
+                    submission=replace(checked, queue=queue.path, am_capability=am_capability),
                     submitted_ms=tx.now_ms,
                     expires_ms=tx.now_ms + lifetime_s * 1000 if lifetime_s > 0 else 0,
                 )
             )
-            tx.start_attempt(application_id)
 
         await self._engine.do(work)
 

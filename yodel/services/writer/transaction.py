@@ -217,14 +217,16 @@ class Transaction:
                 self.effects.append(effect)
                 self._untold.append(self._forgettables(effect.attempt_id))
             elif isinstance(effect, StartAttempt):
-                self.start_attempt(effect.application_id)
+                self.start_attempt(self.application(effect.application_id))
             else:
                 self.effects.append(effect)
 
-    def start_attempt(self, application_id: ApplicationId) -> Attempt:
-        """Make the next attempt.  An unmanaged AM has no container and counts as launched (RMAppAttemptImpl)."""
-        application = self.application(application_id)
-        attempt_id = ApplicationAttemptId(application_id, application.current_attempt + 1)
+    def start_attempt(self, before: Application) -> None:
+        """Put the application with its next attempt.  An unmanaged AM has no container and counts as launched
+        (RMAppAttemptImpl)."""
+        application = replace(before, current_attempt=before.current_attempt + 1)
+        self.put(application)
+        attempt_id = application.current_attempt_id
         is_unmanaged = application.submission.is_unmanaged
         epoch = self._state.identity.epoch
         attempt = Attempt(
@@ -234,13 +236,11 @@ class Transaction:
             started_ms=self.now_ms,
             container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
-            shuffle=self._shuffle(application_id) if is_unmanaged else None,
+            shuffle=self._shuffle(application.id) if is_unmanaged else None,
             client_key=self._client_key(),
         )
         self.put(attempt)
-        self.put(replace(application, current_attempt=attempt_id.attempt))
         self.effects.append(ExpectAttempt(attempt_id))
-        return attempt
 
     def _step(self, target: TargetId, event: Any) -> tuple[Any, ...]:
         if isinstance(target, ContainerId):
