@@ -5,6 +5,7 @@ Strategies are made from the records' own annotations: a field added to a record
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -181,3 +182,8 @@ def a_container(sequence: int = 1, attempt: int = 1, container: int = 2, **chang
 
 def a_node(host: str = "node-1", **changes: Any) -> Node:
     return Node(**{"id": NodeId(host, 8041), **changes})
+
+
+def unsaid(queues: Iterable[Queue]) -> tuple[Queue, ...]:
+    """Return the queues by what was said of them, without the words that said it."""
+    return tuple(replace(queue, said=()) for queue in queues)

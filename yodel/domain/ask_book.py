@@ -239,8 +239,7 @@ class AskBook:
 
     def pending(self) -> tuple[int, Resource]:
         """Containers wanted in total, and their capability as asked."""
-        counts = [(key.capability, lines.any_count) for key, lines in self._lines.items()]
-        return sum(count for _, count in counts), total_of_times(counts)
+        return self._count, total_of_times([(key.capability, lines.any_count) for key, lines in self._lines.items()])
 
     def lines(self) -> list[Ask]:
         """Every line as the ApplicationMaster would see it (REST resourceRequests)."""

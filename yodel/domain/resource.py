@@ -119,12 +119,8 @@ def part_of(whole: Resource, share: float) -> Resource:
 
     Of what comes out a hair below a whole number by floating point, the whole number counts.
     """
-
-    def down(value: int) -> int:
-        return int(value * share + 1e-6)
-
-    extras = tuple((name, down(value)) for name, value in whole.extras)
-    return Resource(down(whole.memory_mib), down(whole.vcores), extras)
+    extras = tuple((name, int(value * share + 1e-6)) for name, value in whole.extras) if whole.extras else ()
+    return Resource(int(whole.memory_mib * share + 1e-6), int(whole.vcores * share + 1e-6), extras)
 
 
 def part_up_of(whole: Resource, share: float) -> Resource:

@@ -13,6 +13,8 @@ def java_float(value: float) -> float:
     0."""
     if not -FLOAT_MAX <= value <= FLOAT_MAX:
         return 0.0
+    if value == int(value) and abs(value) < 1e6:  # as most are: it has at most six digits
+        return float(value)
     packed = _pack(value)
     (single,) = _unpack(packed)
     for digits in range(6, 9):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from yodel.serving.turns import others_first
 GAP = msgspec.Raw(b"\0")
 """Stands in a document for each ``Many``: in JSON's own text this byte is always escaped."""
 PIECE_S = 0.003
-"""The processor time of a piece; what one more element takes comes on top."""
+"""The processor time of a piece; what one more element takes comes on top, or as many as go together."""
 
 
 async def answer_many(request: Request, value: Mapping[str, Any], *, root: str | None = None) -> Response:
@@ -59,15 +60,22 @@ async def written(parts: Iterator[bytes], processor_s: Callable[[], float] = tim
 
 
 def json_parts(value: Any) -> Iterator[bytes]:
-    """Its JSON, each element of each ``Many`` apart."""
-    if isinstance(value, Many):
-        before = b"["
-        for item in value.shown():
-            yield before
-            yield from json_parts(item)
-            before = b","
-        yield b"[]" if before == b"[" else b"]"
+    """Its JSON, a few elements of each ``Many`` at a time."""
+    if not isinstance(value, Many):
+        yield from _filled(*_with_gaps(value))
         return
+    before, shown = b"[", value.shown()
+    while some := list(islice(shown, value.together)):
+        texts, found = _with_gaps(some)
+        texts[0] = before + texts[0].removeprefix(b"[")
+        texts[-1] = texts[-1].removesuffix(b"]")
+        yield from _filled(texts, found)
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _with_gaps(value: Any) -> tuple[list[bytes], list[Many]]:
+    """Return its JSON in the texts around each ``Many``, and these."""
     found = list[Many]()
 
     def left_out(many: Any) -> msgspec.Raw:
@@ -76,9 +84,12 @@ def json_parts(value: Any) -> Iterator[bytes]:
         found.append(many)
         return GAP
 
-    first, *others = msgspec.json.encode(value, enc_hook=left_out).split(bytes(GAP))
-    yield first
-    for many, after in zip(found, others, strict=True):
+    return msgspec.json.encode(value, enc_hook=left_out).split(bytes(GAP)), found
+
+
+def _filled(texts: list[bytes], found: list[Many]) -> Iterator[bytes]:
+    yield texts[0]
+    for many, after in zip(found, texts[1:], strict=True):
         yield from json_parts(many)
         yield after
 

@@ -29,11 +29,11 @@ values = st.recursive(
 documents = st.dictionaries(names, values, min_size=1, max_size=3)
 
 
-def with_many(value: Any) -> Any:
+def with_many(value: Any, together: int = 1) -> Any:
     """The same with ``Many`` for each list that is a field."""
     if isinstance(value, list):
-        return Many([item for item in value if item is not None], with_many)
-    return {key: with_many(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+        return Many([item for item in value if item is not None], lambda item: with_many(item, together), together)
+    return {key: with_many(inner, together) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def without_nothing(value: Any) -> Any:
@@ -43,19 +43,25 @@ def without_nothing(value: Any) -> Any:
     return {key: without_nothing(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-@given(documents)
-def test_parts_are_the_whole(document: dict[str, Any]) -> None:
+@given(documents, st.integers(1, 3))
+def test_parts_are_the_whole(document: dict[str, Any], together: int) -> None:
     plain = without_nothing(document)
-    assert b"".join(json_parts(with_many(plain))) == encode(plain)
+    assert b"".join(json_parts(with_many(plain, together))) == encode(plain)
     assert "".join(xml.parts(with_many(plain), "root")).encode() == xml.document(plain, "root")
 
 
+@pytest.mark.parametrize("together", [1, 2, 9])
 @pytest.mark.parametrize(
-    "value", [{"nodes": {"node": []}}, {"nodes": {}}, {"a": 1, "b": {"c": [{"d": [1]}, 2]}}, {"a": "\0", "b": ["\0"]}]
+    "value",
+    [{"nodes": {"node": []}}, {"nodes": {}}, {"a": 1, "b": {"c": [{"d": [1]}, 2, "]"]}}, {"a": "\0", "b": ["\0"]}],
 )
-def test_parts_are_the_whole_of_what_is_known(value: dict[str, Any]) -> None:
-    assert b"".join(json_parts(with_many(value))) == encode(value)
+def test_parts_are_the_whole_of_what_is_known(value: dict[str, Any], together: int) -> None:
+    assert b"".join(json_parts(with_many(value, together))) == encode(value)
     assert "".join(xml.parts(with_many(value), "root")).encode() == xml.document(value, "root")
+
+
+def test_elements_that_go_together_are_one_part() -> None:
+    assert list(json_parts(Many(range(5), str, 2))) == [b'["0","1"', b',"2","3"', b',"4"', b"]"]
 
 
 def test_element_that_is_gone_is_left_out() -> None:

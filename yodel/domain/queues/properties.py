@@ -152,7 +152,9 @@ def _walk(path: str, parent: Queue | None, found: list[Queue], said: _Said, pool
 
 
 def _queue(path: str, parent: Queue | None, said: _Said, *, is_leaf: bool) -> Queue:
-    fields: dict[str, Any] = {**said.common, **fields_of(path, said.words[path], parent, is_leaf=is_leaf)}
+    words = said.words[path]
+    fields: dict[str, Any] = {**said.common, **fields_of(path, words, parent, is_leaf=is_leaf)}
+    fields["said"] = tuple(words.items())
     if parent is None:
         return _checked(Queue(path=path, is_leaf=is_leaf, **fields))
     queue = Queue(path=path, is_leaf=is_leaf, **{"capacity_percent": 0.0, **fields, "is_free_mix": False})

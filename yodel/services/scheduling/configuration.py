@@ -26,7 +26,7 @@ from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, require_not_made, with_used
-from yodel.domain.queues.words import are_said, said_properties, with_words
+from yodel.domain.queues.words import are_said, said_properties
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, QueuesInUse, Refused, StaleVersion
 from yodel.ports.store import QueueHistory
@@ -119,7 +119,6 @@ def _judged(asked: _Asked) -> _Judged:
             properties, change, found = kept, _change(asked, before, kept), _described(asked, before, kept)
     if asked.administers is not None:
         change = replace(change, since=asked.version)
-    found = replace(found, queues=tuple(with_words(found.queues, found.words)))
     return _Judged(asked=asked, properties=properties, found=found, change=change)
 
 

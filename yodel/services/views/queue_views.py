@@ -125,8 +125,9 @@ class Load:
             self.used += usage.allocated
             self.am_used += usage.am_resource
             self.containers += usage.allocated_containers
-            self.starting += usage.starting
-            self.starting_containers += usage.starting_containers
+            if usage.starting_containers:
+                self.starting += usage.starting
+                self.starting_containers += usage.starting_containers
         self.applications += 1
         self.active += bool(usage is not None and usage.containers) or row.state is not ApplicationState.ACCEPTED
         is_running = state.is_running(row)
@@ -136,14 +137,16 @@ class Load:
         self.waiting += count
         self.wanted += size
         holds, reserved = state.holds.of_application(row.id)
-        self.holds += holds
-        self.reserved += reserved
+        if holds:
+            self.holds += holds
+            self.reserved += reserved
 
     def add(self, other: Load) -> None:
         if not other.applications:
             return
         for name in Load.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            if (more := getattr(other, name)) is not NONE:
+                setattr(self, name, getattr(self, name) + more)
 
 
 @dataclass(slots=True)

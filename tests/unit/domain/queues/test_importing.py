@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.records import unsaid
 from yodel.domain.queues.importing import ImportRemark, Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.property_table import WITHOUT_EFFECT
 from yodel.domain.queues.queue import Queue, leaves_under_root
-from yodel.domain.queues.words import with_words
 from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.settings.rm import Settings
@@ -112,8 +112,7 @@ def read(said: dict[str, str]) -> Understood:
 
 
 def said_rows(found: Understood) -> list[Queue]:
-    made = described(found.properties)
-    return with_words(made.queues, made.words)
+    return list(described(found.properties).queues)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +420,7 @@ def test_queues_of_the_settings_come_out_and_in() -> None:
     tree = leaves_under_root(["a", "b", "c"], maximum_lifetime_s=60, default_lifetime_s=-1)
     found = understood(entries(text_of(properties_of(tree, 0.5), "x").encode()))
     assert (found.refusals, found.notes) == ([], [])
-    assert described(found.properties).queues[1:] == tree[1:]
+    assert unsaid(described(found.properties).queues)[1:] == tree[1:]
 
 
 @settings(max_examples=200)

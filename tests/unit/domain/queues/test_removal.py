@@ -10,7 +10,6 @@ from yodel.domain.queues.pools import PoolName, Pools
 from yodel.domain.queues.properties import described
 from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, mark_of, require_not_made, with_used
-from yodel.domain.queues.words import with_words
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
@@ -28,7 +27,7 @@ def tree(**words: str) -> dict[str, str]:
 
 def rows(properties: Mapping[str, str], pools: Pools | None = None) -> dict[str, Queue]:
     found = described(properties, pools) if pools is not None else described(properties)
-    return {queue.path: queue for queue in with_words(found.queues, found.words)}
+    return {queue.path: queue for queue in found.queues}
 
 
 TWO = tree(root__queues="a,b", root__a="30", root__b="70")

@@ -71,6 +71,10 @@ def resource(value: Resource, minimum: Resource = NONE, maximum: Resource | None
     return ResourceInfo(memory_mib, int32(value.vcores), ResourceInformations(infos))
 
 
+NOTHING = resource(NONE)
+"""One for all who have nothing: most users of most queues hold no reservation."""
+
+
 def usage_by_partition(usage: PartitionUsage) -> dict[str, Any]:
     """ResourcesInfo."""
     return {"resourceUsagesByPartition": [usage]}

@@ -20,13 +20,14 @@ from yodel.domain.queues.queue import (
     applications_max_of_user,
     shown_state,
 )
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.hadoop_http.many import Many
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.hadoop.wire.resources import (
     DEFAULT_PARTITION,
     INT_MAX,
+    NOTHING,
     PartitionUsage,
     ResourceInfo,
     resource,
@@ -35,6 +36,8 @@ from yodel.rm_api.hadoop.wire.resources import (
 from yodel.services.views.queue_views import Load, QueueLoad
 
 _EVERYBODY = "*"
+USERS_TOGETHER = 10
+"""Users of a queue who are written in one go: half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +175,8 @@ def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource, usage: PartitionUsa
     found = tree.load(queue)
     load = found.total
     share = tree.ledger.share(queue.path)
-    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, usage.am_limit, *named))
+    shown = sorted(found.users.items())
+    users = Many(shown, lambda named: _user(tree, queue, usage.am_limit, *named), USERS_TOGETHER)
     return {
         "numActiveApplications": load.active,
         "numPendingApplications": load.applications - load.active,
@@ -196,7 +200,7 @@ def _leaf(tree: QueueTree, queue: Queue, am_limit: Resource, usage: PartitionUsa
 
 
 def _user(tree: QueueTree, queue: Queue, am_limit: ResourceInfo, name: str, load: Load) -> dict[str, Any]:
-    usage = _usage(load, am_limit, user_am_limit=resource(NONE))
+    usage = _usage(load, am_limit, user_am_limit=NOTHING)
     return {
         "username": name,
         "resourcesUsed": usage.used,
@@ -237,7 +241,7 @@ def _capacities(tree: QueueTree, queue: Queue, figures: _Figures) -> dict[str, A
 def _usage(load: Load, am_limit: ResourceInfo, *, user_am_limit: ResourceInfo) -> PartitionUsage:
     return PartitionUsage(
         used=resource(load.used),
-        reserved=resource(load.reserved),
+        reserved=resource(load.reserved) if load.holds else NOTHING,
         pending=resource(load.waited_for[1]),
         am_used=resource(load.am_used),
         am_limit=am_limit,
@@ -315,5 +319,5 @@ def _health(started_ms: int) -> dict[str, Any]:
     return {
         "lastrun": started_ms,
         "operationsInfo": [{"operation": o, "nodeId": "N/A", "containerId": "N/A", "queue": "N/A"} for o in operations],
-        "lastRunDetails": [{"operation": o, "count": 0, "resources": resource(NONE)} for o in counted],
+        "lastRunDetails": [{"operation": o, "count": 0, "resources": NOTHING} for o in counted],
     }

@@ -14,6 +14,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.hadoop_http import long_answers
 from yodel.rm_api.hadoop.routes import jmx
+from yodel.rm_api.hadoop.wire.scheduler import USERS_TOGETHER
 from yodel.rm_api.ui import frame
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.services.views import queue_views
@@ -32,7 +33,7 @@ LEAST = {
     "/ws/v1/cluster/get-rm-node-labels": COUNT,
     "/ws/v1/cluster/get-node-to-labels": COUNT,
     "/ws/v1/cluster/label-mappings": COUNT,
-    "/ws/v1/cluster/scheduler": 2 * COUNT,  # as many users as queues
+    "/ws/v1/cluster/scheduler": COUNT + COUNT // USERS_TOGETHER,  # as many users as queues
     "/ws/v1/cluster/scheduler-conf": COUNT,
     "/jmx": COUNT,
     "/prom": COUNT,  # families of metrics; the beans of queues are read in pieces as well
