@@ -341,6 +341,19 @@ def test_requests_that_are_alike_and_wait_as_before_are_gone_through_once() -> N
     assert len(cluster.waiting[an_attempt_id(1)].unserved) == 19
 
 
+def test_round_counts_each_of_the_alike_requests_that_it_goes_past() -> None:
+    """Two leaves are full, and the requests of the first are as many as a round may go through."""
+    leaves = [Queue(path=f"root.{name}", capacity_percent=50.0, user_limit_factor=-1.0) for name in "ab"]
+    cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE)
+    cluster.hold(("root.a", "v", SIZE, False), 1)
+    for number, leaf in enumerate(leaves, 1):
+        own, wishes = an_attempt_id(number), [wish(2, SIZE, priority) for priority in range(4)]
+        cluster.want(Demand(attempt_id=own, priority=0, submitted_ms=1, queue=leaf.path, user="u", wishes=wishes), own)
+    for heard in (an_attempt_id(1), an_attempt_id(2)):
+        assert cluster.round(heads_max=4).heard == {heard}
+        assert [one.number for one in cluster.waiting[heard].unserved] == [2] * 4
+
+
 def a_cluster_of_full_nodes(room: int) -> Cluster:
     """Return four leaves with a container each that cannot become larger, so that none of them can sleep."""
     leaves = [Queue(path=f"root.{name}", capacity_percent=25.0, user_limit_factor=-1.0) for name in "abcd"]

@@ -7,7 +7,7 @@ thousands are made and compared at every look, and most are as they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -209,14 +209,13 @@ class Unserveds:
         self._pool = pool
         self._found: dict[ApplicationAttemptId, _Left] = {}
 
-    def add(self, attempt_id: ApplicationAttemptId, queue: str, user: str, unserved: Unserved) -> None:
+    def add(self, attempt_id: ApplicationAttemptId, queue: str, user: str, unserved: Sequence[Unserved]) -> None:
         before = self._found.get(attempt_id)
         if before is None:
-            self._found[attempt_id] = _Left(queue, user, [unserved])
-        elif len(before.unserved) < UNSERVED_MAX:
-            before.unserved.append(unserved)
-        else:
-            before.more += 1
+            before = self._found[attempt_id] = _Left(queue, user, [])
+        kept = unserved[: UNSERVED_MAX - len(before.unserved)]
+        before.unserved += kept
+        before.more += len(unserved) - len(kept)
 
     @property
     def waiting(self) -> AllWaiting:

@@ -99,11 +99,12 @@ def decide_leaves(
     tick = _Tick(capacity, limits, watched, ledger, leaves)
     tick.serve_holds()
     turns = LeafTurns(ledger, leaves, order if order is not None else QueueOrder())
-    if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
-        for path in turns.under_way:
-            tick.looked.pop(path, None)
-    else:
-        is_cut = not _tell_the_rest(tick, turns, leaves, heads_max)
+    is_cut = not (
+        _take_turns(tick, turns, limits, heads_max, may_grow=may_grow)
+        and _tell_the_rest(tick, turns, leaves, heads_max)
+    )
+    for path in turns.under_way:
+        tick.looked.pop(path, None)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
@@ -129,9 +130,7 @@ def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_m
         if wish is None:
             tick.serve_first(demand)
             line.advance()
-        elif tick.is_as_before(demand, wish):
-            tick.advance(line, demand)
-        else:
+        elif not tick.passes(line, demand, wish):
             size = rounded_up(wish.key.capability, limits.minimum, demand.most)
             is_over = tick.serve(demand, wish, line.at_most(size, turns))
             line.served((tick.given - before) * size.memory_mib, is_over=is_over)
@@ -142,26 +141,22 @@ def _take_turns(tick: _Tick, turns: LeafTurns, limits: AllocationLimits, heads_m
 
 def _tell_the_rest(tick: _Tick, turns: LeafTurns, leaves: Mapping[str, Leaf], heads_max: float) -> bool:
     """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
-    is_whole = True
     for path in turns.waiting:
         if leaves[path].is_told and path not in tick.looked:
             continue
         if tick.heads >= heads_max:
-            is_whole = False
-            tick.looked.pop(path, None)
-            continue
+            return False
         line = turns.line(path)
         while not line.is_done:
             demand, wish = line.head
-            if wish is not None and tick.is_as_before(demand, wish):
-                tick.advance(line, demand)
-                continue
             if wish is None:
                 tick.serve_first(demand)
+            elif tick.passes(line, demand, wish):
+                continue
             else:
                 tick.serve(demand, wish, AT_ONCE_MAX)
             line.advance()
-    return is_whole
+    return True
 
 
 def in_one_line(capacity: Capacity, limits: AllocationLimits) -> UsageLedger:
@@ -255,24 +250,20 @@ class _Tick:
         self._purse.give_back(amount)
         self._ledger.take(short.queue, short.user, NONE - amount)
 
-    def _note_short(self, looked: Looked, demand: Demand, wish: Wish, size: Resource) -> None:
-        """Note a request that is short of capacity.  No node is reserved for one that a constraint prevents."""
-        if wish.request is not None or len(looked.short) >= SHORTS_MAX or size.fits_in(self._limits.minimum):
-            return
-        placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
-        short = Short(
-            attempt_id=demand.attempt_id,
-            key=wish.key,
-            queue=demand.queue,
-            user=demand.user,
-            size=size,
-            placement=placement,
-        )
-        self._add_short(looked, short)
-
-    def _add_short(self, looked: Looked, short: Short) -> None:
-        """Nothing is smaller than the least container, so nothing comes before it."""
-        if len(looked.short) < SHORTS_MAX and not short.size.fits_in(self._limits.minimum):
+    def _note_short(
+        self, looked: Looked, demand: Demand, key: AskKey | None, size: Resource, placement: Placement
+    ) -> None:
+        """Note what is short of capacity, an ApplicationMaster if ``key`` is None.  Nothing is smaller than the least
+        container, so nothing comes before it."""
+        if len(looked.short) < SHORTS_MAX and not size.fits_in(self._limits.minimum):
+            short = Short(
+                attempt_id=demand.attempt_id,
+                key=key,
+                queue=demand.queue,
+                user=demand.user,
+                size=size,
+                placement=placement,
+            )
             looked.short[short.wait] = short
 
     def serve_first(self, demand: Demand) -> None:
@@ -301,30 +292,37 @@ class _Tick:
             found = self.looked[demand.queue] = Looked()
         return found
 
-    def is_as_before(self, demand: Demand, wish: Wish) -> bool:
-        """Return True if an equal request failed and nothing was allocated since, so that this one must wait too."""
+    def passes(self, line: ServingOrder, demand: Demand, wish: Wish) -> bool:
+        """Go past the head of a line, with all requests of an application whose requests are all alike, if an equal one
+        failed and nothing was allocated since, so that they must wait too.  False: it may be served.
+
+        The equal one is among those that the leaf is blocked by.  Nothing is told of an application that waits as at
+        the last look.
+        """
         if not self._in_vain or not is_anywhere(demand, wish):
             return False
-        size = self._in_vain.get(alike(demand, wish))
-        if size is None or demand.attempt_id in self._watched:
+        attempt_id, size = demand.attempt_id, self._in_vain.get(alike(demand, wish))
+        if size is None or attempt_id in self._watched or (self._begun and (attempt_id, wish.key) in self._begun):
             return False
-        if self._begun and (demand.attempt_id, wish.key) in self._begun:
-            return False
-        looked, count = self._look(demand), self._count(demand, wish)
-        if count > 0:  # the equal one is among those that the leaf is blocked by
-            self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(wish.key, count, size))
-            self._note_short(looked, demand, wish, size)
-        return True
-
-    def advance(self, line: ServingOrder, demand: Demand) -> None:
-        """Go on after a request that waits as an equal one: with the next application where all of this one's are equal
-        and wait as at the last look."""
-        is_settled = demand.attempt_id in self._leaves[demand.queue].settled
-        if not is_settled or demand.attempt_id in self._given or self._from_holds:
-            line.advance()
-        else:
-            self.looked[demand.queue].as_told.add(demand.attempt_id)
+        looked, leaf = self._look(demand), self._leaves[demand.queue]
+        if attempt_id in leaf.settled and attempt_id not in self._given and not self._from_holds:
+            looked.as_told.add(attempt_id)
+            self._note_short(looked, demand, wish.key, size, wish.placement)
             line.leave()
+            return True
+        if attempt_id in leaf.uniform and not self._begun:
+            wishes = line.leave()
+            self.heads += len(wishes) - 1
+        else:
+            wishes = [wish]
+            line.advance()
+        pending = [(one, count) for one in wishes if (count := self._count(demand, one)) > 0]
+        for one, _ in pending[:SHORTS_MAX]:
+            self._note_short(looked, demand, one.key, size, one.placement)
+        if pending:
+            unserved = [Unserved(one.key, count, size) for one, count in pending]
+            self.unserved.add(attempt_id, demand.queue, demand.user, unserved)
+        return True
 
     def _count(self, demand: Demand, wish: Wish) -> int:
         """Containers of a wish that are still to be planned."""
@@ -402,17 +400,7 @@ class _Tick:
             is_in_pieces = own is not None and own.hurdle is Hurdle.PIECES
             is_short = is_in_pieces or (own is None and not capability.fits_in(self._purse.free))
             if is_short:
-                self._add_short(
-                    self.looked[demand.queue],
-                    Short(
-                        attempt_id=attempt_id,
-                        key=None,
-                        queue=demand.queue,
-                        user=demand.user,
-                        size=capability,
-                        placement=placement,
-                    ),
-                )
+                self._note_short(self.looked[demand.queue], demand, None, capability, placement)
         if attempt_id in self._watched:
             hurdle, reason = self._told(demand, None if is_planned else Unserved(None, 1, capability, own))
             self.outcomes[attempt_id, None] = Outcome(
@@ -475,7 +463,7 @@ class _Tick:
         size: Resource,
         own: Hindrance | None = None,
     ) -> None:
-        self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(what, number, size, own))
+        self.unserved.add(demand.attempt_id, demand.queue, demand.user, [Unserved(what, number, size, own)])
         looked = self.looked[demand.queue]
         if own is not None or isinstance(what, ContainerId):
             looked.has_changed = True
@@ -494,8 +482,9 @@ class _Tick:
         if order.left > 0:
             own = self._own_hindrance(order, spots)
             self._leave(demand, key, order.left, order.capability, own)
-            if own is None or order.is_in_pieces:
-                self._note_short(self.looked[demand.queue], demand, order.wish, order.capability)
+            # No node is reserved for one that a constraint prevents.
+            if (own is None or order.is_in_pieces) and order.wish.request is None:
+                self._note_short(self.looked[demand.queue], demand, key, order.capability, order.placement)
             if own is None and not order.planned and is_anywhere(demand, order.wish):
                 self._in_vain[alike(demand, order.wish)] = order.capability
         if demand.attempt_id in self._watched:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from yodel.domain.allocation.demands import Demand, Looked
-from yodel.domain.allocation.orders import alike, is_anywhere
+from yodel.domain.allocation.orders import is_anywhere
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.pools import NATIVE, PoolName
 from yodel.domain.resource import Resource
@@ -32,8 +32,10 @@ class Leaf:
     """Applications of these that request larger containers or wait for a host or rack."""
     is_told: bool = False
     """True if the last look's words of it still hold."""
+    uniform: set[ApplicationAttemptId] = field(default_factory=set)
+    """Applications whose requests are all alike."""
     settled: set[ApplicationAttemptId] = field(default_factory=set)
-    """Applications whose requests are all alike, and still wait as the last look that reached them told."""
+    """Those of them that still wait as the last look that reached them told."""
     sleep: Sleep | None = None
 
     def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:
@@ -49,6 +51,7 @@ class Leaf:
             self.particular.pop(attempt_id, None)
         if demand is None or old is None or not wants_the_same(old, demand):
             self.settled.discard(attempt_id)
+            (self.uniform.add if demand is not None and are_alike(demand) else self.uniform.discard)(attempt_id)
         self.is_told = False
         return True
 
@@ -56,8 +59,7 @@ class Leaf:
         """Take over how a look ended."""
         self.is_told = not (looked.has_changed or looked.planned)
         if self.is_told:
-            new = self.demands.keys() - self.settled
-            self.settled.update(attempt_id for attempt_id in new if are_alike(self.demands[attempt_id]))
+            self.settled |= self.uniform
         else:
             self.settled &= looked.as_told
 
@@ -71,14 +73,15 @@ def are_alike(demand: Demand) -> bool:
     """Return True if limits treat all pending requests of an application alike, and its ApplicationMaster runs."""
     if demand.am_capability is not None:
         return False
-    kinds = {alike(demand, wish) if is_anywhere(demand, wish) else None for wish in demand.wishes}
-    return len(kinds) == 1 and None not in kinds
+    sizes = [(wish.key.capability, wish.placement.node_label) for wish in demand.wishes if is_anywhere(demand, wish)]
+    return bool(sizes) and len(sizes) == len(demand.wishes) == sizes.count(sizes[0])
 
 
 def wants_the_same(one: Demand, other: Demand) -> bool:
     """Return True if both describe the same pending requests of the same user, whatever is used already."""
-    return (one.user, one.in_flight, one.most, one.avoid, one.wishes) == (
+    return (one.user, one.am_capability, one.in_flight, one.most, one.avoid, one.wishes) == (
         other.user,
+        other.am_capability,
         other.in_flight,
         other.most,
         other.avoid,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from math import ceil, inf
 
@@ -55,10 +56,11 @@ class ServingOrder:
                 return
             heapq.heappop(self._heap)
 
-    def leave(self) -> None:
-        """Go on with the next application."""
-        heapq.heappop(self._heap)
+    def leave(self) -> list[Wish]:
+        """Go on with the next application, and return the wishes that this one had left."""
+        rest = [wish for _, wish in chain([self.head], heapq.heappop(self._heap)[3]) if wish is not None]
         self.advance()
+        return rest
 
     def at_most(self, capability: Resource, turns: LeafTurns) -> int:
         """Return the number of containers of this size to allocate before another application's turn."""
@@ -128,11 +130,14 @@ class QueueOrder:
         """Return the rank of a queue in the last decision."""
         return self._ranks[path]
 
-    def heaps(self, ledger: UsageLedger, leaves: Mapping[str, object]) -> dict[str, list[tuple[ServingRank, str]]]:
-        """Return by parent the queues that are or have some of these leaves, sorted and therefore heaps."""
+    def bring_up_to_date(self, ledger: UsageLedger, leaves: Mapping[str, object]) -> None:
+        """Rank what has changed, and these leaves if they are new."""
         for path in leaves.keys() - self._above.keys():
             self._enter(ledger.share(path).path)
         self._sort(ledger)
+
+    def heaps(self, leaves: Mapping[str, object]) -> dict[str, list[tuple[ServingRank, str]]]:
+        """Return by parent the queues that are or have some of these leaves, sorted and therefore heaps."""
         parents: set[str] = set()
         level: Collection[str] = leaves
         while level := {self._above[path] for path in level if path in self._above} - parents:
@@ -171,7 +176,13 @@ class LeafTurns:
         """The orders of leaves that had a turn."""
         self._top = next((ledger.share(path).path[-1] for path in leaves), ROOT)
         """The root, or what stands for it among the queues of one pool."""
-        self._heaps = order.heaps(ledger, leaves)
+        order.bring_up_to_date(ledger, leaves)
+        self._order = order
+
+    @cached_property
+    def _heaps(self) -> dict[str, list[tuple[ServingRank, str]]]:
+        """Made with the first turn: where nothing can be planned, there is none."""
+        return self._order.heaps(self._leaves)
 
     def next_line(self) -> ServingOrder | None:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
@@ -185,7 +196,7 @@ class LeafTurns:
     @property
     def under_way(self) -> list[str]:
         """Leaves that had a turn, and not their last one."""
-        return [path for path in self._lines if path in self._waiting]
+        return [path for path, line in self._lines.items() if not line.is_done]
 
     @property
     def waiting(self) -> Collection[str]:

@@ -131,10 +131,11 @@ def test_only_queues_with_another_usage_are_ranked_again(monkeypatch: pytest.Mon
     monkeypatch.setattr(UsageLedger, "serving_rank", lambda self, path: (ranked.append(path), own(self, path))[1])
     order, paths = QueueOrder(), ("root.a", "root.b", "root.c")
     queues = [leaf(path, 30.0) for path in paths]
-    order.heaps(ledger(*queues), dict.fromkeys(paths))
+    order.bring_up_to_date(ledger(*queues), dict.fromkeys(paths))
     assert sorted(ranked) == sorted(paths)
     ranked.clear()
     order.changed("root.b")
-    heaps = order.heaps(ledger(*queues, held={("root.b", "u"): 5}), dict.fromkeys(("root.b", "root.c")))
+    order.bring_up_to_date(ledger(*queues, held={("root.b", "u"): 5}), dict.fromkeys(paths[1:]))
+    heaps = order.heaps(dict.fromkeys(paths[1:]))
     assert ranked == ["root.b"]
     assert {above: [path for _, path in heap] for above, heap in heaps.items()} == {"root": ["root.c", "root.b"]}
