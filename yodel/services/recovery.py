@@ -18,7 +18,7 @@ from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.queues.queue import LimitEnforcement, Queue, differing, with_enforcement
 from yodel.domain.queues.settings_change import by_settings
-from yodel.domain.queues.words import are_said, said_properties, with_words, words_of
+from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Snapshot, Store
@@ -72,7 +72,7 @@ def _said_rows(found: Snapshot) -> Sequence[Queue]:
         return found.queues
     if not copy:
         return [replace(queue, said=()) for queue in found.queues]
-    return with_words(found.queues, words_of({queue.path for queue in found.queues}, copy))
+    return with_words(found.queues, copy)
 
 
 async def expect_attempts(engine: Engine, clock: Clock) -> None:

@@ -35,7 +35,7 @@ class Leaf:
     uniform: set[ApplicationAttemptId] = field(default_factory=set)
     """Applications whose requests are all alike."""
     settled: set[ApplicationAttemptId] = field(default_factory=set)
-    """Those of them that still wait as the last look that reached them told."""
+    """Applications of ``uniform`` that still wait as the last look that reached them told."""
     sleep: Sleep | None = None
 
     def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None) -> bool:

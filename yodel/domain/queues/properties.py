@@ -7,7 +7,7 @@ whose shares add up.  Properties without effect are refused by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from yodel.domain.colocation import properties as colocation
@@ -50,8 +50,6 @@ class Described:
     """maximum-am-resource-percent; None: as in the settings."""
     mapping: MappingRules = NO_RULES
     colocation: ColocationSwitch = OFF
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By queue, what is said of it (``words_of``)."""
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
@@ -107,7 +105,6 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
         am_share=am_share,
         mapping=mapping,
         colocation=colocation.colocation_of(properties),
-        words=words,
     )
 
 

@@ -7,7 +7,7 @@ root also has the properties of the whole scheduler, by their full names: no que
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
@@ -33,8 +33,9 @@ def said_properties(queues: Iterable[Queue]) -> dict[str, str]:
     return found
 
 
-def with_words(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]) -> list[Queue]:
-    """Return the queues with what ``words`` says of each."""
+def with_words(queues: Sequence[Queue], properties: Mapping[str, str]) -> list[Queue]:
+    """Return the queues with what the properties say of each (``words_of``)."""
+    words = words_of({queue.path for queue in queues}, properties)
     return [replace(queue, said=tuple(words[queue.path].items())) for queue in queues]
 
 

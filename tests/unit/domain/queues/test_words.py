@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.words import are_said, owner, said_properties, tree_of, with_words, words_of
+from yodel.domain.queues.words import are_said, owner, said_properties, tree_of, with_words
 from yodel.domain.scheduler_conf import PATH_PARTS_MAX, PREFIX, QUEUES_MAX
 from yodel.errors import Refused
 
@@ -24,12 +24,8 @@ SAID = {
 }
 
 
-def said(properties: Mapping[str, str]) -> list[Queue]:
-    return with_words(TREE, words_of({queue.path for queue in TREE}, properties))
-
-
 def test_rows_keep_what_was_said_as_it_was_said() -> None:
-    rows = said(SAID)
+    rows = with_words(TREE, SAID)
     assert said_properties(rows) == SAID
     by_path = {row.path: dict(row.said) for row in rows}
     assert by_path["root"] == {"queues": "a", MAXIMUM_AM_SHARE: "0.30"}
@@ -39,8 +35,8 @@ def test_rows_keep_what_was_said_as_it_was_said() -> None:
 
 def test_rows_of_the_settings_say_nothing() -> None:
     assert not are_said(TREE)
-    assert are_said(said(SAID))
-    assert not are_said(said({}))
+    assert are_said(with_words(TREE, SAID))
+    assert not are_said(with_words(with_words(TREE, SAID), {}))
 
 
 def test_property_is_of_the_deepest_queue() -> None:
@@ -83,6 +79,6 @@ def test_tree_is_what_is_named_and_no_more_than_may_be() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["root.queues", "root.a.x", "x.y", "root.b.c", "am"]), st.text(max_size=3)))
-def test_nothing_that_was_said_is_lost(texts: dict[str, str]) -> None:
-    properties = {PREFIX + name: text for name, text in texts.items()}
-    assert said_properties(said(properties)) == properties
+def test_nothing_that_was_said_is_lost(said: dict[str, str]) -> None:
+    properties = {PREFIX + name: text for name, text in said.items()}
+    assert said_properties(with_words(TREE, properties)) == properties
