@@ -61,6 +61,7 @@ async def test_job_runs_from_submission_to_its_end(world: World) -> None:
 
     assert [(c.id, c.exit_status) for c in (await am.beat()).completed] == [(one, 0)]
     assert not (await am.beat()).completed
+    await world.run(world.rm.forgetting.round())
     assert (await world.beat(complete(one), running(other))).containers_to_forget == (one,)
 
     assert await am.finish() is False

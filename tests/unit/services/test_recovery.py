@@ -18,6 +18,7 @@ async def test_living_attempts_are_expected_with_what_their_am_has_not_heard(wor
     await world.beat(complete(one))
     await am.beat()
     await am.beat()  # acknowledges
+    await world.run(world.rm.forgetting.round())
     await world.beat(complete(other))
     await world.restart()
 
