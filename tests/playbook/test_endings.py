@@ -105,8 +105,7 @@ async def test_completion_not_acknowledged_is_reported_again_after_a_restart(wor
     await am.register()
 
     assert completions(await am.beat()) == [(container_id, 0, "")]
-    await am.beat()
-    await world.run(world.rm.forgetting.round())
+    await am.acknowledge()
     await world.restart()
     await am.register()
     assert not (await am.beat()).completed

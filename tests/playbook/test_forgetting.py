@@ -38,8 +38,7 @@ async def ended_and_heard(world: World, am: Am, count: int = 1) -> list[Containe
     await world.beat(*map(complete, ids))
     await world.settle()
     assert {c.id for c in (await am.beat()).completed} == {*ids}
-    await am.beat()
-    await forget(world)
+    await am.acknowledge()
     return ids
 
 
