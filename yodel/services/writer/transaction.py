@@ -217,14 +217,14 @@ class Transaction:
                 self.effects.append(effect)
                 self._untold.append(self._forgettables(effect.attempt_id))
             elif isinstance(effect, StartAttempt):
-                self.start_attempt(self.application(effect.application_id))
+                application = self.application(effect.application_id)
+                self.start_attempt(replace(application, current_attempt=application.current_attempt + 1))
             else:
                 self.effects.append(effect)
 
-    def start_attempt(self, before: Application) -> None:
-        """Put the application with its next attempt.  An unmanaged AM has no container and counts as launched
-        (RMAppAttemptImpl)."""
-        application = replace(before, current_attempt=before.current_attempt + 1)
+    def start_attempt(self, application: Application) -> None:
+        """Put the application with its current attempt, which is new.  An unmanaged AM has no container and counts as
+        launched (RMAppAttemptImpl)."""
         self.put(application)
         attempt_id = application.current_attempt_id
         is_unmanaged = application.submission.is_unmanaged
