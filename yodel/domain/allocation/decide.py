@@ -327,7 +327,7 @@ class _Tick:
 
     def _count(self, demand: Demand, wish: Wish) -> int:
         """Containers of a wish that are still to be planned."""
-        count = wish.count
+        count = wish.number
         if demand.in_flight:
             count -= demand.in_flight.get(wish.key, 0)
         if self._from_holds:
