@@ -136,7 +136,10 @@ class AgentProcess:
     def state(self, container: ContainerId) -> str:
         """Return the container's state on the agent's disk; empty: it has been forgotten."""
         path = self.root / "state" / "containers" / f"{container}.json"
-        return str(json.loads(path.read_text())["state"]) if path.exists() else ""
+        try:
+            return str(json.loads(path.read_text())["state"])
+        except FileNotFoundError:
+            return ""
 
 
 def _new_root() -> Path:

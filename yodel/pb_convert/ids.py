@@ -26,6 +26,10 @@ def application_id_pb(value: ApplicationId) -> pb.ApplicationIdProto:
     return pb.ApplicationIdProto(id=value.sequence, cluster_timestamp=value.cluster_timestamp_ms)
 
 
+def fill_application_id(message: pb.ApplicationIdProto, value: ApplicationId) -> None:
+    message.id, message.cluster_timestamp = value.sequence, value.cluster_timestamp_ms
+
+
 def attempt_id(message: pb.ApplicationAttemptIdProto) -> ApplicationAttemptId:
     return ApplicationAttemptId(application_id(message.application_id), message.attemptId)
 
@@ -77,11 +81,16 @@ def resource(message: pb.ResourceProto) -> Resource:
 
 
 def resource_pb(value: Resource) -> pb.ResourceProto:
+    message = pb.ResourceProto()
+    fill_resource(message, value)
+    return message
+
+
+def fill_resource(message: pb.ResourceProto, value: Resource) -> None:
     """Sums too: what does not fit is the most that a field holds."""
     memory_mib, vcores = int64(value.memory_mib), int32(value.vcores)
-    message = pb.ResourceProto(memory=memory_mib, virtual_cores=vcores)
+    message.memory, message.virtual_cores = memory_mib, vcores
     message.resource_value_map.add(key=MEMORY, value=memory_mib, units="Mi", type=pb.COUNTABLE)
     message.resource_value_map.add(key=VCORES, value=vcores, units="", type=pb.COUNTABLE)
     for name, amount in value.extras:
         message.resource_value_map.add(key=name, value=int64(amount), units="", type=pb.COUNTABLE)
-    return message

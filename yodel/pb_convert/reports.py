@@ -34,6 +34,7 @@ NOT_AVAILABLE = "N/A"
 UNLIMITED = "UNLIMITED"
 LABEL_NOT_SET = "<Not set>"
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+_GONE = Resource(-1, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,42 +64,39 @@ class ReportFacts:
     now_ms: int
 
 
-def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationReportProto:
+def fill_application_report(report: pb.ApplicationReportProto, app: Application, facts: ReportFacts) -> None:
+    """Fill an empty report in place: a message that becomes a part of another is copied."""
     submission, attempt = app.submission, facts.attempt
     shown = attempt if facts.may_view else None
     is_reachable = shown is not None and shown.state not in (AttemptState.FAILED, AttemptState.KILLED)
-    report = pb.ApplicationReportProto(
-        applicationId=ids.application_id_pb(app.id),
-        user=submission.user,
-        queue=submission.queue,
-        name=submission.name,
-        host=shown.host if shown is not None and is_reachable else NOT_AVAILABLE,
-        rpc_port=shown.rpc_port if shown is not None and is_reachable else -1,
-        yarn_application_state=app.yarn_state.name,
-        trackingUrl=facts.tracking_url if facts.may_view else NOT_AVAILABLE,
-        diagnostics=diagnostics_of(app, attempt) if facts.may_view else NOT_AVAILABLE,
-        startTime=app.submitted_ms,
-        launchTime=app.launched_ms,
-        finishTime=app.finished_ms,
-        final_application_status=final_status_name(app.final_status),
-        originalTrackingUrl=facts.original_tracking_url if shown is not None else NOT_AVAILABLE,
-        currentApplicationAttemptId=ids.attempt_id_pb(app.current_attempt_id),
-        progress=facts.progress,
-        applicationType=submission.application_type,
-        applicationTags=submission.tags,
-        unmanaged_application=submission.is_unmanaged,
-        log_aggregation_status=facts.log_aggregation_status if shown is not None else None,
-        appNodeLabelExpression=submission.node_label or LABEL_NOT_SET,
-        amNodeLabelExpression=None if submission.is_unmanaged else submission.am_node_label or DEFAULT_PARTITION,
-    )
+    ids.fill_application_id(report.applicationId, app.id)
+    report.user, report.queue, report.name = submission.user, submission.queue, submission.name
+    report.host = shown.host if shown is not None and is_reachable else NOT_AVAILABLE
+    report.rpc_port = shown.rpc_port if shown is not None and is_reachable else -1
+    report.yarn_application_state = getattr(pb, app.yarn_state.name)
+    report.trackingUrl = facts.tracking_url if facts.may_view else NOT_AVAILABLE
+    report.diagnostics = diagnostics_of(app, attempt) if facts.may_view else NOT_AVAILABLE
+    report.startTime, report.launchTime, report.finishTime = app.submitted_ms, app.launched_ms, app.finished_ms
+    report.final_application_status = getattr(pb, final_status_name(app.final_status))
+    report.originalTrackingUrl = facts.original_tracking_url if shown is not None else NOT_AVAILABLE
+    ids.fill_application_id(report.currentApplicationAttemptId.application_id, app.id)
+    report.currentApplicationAttemptId.attemptId = app.current_attempt_id.attempt
+    report.progress = facts.progress
+    report.applicationType = submission.application_type
+    report.applicationTags.extend(submission.tags)
+    report.unmanaged_application = submission.is_unmanaged
+    if shown is not None:
+        report.log_aggregation_status = getattr(pb, facts.log_aggregation_status)
+    report.appNodeLabelExpression = submission.node_label or LABEL_NOT_SET
+    if not submission.is_unmanaged:
+        report.amNodeLabelExpression = submission.am_node_label or DEFAULT_PARTITION
     report.priority.priority = submission.priority
-    report.app_resource_Usage.CopyFrom(_usage(app, facts))
+    _fill_usage(report.app_resource_Usage, app, facts)
     if facts.amrm_token is not None:
         report.am_rm_token.CopyFrom(token_to_pb(facts.amrm_token))
     if facts.client_token is not None:
         report.client_to_am_token.CopyFrom(token_to_pb(facts.client_token))
     _add_lifetime(report, app, facts.now_ms)
-    return report
 
 
 def diagnostics_of(app: Application, attempt: Attempt | None) -> str:
@@ -127,33 +125,30 @@ def final_status_name(status: FinalApplicationStatus) -> str:
     return f"APP_{status.name}"
 
 
-def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageReportProto:
+def _fill_usage(usage: pb.ApplicationResourceUsageReportProto, app: Application, facts: ReportFacts) -> None:
     """MapReduce dereferences used, reserved and needed: all are set always.
 
     Needed is used and reserved, as in ``SchedulerApplicationAttempt.getResourceUsageReport``; open asks do not count.
     """
-    ended = app.state.is_final
-    gone = Resource(-1, -1)
-    usage = pb.ApplicationResourceUsageReportProto(
-        num_used_containers=-1 if ended else int32(facts.running_containers),
-        num_reserved_containers=-1 if ended else int32(facts.reserved_containers),
-        used_resources=ids.resource_pb(gone if ended else facts.used),
-        reserved_resources=ids.resource_pb(gone if ended else facts.reserved),
-        needed_resources=ids.resource_pb(gone if ended else facts.used + facts.reserved),
-        memory_seconds=int64(facts.memory_mib_s),
-        vcore_seconds=int64(facts.vcore_s),
-        preempted_memory_seconds=int64(facts.preempted_memory_mib_s),
-        preempted_vcore_seconds=int64(facts.preempted_vcore_s),
-    )
-    if not ended:
+    if app.state.is_final:
+        used = reserved = needed = _GONE
+        usage.num_used_containers = usage.num_reserved_containers = -1
+    else:
+        used, reserved, needed = facts.used, facts.reserved, facts.used + facts.reserved
+        usage.num_used_containers = int32(facts.running_containers)
+        usage.num_reserved_containers = int32(facts.reserved_containers)
         usage.queue_usage_percentage = usage.cluster_usage_percentage = facts.cluster_share_percent
-    for name, value, taken in (
-        (MEMORY, facts.memory_mib_s, facts.preempted_memory_mib_s),
-        (VCORES, facts.vcore_s, facts.preempted_vcore_s),
-    ):
-        usage.application_resource_usage_map.add(key=name, value=int64(value))
-        usage.application_preempted_resource_usage_map.add(key=name, value=int64(taken))
-    return usage
+    ids.fill_resource(usage.used_resources, used)
+    ids.fill_resource(usage.reserved_resources, reserved)
+    ids.fill_resource(usage.needed_resources, needed)
+    memory, vcores = int64(facts.memory_mib_s), int64(facts.vcore_s)
+    usage.memory_seconds, usage.vcore_seconds = memory, vcores
+    usage.application_resource_usage_map.add(key=MEMORY, value=memory)
+    usage.application_resource_usage_map.add(key=VCORES, value=vcores)
+    memory, vcores = int64(facts.preempted_memory_mib_s), int64(facts.preempted_vcore_s)
+    usage.preempted_memory_seconds, usage.preempted_vcore_seconds = memory, vcores
+    usage.application_preempted_resource_usage_map.add(key=MEMORY, value=memory)
+    usage.application_preempted_resource_usage_map.add(key=VCORES, value=vcores)
 
 
 def _add_lifetime(report: pb.ApplicationReportProto, app: Application, now_ms: int) -> None:

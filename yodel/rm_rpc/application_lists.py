@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel.domain.application import Application
@@ -29,17 +29,18 @@ class Wanted:
 
 
 async def add_reports(
-    found: MutableSequence[pb.ApplicationReportProto], queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
+    add: Callable[[], pb.ApplicationReportProto], queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
 ) -> None:
-    """Add reports to an empty list, newest first; the limit counts those that are shown.  What is forgotten meanwhile
-    is left out."""
-    done, limit = 0, wanted.filter.limit
+    """Fill what ``add`` appends to a list, newest first; the limit counts those that are shown.  What is forgotten
+    meanwhile is left out."""
+    done, shown, limit = 0, 0, wanted.filter.limit
     for application_id in newest_first(queries.rows, wanted.filter):
-        if limit is not None and len(found) >= limit:
+        if limit is not None and shown >= limit:
             break
         application = queries.rows.application(application_id)
         if application is not None and wanted.accepts(application):
-            found.append(reports.application(queries.application(application_id), user))
+            shown += 1
+            reports.fill_application(add(), queries.application(application_id), user)
             done += REPORT_WEIGHT
         done += 1
         if done >= PIECE:

@@ -100,7 +100,9 @@ class ApplicationCalls:
         if not request.HasField("application_id"):
             raise RemoteFault(faults.APPLICATION_NOT_FOUND, "Invalid application id: null")
         view = self._queries.application(ids.application_id(request.application_id), context.user)
-        return msg.GetApplicationReportResponseProto(application_report=self._reports.application(view, context.user))
+        response = msg.GetApplicationReportResponseProto()
+        self._reports.fill_application(response.application_report, view, context.user)
+        return response
 
     async def get_applications(
         self, context: CallContext, request: msg.GetApplicationsRequestProto
@@ -109,7 +111,7 @@ class ApplicationCalls:
         scope = request.scope if request.HasField("scope") else msg.ALL
         may_view = self._rights.viewer(context.user) if scope == msg.VIEWABLE else lambda _: True
         response, found = msg.GetApplicationsResponseProto(), Wanted(wanted, may_view)
-        await add_reports(response.applications, self._queries, self._reports, found, context.user)
+        await add_reports(response.applications.add, self._queries, self._reports, found, context.user)
         return response
 
     async def force_kill_application(

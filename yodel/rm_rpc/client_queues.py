@@ -71,7 +71,7 @@ class QueueCalls:
             filter=ApplicationFilter(queues=frozenset({view.queue.path})),
             shows=lambda application: not application.state.is_final and may_view(application),
         )
-        await add_reports(info.applications, self._queries, self._reports, wanted, user)
+        await add_reports(info.applications.add, self._queries, self._reports, wanted, user)
 
     def _fill(self, info: pb.QueueInfoProto, view: QueueView, depth: int) -> Iterator[None]:
         """Yields behind each queue."""

@@ -34,7 +34,8 @@ class ReportMaker:
     def may_view(self, application: Application, user: str) -> bool:
         return self._rights.may_view(application, user)
 
-    def application(self, view: ApplicationView, user: str) -> pb.ApplicationReportProto:
+    def fill_application(self, report: pb.ApplicationReportProto, view: ApplicationView, user: str) -> None:
+        """Fill an empty report of an application for ``user``."""
         app = view.application
         may_view = self.may_view(app, user)
         facts = reports.ReportFacts(
@@ -57,7 +58,7 @@ class ReportMaker:
             may_view=may_view,
             now_ms=self._queries.now_ms(),
         )
-        return reports.application_report(app, facts)
+        reports.fill_application_report(report, app, facts)
 
     def attempt(self, attempt: Attempt) -> pb.ApplicationAttemptReportProto:
         return reports.attempt_report(attempt, self._tracking_url(attempt), self._original_url(attempt))

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import ClauseElement, Connection, CursorResult, Dialect, Table, bindparam
+from sqlalchemy import JSON, ClauseElement, Connection, CursorResult, Dialect, Table, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
 
 from yodel.store.values import Values
 
@@ -32,7 +33,7 @@ class Prepared:
         binds = compiled.binds  # type: ignore[attr-defined]
         self._constants = {name: binds[name].effective_value for name in names if not binds[name].required}
         self._parameters: list[tuple[str, Processor | None]] = [
-            (name, binds[name].type.dialect_impl(dialect).bind_processor(dialect)) for name in names
+            (name, _processor(binds[name].type, dialect)) for name in names
         ]
 
     def execute(self, connection: Connection, rows: Sequence[Values]) -> CursorResult[Any]:
@@ -56,7 +57,7 @@ class PreparedUpsert:
         self._table, self._dialect = table, dialect
         self._keys = [column.name for column in table.primary_key]
         self._columns: list[tuple[str, Processor | None]] = [
-            (column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.c
+            (column.name, _processor(column.type, dialect)) for column in table.c
         ]
         self._sql_by_count: dict[int, str] = {}
 
@@ -90,3 +91,11 @@ class PreparedUpsert:
         )
         replaced = {c.name: statement.excluded[c.name] for c in self._table.c if c.name not in self._keys}
         return statement.on_conflict_do_update(index_elements=self._keys, set_=replaced)
+
+
+def _processor(kind: TypeEngine[Any], dialect: Dialect) -> Processor | None:
+    process: Processor | None = kind.dialect_impl(dialect).bind_processor(dialect)
+    if process is None or not isinstance(kind, JSON):
+        return process
+    empty = process([])  # as most lists of a row are: what makes their text costs as much as ten columns
+    return lambda value: empty if value == [] else process(value)

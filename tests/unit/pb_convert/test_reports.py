@@ -13,6 +13,7 @@ from tests.support.records import (
     an_attempt,
     an_attempt_id,
 )
+from yodel.domain.application import Application
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
@@ -28,7 +29,7 @@ from yodel.pb_convert import ids, reports
 from yodel.pb_convert.times import parse_iso_8601
 
 
-def facts(**changes: Any) -> reports.ReportFacts:
+def report_of(app: Application, **changes: Any) -> pb.ApplicationReportProto:
     fields: dict[str, Any] = {
         "attempt": None,
         "used": Resource(2048, 2),
@@ -46,14 +47,16 @@ def facts(**changes: Any) -> reports.ReportFacts:
         "may_view": True,
         "now_ms": 100_000,
     }
-    return reports.ReportFacts(**{**fields, **changes})
+    report = pb.ApplicationReportProto()
+    reports.fill_application_report(report, app, reports.ReportFacts(**{**fields, **changes}))
+    return report
 
 
 @pytest.mark.parametrize("state", ApplicationState)
 @pytest.mark.parametrize("attempt", [None, an_attempt()])
 @pytest.mark.parametrize("may_view", [True, False])
 def test_report_has_every_field_that_java_dereferences(state: ApplicationState, attempt: Any, may_view: bool) -> None:
-    report = reports.application_report(an_application(state=state), facts(attempt=attempt, may_view=may_view))
+    report = report_of(an_application(state=state), attempt=attempt, may_view=may_view)
 
     for name in (
         "applicationId",
@@ -86,7 +89,7 @@ def test_report_has_every_field_that_java_dereferences(state: ApplicationState, 
 def test_running_application_shows_its_attempt_and_its_amounts() -> None:
     attempt = an_attempt(host="am-host", rpc_port=4040, tracking_url="http://am:1", state=AttemptState.RUNNING)
     app = an_application(state=ApplicationState.RUNNING, launched_ms=5, diagnostics="fine")
-    report = reports.application_report(app, facts(attempt=attempt))
+    report = report_of(app, attempt=attempt)
 
     assert (report.host, report.rpc_port, report.originalTrackingUrl) == ("am-host", 4040, "http://am:1")
     assert report.yarn_application_state == pb.RUNNING
@@ -100,7 +103,7 @@ def test_ended_application_shows_minus_one_as_yarn_does() -> None:
     app = an_application(
         state=ApplicationState.FINISHED, final_status=FinalApplicationStatus.SUCCEEDED, finished_ms=9, launched_ms=5
     )
-    report = reports.application_report(app, facts(attempt=an_attempt()))
+    report = report_of(app, attempt=an_attempt())
     usage = report.app_resource_Usage
     assert (usage.num_used_containers, usage.used_resources.memory, usage.used_resources.virtual_cores) == (-1, -1, -1)
     assert (usage.memory_seconds, usage.preempted_memory_seconds, usage.preempted_vcore_seconds) == (10, 4, 2)
@@ -112,14 +115,14 @@ def test_ended_application_shows_minus_one_as_yarn_does() -> None:
 
 
 def test_application_that_finishes_is_finished_for_clients_at_the_time_its_am_said_so() -> None:
-    report = reports.application_report(an_application(state=ApplicationState.FINISHING, finished_ms=9), facts())
+    report = report_of(an_application(state=ApplicationState.FINISHING, finished_ms=9))
     assert (report.yarn_application_state, report.finishTime) == (pb.FINISHED, 9)
 
 
 @pytest.mark.parametrize("state", [AttemptState.FAILED, AttemptState.KILLED])
 def test_am_that_is_gone_is_nowhere(state: AttemptState) -> None:
     attempt = an_attempt(host="am-host", rpc_port=4040, state=state)
-    report = reports.application_report(an_application(), facts(attempt=attempt))
+    report = report_of(an_application(), attempt=attempt)
     assert (report.host, report.rpc_port) == ("N/A", -1)
     shown = reports.attempt_report(attempt, "", "")
     assert (shown.host, shown.rpc_port) == ("N/A", -1)
@@ -148,10 +151,10 @@ def test_diagnostics_of_the_application_come_before_those_of_its_attempt() -> No
 
 
 def test_labels_and_aggregation_are_written_as_hadoop_writes_them() -> None:
-    report = reports.application_report(an_application(), facts(attempt=an_attempt()))
+    report = report_of(an_application(), attempt=an_attempt())
     assert (report.appNodeLabelExpression, report.amNodeLabelExpression) == ("<Not set>", "<DEFAULT_PARTITION>")
     assert report.log_aggregation_status == pb.LOG_RUNNING
-    unmanaged = reports.application_report(an_application(submission=a_submission(is_unmanaged=True)), facts())
+    unmanaged = report_of(an_application(submission=a_submission(is_unmanaged=True)))
     assert not unmanaged.HasField("amNodeLabelExpression")
     assert not unmanaged.HasField("log_aggregation_status")
 
@@ -159,7 +162,7 @@ def test_labels_and_aggregation_are_written_as_hadoop_writes_them() -> None:
 def test_who_may_not_view_gets_not_available() -> None:
     attempt = an_attempt(host="am-host", rpc_port=4040, tracking_url="http://am:1")
     app = an_application(diagnostics="secret words")
-    report = reports.application_report(app, facts(attempt=attempt, may_view=False))
+    report = report_of(app, attempt=attempt, may_view=False)
     assert [report.host, report.trackingUrl, report.originalTrackingUrl, report.diagnostics] == ["N/A"] * 4
     assert report.rpc_port == -1
     assert report.currentApplicationAttemptId == ids.attempt_id_pb(an_attempt_id())
@@ -167,8 +170,8 @@ def test_who_may_not_view_gets_not_available() -> None:
 
 def test_token_of_an_unmanaged_am_goes_into_the_report() -> None:
     token = Token(identifier=b"id", password=b"pw", kind="YARN_AM_RM_TOKEN", service="")
-    assert reports.application_report(an_application(), facts(amrm_token=token)).am_rm_token.identifier == b"id"
-    assert not reports.application_report(an_application(), facts()).HasField("am_rm_token")
+    assert report_of(an_application(), amrm_token=token).am_rm_token.identifier == b"id"
+    assert not report_of(an_application()).HasField("am_rm_token")
 
 
 @pytest.mark.parametrize(
@@ -177,13 +180,13 @@ def test_token_of_an_unmanaged_am_goes_into_the_report() -> None:
 )
 def test_end_of_life_is_told_with_what_remains(state: ApplicationState, remaining_s: int) -> None:
     app = an_application(state=state, expires_ms=159_999)
-    (entry,) = reports.application_report(app, facts()).appTimeouts
+    (entry,) = report_of(app).appTimeouts
     assert parse_iso_8601(entry.application_timeout.expire_time) == 159_999
     assert entry.application_timeout.remaining_time == remaining_s
 
 
 def test_nothing_remains_of_a_life_that_is_over() -> None:
-    (entry,) = reports.application_report(an_application(expires_ms=1), facts()).appTimeouts
+    (entry,) = report_of(an_application(expires_ms=1)).appTimeouts
     assert entry.application_timeout.remaining_time == 0
 
 

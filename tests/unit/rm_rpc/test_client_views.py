@@ -11,10 +11,16 @@ from yodel.rm_rpc.client_views import ReportMaker
 from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
 
 
-def report(world: World, application_id: ApplicationId) -> pb.ApplicationReportProto:
-    rm = world.rm
-    maker = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS)
-    return maker.application(rm.queries.application(application_id), "alice")
+def maker_of(world: World) -> ReportMaker:
+    return ReportMaker(world.rm.queries, world.rm.rights, world.rm.log_aggregation, WEB_ADDRESS)
+
+
+def report(
+    world: World, application_id: ApplicationId, user: str = "alice", maker: ReportMaker | None = None
+) -> pb.ApplicationReportProto:
+    shown = pb.ApplicationReportProto()
+    (maker or maker_of(world)).fill_application(shown, world.rm.queries.application(application_id), user)
+    return shown
 
 
 async def test_links_lead_through_the_proxy_until_the_am_failed(world: World) -> None:
@@ -31,24 +37,23 @@ async def test_links_lead_through_the_proxy_until_the_am_failed(world: World) ->
 async def test_who_may_view_gets_a_token_for_the_master_while_there_is_one() -> None:
     async with World(Options(is_secured=True)) as world:
         am = await world.running_am()
-        rm = world.rm
-        maker = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS)
+        maker = maker_of(world)
 
         def token_of(user: str) -> security_pb.TokenProto | None:
-            shown = maker.application(rm.queries.application(am.application_id), user)
+            shown = report(world, am.application_id, user, maker)
             return shown.client_to_am_token if shown.HasField("client_to_am_token") else None
 
         token = token_of("alice")
         assert token is not None
         assert (token.kind, token.service) == ("YARN_CLIENT_TOKEN", "")
-        key = MasterKey(key_id=0, secret=rm.state.attempts[am.attempt_id].client_key)
+        key = MasterKey(key_id=0, secret=world.rm.state.attempts[am.attempt_id].client_key)
         assert is_signed_by(key, token.identifier, token.password)
         message = ClientToAMTokenIdentifierProto.FromString(token.identifier)
         assert (message.clientName, message.appAttemptId.attemptId) == ("alice", 1)
         maker.may_view = lambda *_: False  # type: ignore[method-assign]
         assert token_of("eve") is None
         del maker.may_view
-        await world.run(rm.submission.kill(am.application_id, "alice"))
+        await world.run(world.rm.submission.kill(am.application_id, "alice"))
         await world.settle()
         assert token_of("alice") is None
 

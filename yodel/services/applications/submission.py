@@ -136,10 +136,10 @@ class SubmissionService:
         Raises:
             AccessDenied: the caller was not given this id; and as ``submit``.
         """
-        checked = self._checked(submission)
+        self._check(submission)
         if application_id not in self._engine.state.applications:
             self.ids.require(application_id, asker)
-        await self._accept(application_id, checked)
+        await self._accept(application_id, submission)
         self.ids.forget(application_id)
 
     async def _reserve(self, target: int) -> None:
@@ -161,7 +161,8 @@ class SubmissionService:
             Refused: the user's live applications hold too much already, or no pod of the user's could ever be made.
             Unavailable: who the user is could not be looked up.
         """
-        await self._accept(application_id, self._checked(submission))
+        self._check(submission)
+        await self._accept(application_id, submission)
 
     async def _accept(self, application_id: ApplicationId, checked: Submission) -> None:
         if application_id not in self._engine.state.applications:
@@ -176,21 +177,21 @@ class SubmissionService:
             if refusal is None and queue is not None:
                 refusal = self._quotas.refusal(queue, checked.user, application_id, tx.new_applications())
             if refusal is not None or queue is None:
-                tx.put(_refused(application_id, checked, refusal or "", tx.now_ms))
+                kept = self._as_kept(checked, checked.queue, self._rounded(checked))
+                tx.put(_refused(application_id, kept, refusal or "", tx.now_ms))
                 return
             if not self._rights.may_submit(queue.path, checked.user):
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {name}"
                 )
-            am_capability = checked.am_capability
-            if not checked.is_unmanaged:
-                am_capability = self._require_size(checked, queue.path)
+            size = self._rounded(checked) if checked.is_unmanaged else self._require_size(checked, queue.path)
             self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.start_attempt(
                 Application(
                     id=application_id,
-                    submission=replace(checked, queue=queue.path, am_capability=am_capability),
+                    submission=self._as_kept(checked, queue.path, size),
+                    current_attempt=1,
                     submitted_ms=tx.now_ms,
                     expires_ms=tx.now_ms + lifetime_s * 1000 if lifetime_s > 0 else 0,
                 )
@@ -288,7 +289,8 @@ class SubmissionService:
         """No application has a higher one than yarn.cluster.max-application-priority."""
         return min(priority, self._limits.max_priority)
 
-    def _checked(self, submission: Submission) -> Submission:
+    def _check(self, submission: Submission) -> None:
+        """Raises as ``submit``, by the submission alone."""
         self._limits.room.require_small(submission)
         if len(submission.name) > NAME_LENGTH_MAX:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
@@ -300,15 +302,22 @@ class SubmissionService:
             raise
         if not submission.is_unmanaged:
             ask_rules.check_known(submission.am_node_label, self._asks, self._engine.state.node_index.labels)
+
+    def _rounded(self, submission: Submission) -> Resource:
+        return rounded_up(submission.am_asked_capability, self._allocation.minimum)
+
+    def _as_kept(self, submission: Submission, queue: str, am_capability: Resource) -> Submission:
+        """Return a submission within the cluster's limits, with its queue and the size of its ApplicationMaster."""
         cluster_max = self._limits.max_attempts
         asked = submission.max_attempts
         return replace(
             submission,
+            queue=queue,
             application_type=submission.application_type[:TYPE_LENGTH_MAX],
             max_attempts=asked if 0 < asked <= cluster_max else cluster_max,
             global_max_attempts=cluster_max,
             priority=self.capped_priority(submission.priority),
-            am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
+            am_capability=am_capability,
         )
 
     def largest(self, queue: str) -> Resource:

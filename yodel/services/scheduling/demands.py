@@ -72,7 +72,7 @@ class Demands:
     def all(self) -> list[Demand]:
         """Return all requests, pending and in progress."""
         found = map(self._demand, self._state.masters.runtimes.values())
-        return [demand for demand in found if _is_any(demand)]
+        return [demand for demand in found if demand is not None]
 
     def changed(self, at_most: int | None = None) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         """Yield by attempt what is wanted now where it may be something else than the last time; None: nothing.  Of all
@@ -93,12 +93,12 @@ class Demands:
             if attempt_id not in now:
                 yield attempt_id, None
         for attempt_id in now:
-            demand = self._demand(runtimes[attempt_id])
-            yield attempt_id, demand if _is_any(demand) else None
+            yield attempt_id, self._demand(runtimes[attempt_id])
         if now:
             self._known[application_id] = tuple(now)
 
-    def _demand(self, runtime: AttemptRuntime) -> Demand:
+    def _demand(self, runtime: AttemptRuntime) -> Demand | None:
+        """Return what an attempt wants, pending and in progress; None: nothing."""
         state = self._state
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
@@ -106,6 +106,10 @@ class Demands:
         may_wish = attempt.state is AttemptState.RUNNING and application.id not in state.queue_use.over_parallel_limit
         wishes = runtime.wishes.asks.wishes() if may_wish else ()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
+        increases = [i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None]
+        waited_s = self._waited_s(runtime, wishes, in_flight)
+        if not (needs_am or wishes or in_flight or increases):
+            return None
         used = state.usage.by_application.get(application.id)
         return Demand(
             attempt_id=attempt.id,
@@ -119,11 +123,9 @@ class Demands:
             wishes=wishes,
             in_flight=in_flight,
             avoid=tuple(sorted(runtime.wishes.blacklist)),
-            increases=[
-                i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None
-            ],
+            increases=increases,
             most=runtime.dialogue.sizes.told if wishes else None,
-            waited_s=self._waited_s(runtime, wishes, in_flight),
+            waited_s=waited_s,
             may_have_rules=not self._binds_itself(application.submission.queue),
         )
 
@@ -152,7 +154,3 @@ class Demands:
             return None
         extra = target - container.capability
         return Increase(container_id=container_id, node_id=container.node_id, target=target, extra=extra)
-
-
-def _is_any(demand: Demand) -> bool:
-    return demand.am_capability is not None or bool(demand.wishes or demand.in_flight or demand.increases)

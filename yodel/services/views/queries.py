@@ -53,6 +53,8 @@ from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.usage import Usage
 
+_UNUSED = Usage()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationView:
@@ -332,7 +334,8 @@ class Queries:
         am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.masters.runtimes.get(attempt_id)
-        usage = state.usage.by_application.get(app.id, Usage())
+        usage = state.usage.by_application.get(app.id, _UNUSED)
+        used = usage.allocated
         pending_count, pending = state.pending_of(attempt_id)
         reserved_count, reserved = state.holds.of_application(app.id)
         done = state.usage.seconds.get(app.id)
@@ -347,7 +350,7 @@ class Queries:
             am_container=am_container,
             am_node=am_node,
             progress=_progress(app, runtime.dialogue.progress if runtime is not None else 0.0),
-            used=usage.allocated,
+            used=used,
             running_containers=usage.allocated_containers,
             memory_mib_s=memory_mib_s,
             vcore_s=vcore_s,
@@ -358,7 +361,7 @@ class Queries:
             starting=usage.starting,
             reserved_containers=reserved_count,
             reserved=reserved,
-            cluster_share_percent=100.0 * usage.allocated.memory_mib / total if total else 0.0,
+            cluster_share_percent=100.0 * used.memory_mib / total if total else 0.0,
             elapsed_ms=max(0, (app.finished_ms or now_ms) - app.submitted_ms),
             amrm_token=self._unmanaged_token(app, attempt, for_user),
         )
@@ -383,7 +386,7 @@ class Queries:
         return memory, cores
 
     def _node_view(self, node: Node) -> NodeView:
-        usage = self._state.usage.by_node.get(node.id, Usage())
+        usage = self._state.usage.by_node.get(node.id, _UNUSED)
         pools = self._state.pools
         published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
         return NodeView(node=self.as_lent(node), used=usage.resource, containers=usage.containers, published=published)

@@ -20,9 +20,8 @@ more of it comes, it is written every ``company_s``, or with whatever is in a hu
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import structlog
@@ -38,8 +37,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
 from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 from yodel.services.writer.state import ClusterState
-from yodel.services.writer.transaction import EntityId, TargetId, Transaction, table_of
-from yodel.serving.pieces import taking_turns
+from yodel.services.writer.transaction import EntityId, TargetId, Transaction, add, table_of
 
 QUEUE_MAX = 10_000
 """Work items that may wait; beyond it callers are refused, which their protocol retries."""
@@ -239,8 +237,8 @@ class Engine:
 
     async def _run_batch(self, batch: list[_Item]) -> None:
         overlay: dict[EntityId, Row] = {}
-        contexts: Counter[str] = Counter()
-        new_live: Counter[tuple[str, str]] = Counter()
+        contexts: dict[str, int] = {}
+        new_live: dict[tuple[str, str], int] = {}
         effects: list[OutsideEffect] = []
         removed: dict[ApplicationId, None] = {}  # each once, however many found it too old
         removed_attempts: list[ApplicationAttemptId] = []
@@ -261,8 +259,10 @@ class Engine:
                     item.future.set_exception(error)
                 continue
             overlay.update(tx.rows)
-            contexts.update(tx.context_bytes)
-            new_live.update(tx.new_live)
+            for user, size in tx.context_bytes.items():
+                add(contexts, user, size)
+            for where, count in tx.new_live.items():
+                add(new_live, where, count)
             effects += tx.effects
             removed |= dict.fromkeys(tx.removed_applications)
             removed_attempts += tx.removed_attempts
@@ -271,7 +271,9 @@ class Engine:
             queues.add(tx.queues)
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
             done.append((item.future, result))
-        new = [row async for row in taking_turns(overlay.values(), GATHERED_AT_ONCE) if self._is_new(row)]
+        new: list[Row] = []
+        async for some in _in_turns(list(overlay.values()), GATHERED_AT_ONCE):
+            new += filter(self._is_new, some)
         commit = Commit(
             rows=[*queues.rows, *new, *secrets.tokens],
             application_sequence=sequence,
@@ -284,6 +286,7 @@ class Engine:
             removed_master_keys=secrets.removed_keys,
             removed_queues=queues.removed,
             tree_changes=queues.history,
+            number=self._number + 1,
         )
         try:
             if not commit.is_empty:
@@ -300,7 +303,7 @@ class Engine:
         """Return when it was written, however long it takes to know.  Raises Unavailable: it was not."""
         self._number += 1
         try:
-            await self._store.commit(replace(commit, number=self._number))
+            await self._store.commit(commit)
         except OutcomeUnknown as silence:
             log.warning("commit outcome unknown", number=self._number, error=str(silence))
             last = await self._ask()
@@ -342,11 +345,11 @@ class Engine:
         rows: Sequence[Row] = commit.rows
         ended = [row for row in rows if isinstance(row, Container) and not row.is_live]
         if len(ended) > TAKEN_OVER_AT_ONCE:
-            rows = [row for row in rows if not (isinstance(row, Container) and not row.is_live)]
-            for some in _slices(ended, TAKEN_OVER_AT_ONCE):
+            self._take_over([row for row in rows if not (isinstance(row, Container) and not row.is_live)])
+            await asyncio.sleep(0)
+            async for rows in _in_turns(ended, TAKEN_OVER_AT_ONCE):
                 self._take_over(rows)
-                await asyncio.sleep(0)
-                rows = some
+            rows = ()
         if rows:
             self.state.publish(rows)
         for container in commit.ended_containers:
@@ -360,8 +363,9 @@ class Engine:
         if self._follower is not None:
             self._follower(rows, commit.removed_applications)
         assert self._performer is not None, "perform_with() comes before run()"
-        async for effect in taking_turns(effects, PERFORMED_AT_ONCE):
-            self._performer.perform(effect)
+        async for some in _in_turns(effects, PERFORMED_AT_ONCE):
+            for effect in some:
+                self._performer.perform(effect)
         for future, result in done:
             if not future.done():
                 future.set_result(result)
@@ -372,8 +376,12 @@ class Engine:
             self._follower(rows, ())
 
 
-def _slices(items: Sequence[ItemT], size: int) -> Iterator[Sequence[ItemT]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+async def _in_turns(items: Sequence[ItemT], size: int) -> AsyncIterator[Sequence[ItemT]]:
+    """Yield slices; others have the loop between two of them."""
+    for start in range(0, len(items), size):
+        if start:
+            await asyncio.sleep(0)
+        yield items[start : start + size]
 
 
 def _log_failure(future: asyncio.Future[None]) -> None:

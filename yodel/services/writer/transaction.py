@@ -6,10 +6,11 @@ An event that ends thousands of containers is not processed in one go: the rest 
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 from yodel.domain.application import APPLICATION_MACHINE, Application, is_tried_again, tracking_page_hint
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
@@ -43,8 +44,19 @@ TELLS_MAX = 100_000
 TOLD_AT_ONCE = 300
 """Events delivered, or containers looked at, in one go: four milliseconds of processor time."""
 
+NOTHING: Mapping[Any, int] = MappingProxyType({})
 TargetId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
 EntityId = TargetId | PastUsageId
+KeyT = TypeVar("KeyT")
+
+
+def add(counts: dict[KeyT, int], key: KeyT, count: int) -> None:
+    """Add to a key's count; a key whose count is 0 is not there.  A Counter takes several times as long."""
+    total = counts.get(key, 0) + count
+    if total:
+        counts[key] = total
+    else:
+        counts.pop(key, None)
 
 
 class Transaction:
@@ -55,18 +67,17 @@ class Transaction:
         state: ClusterState,
         below: dict[EntityId, Row],
         now_ms: int,
-        contexts_below: Counter[str] | None = None,
+        contexts_below: Mapping[str, int] = NOTHING,
         client_key: Callable[[], bytes] = bytes,
-        new_below: Counter[tuple[str, str]] | None = None,
+        new_below: Mapping[tuple[str, str], int] = NOTHING,
     ) -> None:
         """``contexts_below``: by how much the batch so far changes ``ApplicationIndex.context_bytes``; ``client_key``
         draws that of an attempt; ``new_below``: the ``new_applications`` of the batch so far."""
         self._client_key = client_key
         self._state, self._below = state, below
-        self._contexts_below = contexts_below if contexts_below is not None else Counter()
-        self.context_bytes: Counter[str] = Counter()
-        self._new_below = new_below if new_below is not None else Counter()
-        self.new_live: Counter[tuple[str, str]] = Counter()
+        self._contexts_below, self._new_below = contexts_below, new_below
+        self.context_bytes: dict[str, int] = {}
+        self.new_live: dict[tuple[str, str], int] = {}
         self.now_ms = now_ms
         self.rows: dict[EntityId, Row] = {}
         self.effects: list[OutsideEffect] = []
@@ -109,11 +120,14 @@ class Transaction:
         self._finish()
         return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
 
-    def new_applications(self) -> Counter[tuple[str, str]]:
+    def new_applications(self) -> Mapping[tuple[str, str], int]:
         """Return the number of applications accepted in this batch and not committed yet that have not ended, by queue
         and user."""
         self._finish()
-        return self._new_below + self.new_live
+        found = dict(self._new_below)
+        for key, count in self.new_live.items():
+            add(found, key, count)
+        return found
 
     def put(self, row: Application | Attempt | Container | Node) -> None:
         self._finish()
@@ -125,16 +139,17 @@ class Transaction:
     def live_context_bytes(self, user: str) -> int:
         """Return the context bytes of the user's applications that have not ended, with the changes of this batch."""
         self._finish()
-        return self._state.index.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
+        changed = self._contexts_below.get(user, 0) + self.context_bytes.get(user, 0)
+        return self._state.index.context_bytes[user] + changed
 
     def _weigh(self, row: Application) -> None:
         before = self._find(row.id, self._state.applications)
         for application, sign in ((before, -1), (row, 1)):
             if isinstance(application, Application) and not application.state.is_final:
                 submission = application.submission
-                self.context_bytes[submission.user] += sign * len(submission.context)
+                add(self.context_bytes, submission.user, sign * len(submission.context))
                 if row.id not in self._state.applications:
-                    self.new_live[submission.queue, submission.user] += sign
+                    add(self.new_live, (submission.queue, submission.user), sign)
 
     def forget(self, container_id: ContainerId) -> None:
         """One that has ended leaves memory; its application keeps what it used.  Once a container and a batch."""
@@ -217,14 +232,14 @@ class Transaction:
                 self.effects.append(effect)
                 self._untold.append(self._forgettables(effect.attempt_id))
             elif isinstance(effect, StartAttempt):
-                self.start_attempt(self.application(effect.application_id))
+                application = self.application(effect.application_id)
+                self.start_attempt(replace(application, current_attempt=application.current_attempt + 1))
             else:
                 self.effects.append(effect)
 
-    def start_attempt(self, before: Application) -> None:
-        """Put the application with its next attempt.  An unmanaged AM has no container and counts as launched
-        (RMAppAttemptImpl)."""
-        application = replace(before, current_attempt=before.current_attempt + 1)
+    def start_attempt(self, application: Application) -> None:
+        """Put the application with its current attempt, which is new.  An unmanaged AM has no container and counts as
+        launched (RMAppAttemptImpl)."""
         self.put(application)
         attempt_id = application.current_attempt_id
         is_unmanaged = application.submission.is_unmanaged
