@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
@@ -65,12 +66,14 @@ class SchedulingAsk:
     message: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """Holds the pending containers of one key; ``request`` is set for a SchedulingRequest."""
+class Wish(NamedTuple):
+    """Holds the ``number`` of pending containers of one key; ``request`` is set for a SchedulingRequest.
+
+    A tuple, for hundreds of thousands are made and compared where many applications ask.
+    """
 
     key: AskKey
-    count: int
+    number: int
     placement: Placement
     request: SchedulingAsk | None = None
 
@@ -268,7 +271,7 @@ class AskBook:
 
 
 def _wish(key: AskKey, lines: _Lines) -> Wish:
-    lines.wish = Wish(key=key, count=lines.any_count, placement=_placement(lines), request=lines.request)
+    lines.wish = Wish(key, lines.any_count, _placement(lines), lines.request)
     return lines.wish
 
 
