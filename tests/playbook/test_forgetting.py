@@ -110,9 +110,11 @@ async def test_it_stays_as_long_as_its_pod_whoever_looks(world: World) -> None:
     (task,) = await ended_and_heard(world, am)
     assert world.container(task).is_acknowledged
 
+    world.steps.clear()
     world.rm.forgetting.look_at_all()
     await forget(world)
 
+    assert world.steps == [], "its acknowledgement is written once"
     assert world.has_pod(task)
     assert task in in_memory(world)
 
