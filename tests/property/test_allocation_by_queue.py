@@ -83,7 +83,7 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[Queue, ...], int, list[Demand]]:
 
 
 def wish(count: int, size: Resource, priority: int = 1) -> Wish:
-    return Wish(key=AskKey(priority, -1, ExecutionType.GUARANTEED, size), count=count, placement=Placement())
+    return Wish(key=AskKey(priority, -1, ExecutionType.GUARANTEED, size), number=count, placement=Placement())
 
 
 def ledger_of(queues: tuple[Queue, ...], total: Resource, demands: list[Demand]) -> UsageLedger:
@@ -117,8 +117,8 @@ def _less(demand: Demand, decision: Decision) -> Demand:
     plans = [plan for plan in decision.plans if plan.attempt_id == demand.attempt_id]
     if demand.am_capability is not None:
         return replace(demand, am_capability=None) if plans else demand
-    assert sum(w.count for w in demand.wishes) >= len(plans), "more than was wanted"
-    return replace(demand, wishes=[replace(w, count=w.count - len(plans)) for w in demand.wishes])
+    assert sum(w.number for w in demand.wishes) >= len(plans), "more than was wanted"
+    return replace(demand, wishes=[w._replace(number=w.number - len(plans)) for w in demand.wishes])
 
 
 @given(worlds())
@@ -151,7 +151,7 @@ def test_at_rest_nothing_waits_that_limits_and_room_let_start(
             assert not (may and demand.am_capability.fits_in(free)), demand
         for left in demand.wishes:
             size = left.key.capability
-            may = left.count > 0 and ledger.count(demand.queue, demand.user, size, 1) == 1
+            may = left.number > 0 and ledger.count(demand.queue, demand.user, size, 1) == 1
             assert not (may and size.fits_in(free)), demand
 
 
@@ -164,13 +164,13 @@ def test_who_wants_more_than_was_planned_is_told_why_and_nobody_else(
     queues, count, demands = world
     for ledger, decision in rounds(queues, SIZE * count, demands):
         still = {d.attempt_id: d for d in (_less(demand, decision) for demand in demands)}
-        wanting = {i for i, d in still.items() if d.am_capability is not None or any(w.count for w in d.wishes)}
+        wanting = {i for i, d in still.items() if d.am_capability is not None or any(w.number for w in d.wishes)}
         assert decision.waiting.keys() == wanting
         for attempt_id, waiting in decision.waiting.items():
             demand, figures = still[attempt_id], decision.figures[waiting.pool]
             assert (waiting.queue, waiting.user) == (demand.queue, demand.user)
             assert sum(one.number for one in waiting.unserved) == (
-                1 if demand.am_capability is not None else sum(w.count for w in demand.wishes)
+                1 if demand.am_capability is not None else sum(w.number for w in demand.wishes)
             )
             for told in figures.told(waiting):
                 assert told.chain
@@ -240,7 +240,7 @@ def test_giving_many_at_once_is_giving_one_after_the_other(
     queues, count, demands = world
     queues = tuple(replace(queue, user_limit_factor=-1.0) for queue in queues)
     demands = [
-        replace(demand, am_capability=None, wishes=[wish(max(1, sum(w.count for w in demand.wishes)), SIZE)])
+        replace(demand, am_capability=None, wishes=[wish(max(1, sum(w.number for w in demand.wishes)), SIZE)])
         for demand in demands
     ]
     total = SIZE * count

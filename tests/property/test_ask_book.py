@@ -95,7 +95,7 @@ class AskBookMachine(RuleBasedStateMachine):
             assert self.book.count(key) == self.wanted[key]
         total = self.wanted.total()
         assert self.book.pending() == (total, SIZE * total if total else NONE)
-        assert sum(wish.count for wish in self.book.wishes()) == total
+        assert sum(wish.number for wish in self.book.wishes()) == total
 
     @invariant()
     def cluster_is_never_given_away_twice(self) -> None:

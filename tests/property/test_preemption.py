@@ -65,7 +65,7 @@ class Cluster:
     def ledger(self) -> UsageLedger:
         active: dict[str, set[str]] = {}
         for demand in self.demands.values():
-            if any(w.count for w in demand.wishes):
+            if any(w.number for w in demand.wishes):
                 active.setdefault(demand.queue, set()).add(demand.user)
         ledger = UsageLedger(QueueShares(self.queues, self.total), {}, {}, minimum=SIZE, am_share=1.0, active=active)
         for one in self.held:
@@ -105,7 +105,7 @@ class Cluster:
             priority=demand.priority,
             submitted_ms=demand.submitted_ms,
         )
-        wishes = [replace(w, count=w.count - 1) if w.key.capability == size else w for w in demand.wishes]
+        wishes = [w._replace(number=w.number - 1) if w.key.capability == size else w for w in demand.wishes]
         self.demands[attempt_id] = replace(demand, wishes=wishes)
         return True
 
@@ -171,7 +171,7 @@ def test_a_level_gives_all_there_is_within_floors_and_caps(parts: list[tuple[int
 def test_ideals_of_siblings_are_no_more_than_their_parents_and_protect_guarantees(cluster: Cluster) -> None:
     rest(cluster)
     ledger = cluster.ledger()
-    pending = {demand.queue: w.key.capability * w.count for demand in cluster.demands.values() for w in demand.wishes}
+    pending = {demand.queue: w.key.capability * w.number for demand in cluster.demands.values() for w in demand.wishes}
     (root,) = trees_of(ledger, set(), pending).values()
     assign(root, cluster.total)
     for branch in root.all():
@@ -212,7 +212,7 @@ def check_guarantees(cluster: Cluster) -> None:
             size, share = w.key.capability, ledger.share(demand.queue)
             way = share.path[:-1]
             would_be_within = all((ledger.used(p) + size).fits_in(ledger.share(p).guaranteed) for p in way)
-            if not w.count or not would_be_within or not ledger.count_of_user(demand.queue, demand.user, size):
+            if not w.number or not would_be_within or not ledger.count_of_user(demand.queue, demand.user, size):
                 continue
             for node in cluster.nodes:
                 # What is held above a guarantee by a whole container and more, on a node where it stands in the way.
@@ -304,7 +304,7 @@ def test_where_something_went_something_starts(cluster: Cluster) -> None:
 def test_without_anybody_who_waits_nothing_goes(cluster: Cluster) -> None:
     rest(cluster)
     cluster.demands = {
-        attempt_id: replace(demand, wishes=[replace(w, count=0) for w in demand.wishes])
+        attempt_id: replace(demand, wishes=[w._replace(number=0) for w in demand.wishes])
         for attempt_id, demand in cluster.demands.items()
     }
     assert cluster.victims(ALL_AT_ONCE) == []

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tests.support.playbook import World
 from yodel.domain.queues.moving import moved
-from yodel.domain.queues.properties import described
+from yodel.domain.queues.pools import PoolName, Pools
+from yodel.domain.queues.properties import ONE_POOL, Described, Present, described
 from yodel.domain.queues.removal import mark_of
 from yodel.domain.queues.words import said_properties
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, assembled
 from yodel.errors import ChangeNotFound, Refused
 from yodel.services.scheduling.configuration import Wanted, assembling, replacing
 
@@ -31,7 +32,18 @@ SAID = {
     "priority": ["-1", "0", "3", ""],
     "ordering-policy": ["priority-utilization", "utilization", "fair", ""],
     "max-parallel-apps": ["0", "2", "2147483647", ""],
+    "maximum-application-lifetime": ["60", "-1", ""],
+    "yodel.remote-shuffle.service": ["none", "spark-decommission", ""],
+    "yodel.remote-shuffle.when-away": ["spark", "fail", ""],
 }
+OVERALL = {
+    "maximum-applications": ["10", "20"],
+    "max-parallel-apps": ["3", ""],
+    "legacy-queue-mode.enabled": ["true", "false"],
+    "root.a.window.day.maximum-capacity": ["40", "50", ""],
+    "root.c.capacity": ["1"],  # of no queue
+}
+WINDOW = {"window.day.cron": "0 8 * * *", "window.day.duration-s": "60", "window.day.maximum-capacity": "40"}
 TREE = {
     f"{PREFIX}{name}": text
     for name, text in {
@@ -51,12 +63,18 @@ additions = st.builds(
     lambda path, said: QueueUpdate(path=path, properties={"capacity": "1w", **said}), paths, properties
 )
 stops = st.builds(lambda path: ConfUpdate(updated=[QueueUpdate(path=path, properties={"state": "STOPPED"})]), paths)
+windows = st.builds(lambda path: QueueUpdate(path=path, properties=WINDOW), paths)
+overall = st.sampled_from(sorted(OVERALL)).flatmap(
+    lambda name: st.sampled_from(OVERALL[name]).map(lambda text: {PREFIX + name: text})
+)
 updates = st.builds(
-    lambda removed, added, updated: ConfUpdate(removed=removed, added=added, updated=updated),
+    lambda removed, added, updated, overall: ConfUpdate(removed=removed, added=added, updated=updated, overall=overall),
     st.lists(paths, max_size=1),
     st.lists(additions, max_size=1),
-    st.lists(changes, max_size=3),
+    st.lists(changes | windows, max_size=3),
+    st.just({}) | overall,
 )
+POOLS = (ONE_POOL, Pools(by_child={"root.a": PoolName("batch")}), None)
 steps = st.one_of(
     updates,
     stops,
@@ -71,6 +89,28 @@ steps = st.one_of(
 @given(st.booleans(), st.lists(steps, min_size=3, max_size=15))
 def test_every_version_is_what_it_was(is_grown: bool, drawn: list[object]) -> None:
     asyncio.run(_lived([TREE, *drawn] if is_grown else drawn))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(updates | stops, st.sampled_from(POOLS)), min_size=2, max_size=8))
+def test_a_changed_tree_is_described_as_one_without_a_past(drawn: list[tuple[ConfUpdate, Pools | None]]) -> None:
+    present = Present(TREE, {queue.path: queue for queue in described(TREE).queues})
+    for update, pools in drawn:
+        try:
+            wanted = assembled(present.properties, update)
+        except Refused:
+            continue
+        found = _outcome(wanted, pools, present)
+        assert found == _outcome(wanted, pools)
+        if isinstance(found, Described):
+            present = Present(wanted, {queue.path: queue for queue in found.queues})
+
+
+def _outcome(wanted: Mapping[str, str], pools: Pools | None, *present: Present) -> Described | tuple[str, list[str]]:
+    try:
+        return described(wanted, pools, *present)
+    except Refused as error:
+        return str(error), getattr(error, "__notes__", [])
 
 
 async def _lived(drawn: list[object]) -> None:
@@ -144,8 +184,4 @@ def _require_rows_say_what_they_are(world: World) -> None:
     said = said_properties(rows.values())
     assert said == world.rm.state.scheduler_conf.mapping()
     if said:
-        fields = {queue.path: queue for queue in described(said).queues}
-        assert fields.keys() == rows.keys()
-        assert all(fields[path].capacity_percent == row.capacity_percent for path, row in rows.items())
-        assert all(fields[path].state is row.state for path, row in rows.items())
-        assert all(fields[path].user_weights == row.user_weights for path, row in rows.items())
+        assert {queue.path: queue for queue in described(said).queues} == rows

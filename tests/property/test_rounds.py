@@ -115,8 +115,8 @@ class Cluster:
             if plan.key is None:
                 self.want(replace(demand, am_capability=None), plan.attempt_id)
             else:
-                left = [replace(w, count=w.count - (w.key == plan.key)) for w in demand.wishes]
-                self.want(replace(demand, wishes=[w for w in left if w.count]), plan.attempt_id)
+                left = [w._replace(number=w.number - (w.key == plan.key)) for w in demand.wishes]
+                self.want(replace(demand, wishes=[w for w in left if w.number]), plan.attempt_id)
 
 
 @st.composite
@@ -399,7 +399,7 @@ def test_round_is_owed_to_leaves_that_had_their_turn_before_something_changed() 
 def test_patience_that_ends_is_waited_for_whichever_round_of_several_came_to_it() -> None:
     cluster = a_cluster_of_full_nodes(room=5)
     second = cluster.demands[an_attempt_id(2)]
-    near = replace(wish(5, SIZE * 2), placement=Placement(hosts=("host",)))
+    near = wish(5, SIZE * 2)._replace(placement=Placement(hosts=("host",)))
     cluster.want(replace(second, wishes=[near], waited_s={near.key: 0.25}), second.attempt_id)
     cluster.places = the_places(a_place("host", capability=SIZE), a_place("elsewhere", "/r2"))
     found = [cluster.round(heads_max=2) for _ in range(3)]

@@ -164,7 +164,7 @@ def check_why(cluster: Cluster) -> None:
         for demand in scheduler.demands()
         if demand.am_capability is not None
         or demand.increases
-        or any(wish.count > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)
+        or any(wish.number > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)
     }
     assert {*waiting} == wanting, "what waits is not what is wanted"
     for attempt_id in waiting:

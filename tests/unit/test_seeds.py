@@ -48,6 +48,7 @@ def test_hypothesis_keeps_what_a_drawn_seed_found_and_tries_it_in_every_run(tmp_
     )
     outcomes = []
     environment = {name: value for name, value in os.environ.items() if name != seeds.VARIABLE}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "_hypothesis_pytestplugin"}
     for more in ({}, {seeds.VARIABLE: "17"}, {}):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
         done = subprocess.run(

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
-from yodel.domain.resource import Resource, total_of_times
+from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
@@ -65,12 +66,14 @@ class SchedulingAsk:
     message: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """Holds the pending containers of one key; ``request`` is set for a SchedulingRequest."""
+class Wish(NamedTuple):
+    """Holds the ``number`` of pending containers of one key; ``request`` is set for a SchedulingRequest.
+
+    A tuple, for hundreds of thousands are made and compared where many applications ask.
+    """
 
     key: AskKey
-    count: int
+    number: int
     placement: Placement
     request: SchedulingAsk | None = None
 
@@ -107,6 +110,8 @@ class AskBook:
         self._line_count = 0
         self._count = 0
         """Containers wanted of all keys: this book's part of the tally."""
+        self._size: Resource | None = None
+        """Their capability as asked; None after a change, until it is read."""
         self._tally = tally if tally is not None else Tally()
 
     def clear(self) -> None:
@@ -239,7 +244,9 @@ class AskBook:
 
     def pending(self) -> tuple[int, Resource]:
         """Containers wanted in total, and their capability as asked."""
-        return self._count, total_of_times([(key.capability, lines.any_count) for key, lines in self._lines.items()])
+        if self._size is None:
+            self._size = total_of(key.capability * lines.any_count for key, lines in self._lines.items())
+        return self._count, self._size
 
     def lines(self) -> list[Ask]:
         """Every line as the ApplicationMaster would see it (REST resourceRequests)."""
@@ -253,6 +260,7 @@ class AskBook:
 
     def _add(self, count: int) -> None:
         self._count += count
+        self._size = None
         self._tally.count += count
 
     def _require_room(self, more: int) -> None:
@@ -263,7 +271,7 @@ class AskBook:
 
 
 def _wish(key: AskKey, lines: _Lines) -> Wish:
-    lines.wish = Wish(key=key, count=lines.any_count, placement=_placement(lines), request=lines.request)
+    lines.wish = Wish(key, lines.any_count, _placement(lines), lines.request)
     return lines.wish
 
 

@@ -138,7 +138,7 @@ def test_patience_with_its_places_is_told_of_the_others() -> None:
 
 def constrained(count: int) -> Wish:
     ask = SchedulingAsk(key=KEY, count=count, tags=("hbase",), constraint=ANTI_AFFINE)
-    return Wish(key=KEY, count=count, placement=Placement(), request=ask)
+    return Wish(key=KEY, number=count, placement=Placement(), request=ask)
 
 
 def test_constraint_that_holds_nowhere_is_quoted() -> None:

@@ -21,7 +21,7 @@ KEY = AskKey(1, -1, ExecutionType.GUARANTEED, SIZE)
 
 
 def wish(count: int, key: AskKey = KEY, **placement: Any) -> Wish:
-    return Wish(key=key, count=count, placement=Placement(**placement))
+    return Wish(key=key, number=count, placement=Placement(**placement))
 
 
 def demand(application: int = 1, **changes: Any) -> Demand:
@@ -135,7 +135,7 @@ WITH_ZK = Single(minimum=1, targets=(TagTarget("zk"),))
 def request(number: int, tag: str, constraint: Single | None, count: int = 1) -> Wish:
     key = AskKey(1, number, ExecutionType.GUARANTEED, SIZE)
     ask = SchedulingAsk(key=key, count=count, tags=(tag,), constraint=constraint)
-    return Wish(key=key, count=count, placement=Placement(), request=ask)
+    return Wish(key=key, number=count, placement=Placement(), request=ask)
 
 
 def test_what_no_node_can_take_is_not_planned_and_told() -> None:

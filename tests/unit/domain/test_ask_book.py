@@ -39,7 +39,7 @@ def test_newer_count_replaces_the_older() -> None:
 
 def test_only_the_any_line_says_how_many() -> None:
     (wish,) = book_of(line(2), line(2, "host-b"), line(1, "host-a"), line(2, "/rack")).wishes()
-    assert wish.count == 2
+    assert wish.number == 2
     assert (wish.placement.hosts, wish.placement.racks) == (("host-a", "host-b"), ("/rack",))
     assert not wish.placement.is_strict
 
@@ -74,7 +74,7 @@ def test_handing_over_lowers_the_total_and_the_places_of_the_container() -> None
     book.handed_over(KEY, "host-a", "/rack")
 
     (wish,) = book.wishes()
-    assert wish.count == 1
+    assert wish.number == 1
     assert (wish.placement.hosts, wish.placement.racks) == (("host-b",), ("/rack",))
 
 
@@ -127,7 +127,7 @@ def test_scheduling_request_is_a_wish_with_its_constraint() -> None:
     asked = SchedulingAsk(key=KEY, count=2, tags=("zk",), constraint=constraint, message=b"as it came")
     book = AskBook()
     book.request(asked)
-    assert [(wish.count, wish.request) for wish in book.wishes()] == [(2, asked)]
+    assert [(wish.number, wish.request) for wish in book.wishes()] == [(2, asked)]
     assert book.scheduling_ask(KEY) is asked
     book.handed_over(KEY, "host", "/rack")
     assert book.count(KEY) == 1
@@ -234,11 +234,11 @@ def test_only_wishes_whose_lines_changed_are_made_again() -> None:
     book = book_of(line(3), line(3, "host-a"), line(4, key=other))
     first, second = book.wishes()
     book.handed_over(KEY, "host-a", "/default-rack")
-    assert [wish.count for wish in book.wishes()] == [2, 4]
+    assert [wish.number for wish in book.wishes()] == [2, 4]
     book.replace(line(0, "host-a"))
     assert book.wishes()[0].placement == ANYWHERE
     book.request(SchedulingAsk(key=KEY, count=2, tags=("zk",)))
     now, same = book.wishes()
-    assert (first.count, first.placement.hosts) == (3, ("host-a",))
+    assert (first.number, first.placement.hosts) == (3, ("host-a",))
     assert now.request is not None
     assert same is second

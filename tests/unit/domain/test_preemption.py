@@ -139,7 +139,7 @@ def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
     ledger = UsageLedger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.a": {"u"}})
     ledger.take("root.a", "u", SIZE * 4)
     place = NodePlace(id=N1, rack="/r", label="", capability=SIZE * 4, names=frozenset(("n1",)))
-    wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), count=2, placement=Placement())
+    wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), number=2, placement=Placement())
     demand = Demand(attempt_id=an_attempt_id(9), priority=2, submitted_ms=9, queue="root.a", user="u", wishes=[wish])
     candidates = [held(2, priority=1), held(3, priority=2), held(4, priority=0, is_am=True), held(5, priority=3)]
 
@@ -164,7 +164,7 @@ def victims_between(held_by_a: int, held_by_b: int, **percents: float) -> int:
     ledger.take("root.b", "u", SIZE * held_by_b)
     free = SIZE * (20 - held_by_a - held_by_b)
     place = NodePlace(id=N1, rack="/r", label="", capability=SIZE * 20, names=frozenset(("n1",)))
-    wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), count=20, placement=Placement())
+    wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), number=20, placement=Placement())
     demand = Demand(attempt_id=an_attempt_id(9), priority=0, submitted_ms=9, queue="root.b", user="u", wishes=[wish])
     capacity = Capacity(total=SIZE * 20, used=SIZE * 20 - free, places=Places([place], lambda _: free))
     found = Held(

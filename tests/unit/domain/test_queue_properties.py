@@ -12,6 +12,7 @@ from yodel.domain.queues.pools import PoolName, Pools
 from yodel.domain.queues.properties import (
     MAXIMUM_AM_SHARE,
     QUEUES_MAX,
+    Present,
     described,
     properties_of,
     require_passable,
@@ -56,6 +57,35 @@ def conf(**changes: str) -> dict[str, str]:
 def test_queues_come_back_from_their_properties() -> None:
     found = described(properties_of(TREE, 0.5))
     assert (unsaid(found.queues), found.am_share) == (TREE, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "again"),
+    [
+        ({"root.a.x.priority": "3"}, {"root", "root.a", "root.a.y", "root.b"}),
+        ({"root.a.disable_preemption": "true"}, {"root", "root.b"}),
+        ({"root.a.x.capacity": "40", "root.a.y.capacity": "60"}, {"root", "root.a", "root.b"}),
+        ({"root.queues": "a,b,c", "root.c.capacity": "0"}, {"root.a", "root.a.x", "root.a.y", "root.b"}),
+        ({"root.b.queues": "z", "root.b.z.capacity": "100"}, {"root", "root.a", "root.a.x", "root.a.y"}),
+        ({"maximum-applications": "50"}, set[str]()),
+    ],
+)
+def test_queue_is_the_same_object_where_neither_its_properties_nor_those_above_changed(
+    changes: dict[str, str], again: set[str]
+) -> None:
+    before = conf(**{"root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"})
+    present = {queue.path: queue for queue in described(before).queues}
+    wanted = before | {PREFIX + name: text for name, text in changes.items()}
+    found = described(wanted, present=Present(before, present)).queues
+    assert {queue.path for queue in found if present.get(queue.path) is queue} == again
+
+
+def test_weight_among_other_kinds_is_no_longer_a_percent_of_the_weights() -> None:
+    before = conf(**{"root.a.capacity": "1w", "root.b.capacity": "1w", "legacy-queue-mode.enabled": "false"})
+    present = Present(before, {queue.path: queue for queue in described(before).queues})
+    wanted = {**before, f"{PREFIX}root.a.capacity": "30"}
+    assert [queue.capacity_percent for queue in described(wanted, present=present).queues] == [100.0, 30.0, 0.0]
+    assert described(wanted, present=present) == described(wanted)
 
 
 def test_limits_come_back_from_their_properties() -> None:

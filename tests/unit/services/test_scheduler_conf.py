@@ -15,7 +15,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.colocation.switch import ColocationSwitch
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.pools import Pools
-from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, Present, described
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.queues.words import are_said
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueUpdate, SchedulerProperty, assembled
@@ -328,9 +328,9 @@ async def test_large_tree_is_put_together_and_described_once_and_beside_the_loop
 ) -> None:
     threads = list[int]()
 
-    def counting(properties: Mapping[str, str], pools: Pools) -> Described:
+    def counting(properties: Mapping[str, str], pools: Pools, present: Present) -> Described:
         threads.append(threading.get_ident())
-        return described(properties, pools)
+        return described(properties, pools, present)
 
     def putting_together(properties: Mapping[str, str], update: ConfUpdate) -> Mapping[str, str]:
         threads.append(threading.get_ident())
@@ -344,6 +344,25 @@ async def test_large_tree_is_put_together_and_described_once_and_beside_the_loop
     await change(world, HALVES)
     assert len(threads) == 6
     assert threading.get_ident() not in threads
+
+
+async def test_rows_of_another_release_are_described_by_the_first_change_and_used_again_by_the_next(
+    world: World,
+) -> None:
+    """A release before may have written the properties without a field that follows from them."""
+    await change(world, HALVES)
+    await change(world, ConfUpdate(updated=[added("root.a", priority="7")]))
+    await world.stop()
+    world.disk.queues["root.a"] = replace(world.disk.queues["root.a"], priority=0)
+    await world.start()
+    conf = service(world)
+    for user, is_used_again in (("alice", False), ("bob", True)):
+        present = dict(world.rm.state.queues)
+        update = ConfUpdate(updated=[added("root.default", acl_submit_applications=user)])
+        plan = await world.run(conf.change("admin", assembling(update)))
+        assert any(queue is present["root.a"] for queue in plan.queues) is is_used_again
+        assert world.rm.state.queues["root.a"].priority == 7
+        assert world.rm.state.queues["root.default"].submit_acl == user
 
 
 async def test_what_has_changed_since_it_was_described_is_described_anew(world: World) -> None:

@@ -189,7 +189,8 @@ class _Tick:
         """Applications that something was planned for."""
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
         self._limits, self._ledger, self._capacity = limits, ledger, capacity
-        self._begun: dict[tuple[ApplicationAttemptId, AskKey], PlanRequest] = {}
+        self._begun: dict[ApplicationAttemptId, PlanRequest] = {}
+        """By application, the request that is planned in part: the next one it is served."""
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.unserved = Unserveds(capacity.pool)
         self.patience = Patience(limits.delays)
@@ -302,7 +303,7 @@ class _Tick:
         if not self._in_vain or not is_anywhere(demand, wish):
             return False
         attempt_id, size = demand.attempt_id, self._in_vain.get(alike(demand, wish))
-        if size is None or attempt_id in self._watched or (self._begun and (attempt_id, wish.key) in self._begun):
+        if size is None or attempt_id in self._watched or attempt_id in self._begun:
             return False
         looked, leaf = self._look(demand), self._leaves[demand.queue]
         if attempt_id in leaf.settled and attempt_id not in self._given and not self._from_holds:
@@ -310,7 +311,7 @@ class _Tick:
             self._note_short(looked, demand, wish.key, size, wish.placement)
             line.leave()
             return True
-        if attempt_id in leaf.uniform and not self._begun:
+        if attempt_id in leaf.uniform:
             wishes = line.leave()
             self.heads += len(wishes) - 1
         else:
@@ -326,7 +327,7 @@ class _Tick:
 
     def _count(self, demand: Demand, wish: Wish) -> int:
         """Containers of a wish that are still to be planned."""
-        count = wish.count
+        count = wish.number
         if demand.in_flight:
             count -= demand.in_flight.get(wish.key, 0)
         if self._from_holds:
@@ -336,7 +337,7 @@ class _Tick:
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
         looked = self._look(demand)
-        order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
+        order = self._begun.pop(demand.attempt_id, None)
         if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum, demand.most)
             order = PlanRequest(demand, wish, capability, self._count(demand, wish))
@@ -352,7 +353,7 @@ class _Tick:
             self._in_vain.clear()
         # Who got all that limits let may get more: a user's limit grows with what his queue holds.
         if order.left > 0 and order.planned - before == order.allowed > 0:
-            self._begun[demand.attempt_id, wish.key] = order
+            self._begun[demand.attempt_id] = order
             return False
         if spots.is_constraint:
             self._postponed.append(order)
@@ -535,10 +536,12 @@ class _Tick:
 
     def _plan(self, order: PlanRequest, wanted: int) -> Spots:
         demand, request = order.demand, order.wish.request
+        order.is_in_pieces = False
+        if wanted > 0 and self._is_short(order):
+            return self._never(order)
         allowed = order.allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
         spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
         in_one_piece = self._places is not None and request is None and not spots.is_local
-        order.is_in_pieces = False
         for placement in spots.placements:
             if self._purse.pods_left <= 0 or not order.capability.fits_in(self._purse.free):
                 break
@@ -563,8 +566,13 @@ class _Tick:
             )
         return spots
 
+    def _is_short(self, order: PlanRequest) -> bool:
+        """Return True if only the pool's free capacity counts, wherever the container goes, and is too little."""
+        has_room = order.capability.fits_in(self._purse.free)
+        return not has_room and self._purse.pods_left > 0 and is_anywhere(order.demand, order.wish)
+
     def _never(self, order: PlanRequest) -> Spots:
-        """No spot, for a limit stands in the way; what no node can ever take is told all the same."""
+        """No spot, for a limit or the pool stands in the way; what no node can ever take is told all the same."""
         if self._places is None:
             return Spots()
         return Spots(why_none=self._places.why_never(order.placement, order.capability))

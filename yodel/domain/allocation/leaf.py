@@ -71,10 +71,11 @@ class Leaf:
 
 def are_alike(demand: Demand) -> bool:
     """Return True if limits treat all pending requests of an application alike, and its ApplicationMaster runs."""
-    if demand.am_capability is not None:
+    wishes = demand.wishes
+    if demand.am_capability is not None or not wishes or not is_anywhere(demand, wishes[0]):
         return False
-    sizes = [(wish.key.capability, wish.placement.node_label) for wish in demand.wishes if is_anywhere(demand, wish)]
-    return bool(sizes) and len(sizes) == len(demand.wishes) == sizes.count(sizes[0])
+    found = [(wish.key.capability, wish.placement, wish.request) for wish in wishes]
+    return found.count(found[0]) == len(found)
 
 
 def wants_the_same(one: Demand, other: Demand) -> bool:

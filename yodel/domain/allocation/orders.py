@@ -64,7 +64,7 @@ def take_backs(demands: Iterable[Demand]) -> list[TakeBack]:
     """Return the containers in progress that are not requested any more."""
     found = []
     for demand in demands:
-        wanted = {wish.key: wish.count for wish in demand.wishes}
+        wanted = {wish.key: wish.number for wish in demand.wishes}
         for key, count in demand.in_flight.items():
             excess = count - wanted.get(key, 0)
             if excess > 0:

@@ -37,7 +37,7 @@ HEADS_MAX = 150
 class _Pool:
     """Leaves of one pool: those awake, and those asleep by what else than a queue may wake them."""
 
-    awake: dict[str, None] = field(default_factory=dict)
+    awake: dict[str, Leaf] = field(default_factory=dict)
     by_size: dict[Resource, set[str]] = field(default_factory=dict)
     masters: dict[str, Resource] = field(default_factory=dict)
     leaves: int = 0
@@ -115,7 +115,7 @@ class Rounds:
             leaf = self._leaves[path] = Leaf(pool_of(path))
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
-            pool.awake[path] = None
+            pool.awake[path] = leaf
         leaf.put(attempt_id, demand)
         self._changed.add(path)
         self._wake(path)
@@ -185,15 +185,14 @@ class Rounds:
             self.active = active
 
     def _turn(self, pool: _Pool, free: Resource, changed: Collection[str], ledger: UsageLedger) -> LeafTurn:
-        on = dict(pool.awake)
+        leaves = dict(pool.awake)
         for size, paths in pool.by_size.items():
             if size.fits_in(free):
-                on |= dict.fromkeys(paths)
+                leaves |= {path: self._leaves[path] for path in paths}
         if changed and pool.masters:
             for path, limit in pool.masters.items():
                 if not ledger.am_limit(ledger.share(path)).fits_in(limit):
-                    on[path] = None
-        leaves = {path: self._leaves[path] for path in on}
+                    leaves[path] = self._leaves[path]
         particular = [demand for leaf in leaves.values() if leaf.particular for demand in leaf.particular.values()]
         return LeafTurn(leaves=leaves, particular=particular)
 
@@ -318,7 +317,7 @@ class Rounds:
             leaf.forget(pool_of(path))
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
-            pool.awake[path] = None
+            pool.awake[path] = leaf
 
     # --- sleep
 
@@ -339,7 +338,7 @@ class Rounds:
         if sleep is None:
             return
         pool = self._pools[leaf.pool]
-        pool.awake[path] = None
+        pool.awake[path] = leaf
         pool.masters.pop(path, None)
         for watched in sleep.paths:
             _drop(self._watchers, watched, path)

@@ -92,7 +92,7 @@ def heads(demand: Demand) -> Iterator[Head]:
         yield demand, None
     in_flight = demand.in_flight
     for wish in demand.wishes:
-        if not in_flight or wish.count > in_flight.get(wish.key, 0):
+        if not in_flight or wish.number > in_flight.get(wish.key, 0):
             yield demand, wish
 
 

@@ -371,7 +371,7 @@ def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource
     if demand.am_capability is not None:
         yield demand.am_capability, 1, demand.am_placement, None
     for wish in demand.wishes:
-        count = wish.count - demand.in_flight.get(wish.key, 0)
+        count = wish.number - demand.in_flight.get(wish.key, 0)
         if count > 0:
             placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
             yield rounded_up(wish.key.capability, limits.minimum, demand.most), count, placement, wish

@@ -192,8 +192,8 @@ class UsageLedger:
         """Return the number of these containers that the limits allow now, 0 to ``wanted``."""
         if self.tree.near_over(path) is not None:
             return 0
-        room = self._own_room(self.share(path))
-        return min(wanted, _times(capability, room), self.count_of_user(path, user, capability))
+        count = min(wanted, _times(capability, self._own_room(self.share(path))))
+        return min(count, self.count_of_user(path, user, capability)) if count > 0 else count
 
     def count_of_user(self, path: str, user: str, capability: Resource, beside: Resource = NONE) -> int:
         """Return the number of these containers that the user's limit allows; ``beside`` is counted as used."""

@@ -82,18 +82,34 @@ def maximum_text(queue: Queue) -> str:
     return text_of(MAXIMUM_CAPACITY, queue)
 
 
-def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> Described:
+class Present(NamedTuple):
+    """Holds properties and the queues that ``described`` made of them, by path."""
+
+    properties: Mapping[str, str]
+    queues: Mapping[str, Queue]
+
+
+NONE_PRESENT = Present({}, {})
+
+
+def described(
+    properties: Mapping[str, str], pools: Pools | None = ONE_POOL, present: Present = NONE_PRESENT
+) -> Described:
     """The queues, each after its parent.  ``pools`` None: what they draw on is not known here, and judged elsewhere.
+
+    A queue of ``present`` is used again, the same object, if neither its own properties nor what it inherits changed.
 
     Raises:
         Refused: a property that would have no effect, a malformed value, capacities that do not add up.
     """
-    require_properties(properties.items())
+    changed = {name: text for name, text in properties.items() if present.properties.get(name) != text}
+    require_properties(changed.items())
     queues: list[Queue] = []
     below = tree_of(properties)
     words = words_of(below.keys(), properties)
-    _walk(ROOT, None, queues, _Said(below, words, common_fields(properties)), pools)
-    _require_known(properties, below.keys())
+    unchanged = _unchanged(below.keys(), words, present.queues)
+    _walk(ROOT, None, queues, _Said(below, words, common_fields(properties), unchanged), pools)
+    _require_known(changed if below.keys() == present.queues.keys() else properties, below.keys())
     require_marks(queues, words)
     share = properties.get(MAXIMUM_AM_SHARE)
     am_share = None if share is None else AM_SHARE.kind.parse(MAXIMUM_AM_SHARE, share)
@@ -109,29 +125,55 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
 
 
 class _Said(NamedTuple):
-    """Holds by path the names of the queues below one and its own properties; and the fields that the whole scheduler
-    sets for each."""
+    """Holds by path the names of the queues below one and its own properties; the fields that the whole scheduler sets
+    for each; and the queues that are used again."""
 
     below: Mapping[str, Sequence[str]]
     words: Mapping[str, Mapping[str, str]]
     common: Mapping[str, Any]
+    unchanged: Mapping[str, Queue]
+
+
+def _unchanged(
+    paths: Iterable[str], words: Mapping[str, Mapping[str, str]], present: Mapping[str, Queue]
+) -> dict[str, Queue]:
+    """Return the queues that are described as before.  ``paths`` has parents first.
+
+    What a queue inherits are properties of those above it, and no queue inherits the names of others.
+    """
+    found: dict[str, Queue] = {}
+    alike = {""}
+    for path in paths:
+        queue = present.get(path)
+        if queue is None or path.rpartition(".")[0] not in alike:
+            continue
+        own = dict(queue.said)
+        if own == words[path]:
+            found[path] = queue
+        if {**own, "queues": ""} == {**words[path], "queues": ""}:
+            alike.add(path)
+    return found
 
 
 def _walk(path: str, parent: Queue | None, found: list[Queue], said: _Said, pools: Pools | None) -> None:
     names = said.below[path]
-    queue = _queue(path, parent, said, is_leaf=not names)
+    queue = said.unchanged.get(path) or _queue(path, parent, said, is_leaf=not names)
     found.append(queue)
-    require_amounts(queue, is_legacy=not found[0].is_free_mix)
+    is_legacy = not found[0].is_free_mix
+    if path not in said.unchanged:
+        require_amounts(queue, is_legacy=is_legacy)
+        NAMES.kind.parse(f"{PREFIX}{path}.queues", ",".join(names))
     if len(found) > QUEUES_MAX or path.count(".") >= DEPTH_MAX:
         raise Refused(f"Too many queues: at most {QUEUES_MAX}, in at most {DEPTH_MAX} levels")
-    NAMES.kind.parse(f"{PREFIX}{path}.queues", ",".join(names))
     if not names:
         return
-    below = len(found)
+    places: list[int] = []
     for name in names:
+        places.append(len(found))
         _walk(f"{path}.{name}", queue, found, said, pools)
-    places = [place for place in range(below, len(found)) if found[place].parent_path == path]
-    is_legacy = not found[0].is_free_mix
+    # Those of the root share by pools, which may be others than before.
+    if path != ROOT and said.unchanged.keys() >= {path, *(found[place].path for place in places)}:
+        return
     families = _families(queue, [found[place] for place in places], pools)
     is_any_pool = pools is None and path == ROOT
     if is_legacy:
@@ -192,14 +234,16 @@ def _over_maximum(path: str, capacity: float, maximum: float) -> Refused:
 def _weighed(below: Sequence[Queue]) -> list[Queue]:
     """Weights as percents of their sum, where all siblings have one (AbstractParentQueue.setChildQueues)."""
     weights = [child.weight for child in below if child.weight is not None]
-    if len(weights) < len(below):
-        return list(below)
-    total = sum(weights)
-    parts = [100.0 * weight / total if total else 0.0 for weight in weights]
-    for child, part in zip(below, parts, strict=True):
+    total = sum(weights) if len(weights) == len(below) else 0.0
+    found: list[Queue] = []
+    for child in below:
+        part = child.capacity_percent
+        if child.weight is not None:
+            part = 100.0 * child.weight / total if total else 0.0
         if part > child.maximum_capacity_percent:
             raise _over_maximum(child.path, part, child.maximum_capacity_percent)
-    return [replace(child, capacity_percent=part) for child, part in zip(below, parts, strict=True)]
+        found.append(child if part == child.capacity_percent else replace(child, capacity_percent=part))
+    return found
 
 
 def _families(parent: Queue, below: Sequence[Queue], pools: Pools | None) -> list[list[Queue]]:

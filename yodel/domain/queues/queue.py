@@ -274,7 +274,15 @@ def with_enforcement(
         said = root.enforcement
     if said is None:
         return list(wanted)
-    return [replace(queue, enforcement=said) if queue.path == ROOT else queue for queue in wanted]
+    return [
+        queue if queue.path != ROOT or queue.enforcement is said else replace(queue, enforcement=said)
+        for queue in wanted
+    ]
+
+
+def _is_like(one: Queue | None, other: Queue) -> bool:
+    """Return True for equal queues; most are one object, and to compare thirty fields takes long."""
+    return one is other or one == other
 
 
 _WITHOUT_SHARE: Mapping[str, Any] = {
@@ -291,7 +299,7 @@ def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
     stored = {queue.path: queue for queue in present}
     wanted_by_path = {queue.path: queue for queue in wanted}
     gone = [queue for path, queue in stored.items() if path not in wanted_by_path]
-    changed = [queue for path, queue in wanted_by_path.items() if stored.get(path) != queue]
+    changed = [queue for path, queue in wanted_by_path.items() if not _is_like(stored.get(path), queue)]
     # Nothing is left of its share, or the shares of its siblings would not add up.
     stopped = [replace(queue, **_WITHOUT_SHARE) for queue in gone]
     return changed + [queue for queue in stopped if queue != stored[queue.path]]

@@ -47,7 +47,8 @@ def with_windows(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]
         raise Refused(f"Property {PREFIX}{ROOT}.{_MARKER}… is not supported: a window is of a queue below {ROOT}")
     if sum(map(len, said.values())) > WINDOWS_MAX:
         raise Refused(f"Too many windows: at most {WINDOWS_MAX} of all queues")
-    return [replace(queue, windows=_windows(queue.path, said.get(queue.path, {}))) for queue in rows]
+    found = [(queue, _windows(queue.path, said.get(queue.path, {}))) for queue in rows]
+    return [queue if queue.windows == windows else replace(queue, windows=windows) for queue, windows in found]
 
 
 def windows_said(queue: Queue) -> dict[str, str]:

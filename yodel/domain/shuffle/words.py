@@ -168,10 +168,12 @@ def with_shuffle(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]
     if not said:
         return rows
     found: dict[str, tuple[ShuffleProperty, ...]] = {}
-    for queue in rows:
+    for place, queue in enumerate(rows):
         above = found.get(queue.parent_path or "", ())
-        found[queue.path] = _words(queue.path, above, said.get(queue.path, {}))
-    return [replace(queue, shuffle=found[queue.path]) for queue in rows]
+        own = found[queue.path] = _words(queue.path, above, said.get(queue.path, {}))
+        if queue.shuffle != own:
+            rows[place] = replace(queue, shuffle=own)
+    return rows
 
 
 def _said(words: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:

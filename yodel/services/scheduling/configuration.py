@@ -23,7 +23,15 @@ from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import mapping_of
 from yodel.domain.queues.moving import moved
 from yodel.domain.queues.pools import Pools
-from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
+from yodel.domain.queues.properties import (
+    MAXIMUM_AM_SHARE,
+    NONE_PRESENT,
+    Described,
+    Present,
+    described,
+    properties_of,
+    require_passable,
+)
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.removal import MARK, RemovalMark, empty, in_use, require_not_made, with_used
 from yodel.domain.queues.words import are_said, said_properties
@@ -71,6 +79,8 @@ class _Asked:
     rows: Sequence[Queue]
     queues_version: int
     """Grows with every row of a queue."""
+    are_described: bool
+    """True if this process made the rows of their properties: those of another release may lack fields."""
     pools: Pools
     am_share: float
     administers: Callable[[str], bool] | None
@@ -133,7 +143,10 @@ def _described(asked: _Asked, before: Mapping[str, str], properties: Mapping[str
     try:
         if asked.used is None:
             require_not_made(before, properties)
-        return described(properties, asked.pools)
+        present = NONE_PRESENT
+        if asked.are_described:
+            present = Present(before, {queue.path: queue for queue in asked.rows})
+        return described(properties, asked.pools, present)
     except Refused as error:
         raise InvalidQueues(" ".join((str(error), *getattr(error, "__notes__", ())))) from error
 
@@ -232,6 +245,8 @@ class SchedulerConfService:
         self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
         self._use, self._rights = consequences, rights
         self._turn = asyncio.Lock()
+        self._described_version = -1
+        """The version of the queues' rows after the last change that was made here."""
 
     def start(self) -> None:
         """Put in force what is stored."""
@@ -356,6 +371,8 @@ class SchedulerConfService:
             self._require_version(expected)
             judged = await self._judge(self._asked(user, wanted, reason, whose(), self._used(is_whole=is_whole)))
             plan = await self._engine.do(work)
+            if plan.is_needed:
+                self._described_version = self._engine.state.change_counters.queues
             self._use.am_share(plan.am_share or self._am_share)
             self._use.mapping(plan.mapping)
             self._use.colocation(plan.colocation)
@@ -473,6 +490,7 @@ class SchedulerConfService:
             version=self.version,
             rows=tuple(self._queues.values()),
             queues_version=state.change_counters.queues,
+            are_described=state.change_counters.queues == self._described_version,
             pools=state.pools.pools,
             am_share=self._am_share,
             administers=administers,

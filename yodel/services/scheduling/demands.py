@@ -140,7 +140,7 @@ class Demands:
             for wish in wishes
             if (wish.placement.hosts or wish.placement.racks)
             and not wish.placement.is_strict
-            and wish.count > in_flight.get(wish.key, 0)
+            and wish.number > in_flight.get(wish.key, 0)
         ]
         if not waiting and not runtime.wishes.waits_since_s:
             return {}

@@ -90,4 +90,4 @@ def _is_wanted(key: tuple[ApplicationAttemptId, AskKey | None], demands: Mapping
         return False
     if key[1] is None:
         return demand.am_capability is not None
-    return any(wish.key == key[1] and wish.count > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)
+    return any(wish.key == key[1] and wish.number > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)

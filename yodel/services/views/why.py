@@ -169,7 +169,7 @@ class WaitExplainer:
         runtime = self._state.masters.runtimes.get(attempt.id)
         wishes = runtime.wishes.asks.wishes() if runtime is not None else []
         chain = tuple(self._quotas.ledger().too_many(app.submission.queue, NONE)) if wishes else ()
-        unserved = [Unserved(wish.key, wish.count, wish.key.capability) for wish in wishes[:UNSERVED_MAX]]
+        unserved = [Unserved(wish.key, wish.number, wish.key.capability) for wish in wishes[:UNSERVED_MAX]]
         return [Obstacles(one, chain) for one in unserved] if chain else ()
 
     def _of_master(self, app: Application, attempt: Attempt, told: Obstacles) -> str:

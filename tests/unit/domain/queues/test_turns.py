@@ -41,6 +41,15 @@ def test_fair_queue_serves_who_holds_least_counting_what_it_has_just_given() -> 
     assert given == {1: 1, 2: 4, 3: 3}
 
 
+def test_application_that_got_a_part_waits_for_the_rest_alone_after_an_equal_one_failed() -> None:
+    found = ledger(leaf("root.a", ordering=Ordering.FAIR))
+    demands = [demand(number, queue="root.a", user="u", wishes=[wish(5)]) for number in (1, 2)]
+    decision = decide(demands, room(1), LIMITS, ledger=found)
+    assert planned(decision) == [1]
+    waiting = {own.application_id.sequence: [one.number for one in w.unserved] for own, w in decision.waiting.items()}
+    assert waiting == {1: [4], 2: [5]}
+
+
 def test_user_gets_all_that_his_limit_lets_in_one_decision() -> None:
     """It grows with what his queue holds: he has another turn while it does."""
     found = ledger(leaf("root.a", 40.0, user_limit_factor=2.0), held={("root.a", "u"): 40})
