@@ -262,8 +262,7 @@ class SqlStore:
             "delegation_number": commit.delegation_sequence or 0,
             "commit_number": commit.number or 0,
         }
-        result = self._epoch_proof.execute(connection, [numbers])
-        if result.rowcount != 1:
+        if self._epoch_proof.execute(connection, [numbers]) != 1:
             raise _fenced_out(epoch)
 
     def _write(self, connection: Connection, records: Sequence[Row]) -> None:
