@@ -12,7 +12,7 @@ from tests.support.records import an_attempt_id
 from tests.unit.domain.test_places import a_place, the_places
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan
-from yodel.domain.allocation.holds import NodeReservation, Short
+from yodel.domain.allocation.holds import NodeReservation, Short, with_holds
 from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ask_book import Wish
@@ -88,7 +88,8 @@ class Cluster:
         return Capacity(total=self.total, used=used, places=self.places, holds=self.holds)
 
     def ledger(self) -> UsageLedger:
-        return UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+        found = UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+        return with_holds(found, self.holds)
 
     def look_at_all(self, limits: AllocationLimits = LIMITS) -> Decision:
         return decide(list(self.demands.values()), self.capacity(), limits, ledger=self.ledger())
@@ -96,7 +97,7 @@ class Cluster:
     def round(self, heads_max: float, limits: AllocationLimits = LIMITS) -> Decision:
         ledger, changed = self.ledger(), self.changed
         self.changed = set()
-        free = self.capacity().total - self.capacity().used
+        free = self.capacity().total - self.ledger().used("root")
         turns = self.rounds.begin(id(self.tree), changed, ledger, lambda _: free, pool_of)
         capacity = self.capacity()
         found = self.rounds.decide(turns, {NATIVE: capacity}, limits, ledger, heads_max)
