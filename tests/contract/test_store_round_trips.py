@@ -85,7 +85,6 @@ async def test_attempt_comes_back_whole(open_store: Open) -> None:
         final_status=FinalApplicationStatus.FAILED,
         diagnostics="exit 1",
         finished_ms=INT64_MAX,
-        container_sequence=CONTAINER_SEQUENCE_MASK,
         shuffle=ShuffleDecision(
             service="spark-decommission",
             queue="root.default",

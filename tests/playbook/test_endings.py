@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.playbook import World, ask, complete, running
@@ -18,7 +20,7 @@ from yodel.errors import (
 )
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
-from yodel.services.masters.allocate import AllocateResult
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult
 
 LOST_TEXT = "Container released on a *lost* node"
 
@@ -63,9 +65,19 @@ async def test_completion_is_reported_exactly_once_however_often_the_agent_says_
         await world.beat(complete(container_id, 3, "boom"))
         reports += completions(await am.beat())
 
+    await world.run(world.rm.forgetting.round())
     assert reports == [(container_id, 3, "boom")]
     assert world.container(container_id).is_acknowledged
     assert (await world.beat(complete(container_id, 3))).containers_to_forget == (container_id,)
+
+
+async def test_heartbeat_that_only_finds_news_waits_for_nobody(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    await world.beat(complete(container_id, 3, "boom"))
+    answer = world.rm.master.allocate(am.attempt_id, AllocateRequest(response_id=am.response_id))
+    assert isinstance(answer, AllocateResult)
+    assert completions(answer) == [(container_id, 3, "boom")]
 
 
 async def test_completion_comes_again_to_an_am_whose_answer_was_lost(world: World) -> None:
@@ -78,6 +90,7 @@ async def test_completion_comes_again_to_an_am_whose_answer_was_lost(world: Worl
     am.response_id = before  # the answer never came: AMRMClient repeats the beat
     repeated = await am.beat()
 
+    await world.run(world.rm.forgetting.round())
     assert repeated is lost
     assert not world.container(container_id).is_acknowledged
 
@@ -92,22 +105,26 @@ async def test_completion_not_acknowledged_is_reported_again_after_a_restart(wor
     await am.register()
 
     assert completions(await am.beat()) == [(container_id, 0, "")]
-    await am.beat()
+    await am.acknowledge()
     await world.restart()
     await am.register()
     assert not (await am.beat()).completed
 
 
-async def test_acknowledgement_survives_a_store_that_did_not_answer(world: World) -> None:
+async def test_acknowledgement_waits_for_a_store_that_did_not_answer_and_no_heartbeat_for_it(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
     await world.beat(complete(container_id))
     await am.beat()
 
     world.commit_errors.append(Unavailable("the database is away"))
-    with pytest.raises(Unavailable):
-        await am.beat()
+    world.steps.clear()
     await am.beat()
+    assert world.steps == [], "the heartbeat writes nothing"
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.forgetting.round())
+    assert not world.disk.containers[container_id].is_acknowledged
+    await world.run(world.rm.forgetting.round())
 
     assert world.disk.containers[container_id].is_acknowledged
 
@@ -119,10 +136,6 @@ async def test_grant_survives_a_beat_that_nobody_waited_for(world: World) -> Non
     await world.settle()
     await world.bind_and_settle()
     (waiting,) = world.live_tasks()
-
-    import asyncio
-
-    from yodel.services.masters.allocate import AllocateRequest
 
     request = AllocateRequest(response_id=am.response_id)
     call = asyncio.create_task(world.rm.master.allocate_slow(am.attempt_id, request))
@@ -154,8 +167,6 @@ async def test_container_that_ends_before_it_is_handed_out_is_never_heard_of(wor
 
 async def test_end_in_the_same_commit_as_the_grant_is_reported_once(world: World) -> None:
     """The beat and the agent's word share a batch: the AM gets the container and its end."""
-    import asyncio
-
     am = await world.running_am()
     await am.beat(ask(1))
     await world.settle()

@@ -38,7 +38,7 @@ async def ended_and_heard(world: World, am: Am, count: int = 1) -> list[Containe
     await world.beat(*map(complete, ids))
     await world.settle()
     assert {c.id for c in (await am.beat()).completed} == {*ids}
-    await am.beat()
+    await am.acknowledge()
     return ids
 
 
@@ -70,6 +70,10 @@ async def test_it_goes_when_its_end_is_heard_and_its_pod_is_gone(world: World) -
     assert world.disk.containers.keys() == {am.container.id}
     kept = world.disk.ended[task]
     assert (kept.state, kept.node_id, kept.exit_status) == (ContainerState.COMPLETED, NODE, 0)
+
+    world.rm.forgetting.acknowledged([task])
+    await forget(world)
+    assert task not in in_memory(world), "an acknowledgement may come when it has gone"
 
 
 async def test_it_stays_as_long_as_its_pod(world: World) -> None:

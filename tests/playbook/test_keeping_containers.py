@@ -18,7 +18,7 @@ from yodel.domain.states import (
 )
 from yodel.errors import AttemptNotServed, InvalidReleaseRequest
 
-STEPS_OF_A_TAKEOVER = 16
+STEPS_OF_A_TAKEOVER = 18
 
 
 async def am_with_tasks(world: World, count: int = 2, **changes: object) -> tuple[Am, list[ContainerId]]:
@@ -245,7 +245,7 @@ async def test_takeover_is_whole_wherever_the_rm_dies(step: int | None) -> None:
                     if not world.rm.state.masters.runtimes[attempt_id].dialogue.is_registered:
                         given = {g.container.id for g in (await current.register()).previous_containers}
                     current.response_id = world.rm.state.masters.runtimes[attempt_id].dialogue.response_id
-                    heard += [c.id for c in (await current.beat()).completed]
+                    heard += [c.id for c in (await current.acknowledge()).completed]
             except Crash:
                 world.crash_at_step = None
                 await world.restart()

@@ -60,7 +60,7 @@ async def test_job_runs_from_submission_to_its_end(world: World) -> None:
     assert answer.containers_to_forget == (), "its ApplicationMaster may still ask the node for it"
 
     assert [(c.id, c.exit_status) for c in (await am.beat()).completed] == [(one, 0)]
-    assert not (await am.beat()).completed
+    assert not (await am.acknowledge()).completed
     assert (await world.beat(complete(one), running(other))).containers_to_forget == (one,)
 
     assert await am.finish() is False

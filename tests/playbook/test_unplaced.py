@@ -158,6 +158,18 @@ async def test_what_has_no_node_is_told_apart(world: World) -> None:
     assert queue.used_share == 4.0
 
 
+async def test_user_waits_until_the_last_container_has_a_node(world: World) -> None:
+    am = await world.running_am(queue="a")
+    await am.beat(ask(3))
+    await world.settle()
+    loads = await world.rm.queries.queue_loads()
+    assert (loads["root.a"].total.waited_for, loads["root"].waiting) == ((3, SMALL * 3), {"alice"})
+    bind(world, "root.a")
+    await world.settle()
+    loads = await world.rm.queries.queue_loads()
+    assert (loads["root"].total.used, loads["root"].waiting) == (SMALL * 4, set())
+
+
 async def test_used_percent_is_of_what_is_used_most() -> None:
     """Three containers of 1 GiB and 8 cores in a queue of 8 GiB and 8 cores: 37.5 of memory, 300 of cores."""
     leaf = Queue(path="root.a", capacity_percent=25.0, user_limit_factor=-1.0)

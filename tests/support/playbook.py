@@ -403,6 +403,12 @@ class Am:
         self.response_id = result.response_id
         return result
 
+    async def acknowledge(self) -> AllocateResult:
+        """Beat, and let the round come that writes what the heartbeat acknowledges."""
+        result = await self.beat()
+        await self.world.run(self.world.rm.forgetting.round())
+        return result
+
     async def allocate(self, request: AllocateRequest) -> AllocateResult:
         """Send a heartbeat as the port does: synchronous if possible, else with the queue."""
         result = self.world.rm.master.allocate(self.attempt_id, request)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
-from yodel.domain.resource import Resource, total_of_times
+from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
@@ -110,6 +110,8 @@ class AskBook:
         self._line_count = 0
         self._count = 0
         """Containers wanted of all keys: this book's part of the tally."""
+        self._size: Resource | None = None
+        """Their capability as asked; None after a change, until it is read."""
         self._tally = tally if tally is not None else Tally()
 
     def clear(self) -> None:
@@ -242,7 +244,9 @@ class AskBook:
 
     def pending(self) -> tuple[int, Resource]:
         """Containers wanted in total, and their capability as asked."""
-        return self._count, total_of_times([(key.capability, lines.any_count) for key, lines in self._lines.items()])
+        if self._size is None:
+            self._size = total_of(key.capability * lines.any_count for key, lines in self._lines.items())
+        return self._count, self._size
 
     def lines(self) -> list[Ask]:
         """Every line as the ApplicationMaster would see it (REST resourceRequests)."""
@@ -256,6 +260,7 @@ class AskBook:
 
     def _add(self, count: int) -> None:
         self._count += count
+        self._size = None
         self._tally.count += count
 
     def _require_room(self, more: int) -> None:

@@ -60,8 +60,6 @@ class Attempt:
     diagnostics: str = ""
     started_ms: int
     finished_ms: int = 0
-    container_sequence: int = 0
-    """The last container sequence given out; persisted with the containers, so that none is given twice."""
     keeps_containers: bool = False
     """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
     shuffle: ShuffleDecision | None = None

@@ -6,9 +6,9 @@ vcores; further countable types travel by name.  Kubernetes quantities are the t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 
 from yodel.errors import InvalidValue
 
@@ -102,16 +102,18 @@ def rounded_up(ask: Resource, minimum: Resource, most: Resource | None = None) -
     if minimum.memory_mib <= 0 or minimum.vcores <= 0:
         raise InvalidValue("minimum allocation", str(minimum), "positive memory and vcores")
 
-    def up(value: int, step: int) -> int:
-        return max(step, -(-value // step) * step)
-
-    memory_mib, vcores = up(ask.memory_mib, minimum.memory_mib), up(ask.vcores, minimum.vcores)
+    memory_mib, vcores = _up(ask.memory_mib, minimum.memory_mib), _up(ask.vcores, minimum.vcores)
     if most is not None:
         memory_mib = min(memory_mib, max(most.memory_mib, ask.memory_mib))
         vcores = min(vcores, max(most.vcores, ask.vcores))
     # What is round already is the same value: decisions compare thousands of them with those of the last one.
     is_round = memory_mib == ask.memory_mib and vcores == ask.vcores
     return ask if is_round else Resource(memory_mib, vcores, ask.extras)
+
+
+def _up(value: int, step: int) -> int:
+    """Return the nearest multiple of the step that is not less than the value, at least one step."""
+    return max(step, -(-value // step) * step)
 
 
 def part_of(whole: Resource, share: float) -> Resource:
@@ -125,12 +127,8 @@ def part_of(whole: Resource, share: float) -> Resource:
 
 def part_up_of(whole: Resource, share: float) -> Resource:
     """Return ``part_of`` rounded up (Resources.multiplyAndNormalizeUp with a step of one)."""
-
-    def up(value: int) -> int:
-        return math.ceil(value * share - 1e-6)
-
-    extras = tuple((name, up(value)) for name, value in whole.extras)
-    return Resource(up(whole.memory_mib), up(whole.vcores), extras)
+    extras = tuple((name, ceil(value * share - 1e-6)) for name, value in whole.extras) if whole.extras else ()
+    return Resource(ceil(whole.memory_mib * share - 1e-6), ceil(whole.vcores * share - 1e-6), extras)
 
 
 def rounded_down(amount: Resource, minimum: Resource) -> Resource:
@@ -152,17 +150,12 @@ def times_in(size: Resource, room: Resource) -> int:
 
 def total_of(amounts: Iterable[Resource]) -> Resource:
     """Their sum, without one for each step."""
-    return total_of_times((amount, 1) for amount in amounts)
-
-
-def total_of_times(amounts: Iterable[tuple[Resource, int]]) -> Resource:
-    """Return the sum of amounts, each taken so many times."""
     memory_mib, vcores, extras = 0, 0, NONE
-    for amount, count in amounts:
-        memory_mib += amount.memory_mib * count
-        vcores += amount.vcores * count
+    for amount in amounts:
+        memory_mib += amount.memory_mib
+        vcores += amount.vcores
         if amount.extras:
-            extras += Resource(0, 0, amount.extras) * count
+            extras += Resource(0, 0, amount.extras)
     return Resource(memory_mib, vcores, extras.extras)
 
 

@@ -67,20 +67,24 @@ def json_parts(value: Any) -> Iterator[bytes]:
     before, shown = b"[", value.shown()
     while some := list(islice(shown, value.together)):
         texts, found = _with_gaps(some)
-        texts[0] = before + texts[0].removeprefix(b"[")
-        texts[-1] = texts[-1].removesuffix(b"]")
+        # Without the brackets, and copied once: most elements have no gap.
+        texts[0] = b"".join((before, memoryview(texts[0])[1 : None if found else -1]))
+        if found:
+            texts[-1] = texts[-1][:-1]
         yield from _filled(texts, found)
         before = b","
     yield b"[]" if before == b"[" else b"]"
 
 
 def _with_gaps(value: Any) -> tuple[list[bytes], list[Many]]:
-    """Return its JSON in the texts around each ``Many``, and these."""
+    """Return its JSON in the texts around each ``Many`` that takes more than one go, and these."""
     found = list[Many]()
 
-    def left_out(many: Any) -> msgspec.Raw:
+    def left_out(many: Any) -> Any:
         if not isinstance(many, Many):
             raise NotImplementedError
+        if len(many.items) <= many.together:
+            return list(many.shown())
         found.append(many)
         return GAP
 

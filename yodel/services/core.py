@@ -353,6 +353,7 @@ class Core:
             clock,
             maximum,
             self._tick_wanted.set,
+            self.forgetting.acknowledged,
             self.quotas,
             limits.asks,
         )

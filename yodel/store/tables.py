@@ -176,6 +176,7 @@ class AttemptColumns(TypedColumns):
     started_ms = Column(BigInteger, nullable=False)
     finished_ms = Column(BigInteger, nullable=False)
     container_sequence = Column(BigInteger, nullable=False)
+    """Read by releases that gave a container the next number of its attempt, over restarts too."""
     keeps_containers = Column(Boolean, nullable=False)
     shuffle = Column(JSON(none_as_null=True))
     """The words of its queue on remote shuffle; null: none."""

@@ -194,8 +194,8 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     assert [ids.container_id(i) for i in answer.containers_to_cleanup] == [other]
     assert not answer.containers_to_be_removed_from_nm
     assert (world.container(one).exit_status, world.container(one).diagnostics) == (5, "words")
-    for _ in range(2):  # hears of it, and says so
-        await am.beat()
+    await am.beat()
+    await am.acknowledge()
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert sorted(map(ids.container_id, answer.containers_to_be_removed_from_nm)) == [one, other]
 

@@ -51,7 +51,7 @@ async def test_what_has_ended_may_be_forgotten_once_its_master_has_heard_of_it(w
     assert (await world.beat(complete(task, 3))).containers_to_forget == ()
     assert [ended.id for ended in (await am.beat()).completed] == [task]
     assert (await world.beat()).containers_to_forget == ()
-    await am.beat()
+    await am.acknowledge()
     assert (await world.beat()).containers_to_forget == (task,)
     assert (await world.beat()).containers_to_forget == ()
     assert (await world.beat(complete(task, 3))).containers_to_forget == (task,)  # it was not told, or says it again
@@ -78,7 +78,7 @@ async def test_what_has_ended_is_kept_for_the_next_attempt_where_that_takes_cont
     second = Am(world, world.application(am.application_id).current_attempt_id)
     await second.register()
     await second.beat()
-    await second.beat()
+    await second.acknowledge()
     assert (await world.beat()).containers_to_forget == (task,)
 
 
@@ -89,7 +89,7 @@ async def test_what_an_agent_may_forget_is_known_after_a_restart(world: World, h
     await world.beat(complete(task, 3))
     await am.beat()
     if has_heard:
-        await am.beat()
+        await am.acknowledge()
     await world.restart()
     await world.register_node(containers=[complete(task, 3)])
     assert (await world.beat()).containers_to_forget == ((task,) if has_heard else ())
@@ -100,7 +100,7 @@ async def test_end_that_was_decided_here_may_be_forgotten_when_the_agent_tells_o
     (task,) = await am.obtain(1)
     await world.beat(running(task))
     await am.beat(releases=[task])
-    await am.beat()
+    await am.acknowledge()
     assert (await world.beat(running(task))).containers_to_clean_up == (task,)
     assert (await world.beat(complete(task, -106))).containers_to_forget == (task,)
 
@@ -111,7 +111,7 @@ async def test_what_an_agent_may_forget_is_told_up_to_a_maximum(world: World, mo
     tasks = await am.obtain(3)
     await world.beat(*map(complete, tasks))
     await am.beat()
-    await am.beat()
+    await am.acknowledge()
     assert (await world.beat()).containers_to_forget == tuple(tasks[-2:])
 
 

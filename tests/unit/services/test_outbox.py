@@ -8,14 +8,14 @@ ATTEMPT = ApplicationAttemptId(ApplicationId(CLUSTER_TIMESTAMP_MS, 1), 1)
 ONE, TWO = ContainerId.of(ATTEMPT, 1, 0), ContainerId.of(ATTEMPT, 2, 0)
 
 
-def test_an_end_is_told_once_and_is_news_until_the_answer_after_the_next() -> None:
+def test_an_end_is_told_once_and_acknowledged_by_the_next_call() -> None:
     outbox = AttemptOutbox.of([ONE])
     outbox.complete(ONE, is_taken_over=True)
     outbox.complete(TWO, is_taken_over=True)
-    assert outbox.take_completed() == outbox.delivered == [ONE, TWO]
-    assert outbox.has_news  # its acknowledgement is to be written
-    assert outbox.take_completed() == outbox.delivered == []
+    assert outbox.take_completed() == [ONE, TWO]
     assert not outbox.has_news
+    assert outbox.take_delivered() == [ONE, TWO]
+    assert outbox.take_completed() == outbox.take_delivered() == []
 
 
 def test_a_new_size_of_what_has_ended_is_not_told() -> None:

@@ -17,7 +17,7 @@ async def test_living_attempts_are_expected_with_what_their_am_has_not_heard(wor
     one, other = await am.obtain(2)
     await world.beat(complete(one))
     await am.beat()
-    await am.beat()  # acknowledges
+    await am.acknowledge()
     await world.beat(complete(other))
     await world.restart()
 

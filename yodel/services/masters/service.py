@@ -1,8 +1,8 @@
 """The ApplicationMaster's dialogue: register, allocate, finish (ApplicationMasterService).
 
 A heartbeat records and collects; it never waits for Kubernetes and decides nothing: the tick does.  What goes out is on
-disk first: containers are ACQUIRED by a commit before the response leaves.  A beat that brings nothing and finds
-nothing touches neither disk nor queue and is answered synchronously.
+disk first: containers are ACQUIRED by a commit before the response leaves.  A beat that has nothing to write touches
+neither disk nor queue and is answered synchronously.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Container
-from yodel.domain.container_update import SizeLimits, Updates, judge
+from yodel.domain.container_update import SizeLimits, UpdateError, Updates, judge
 from yodel.domain.effects import Tell
 from yodel.domain.events import (
     AmRegistered,
     AmUnregistered,
     ContainerAcquired,
-    ContainerCompletionAcknowledged,
     ContainerUpdateAcknowledged,
     DecreaseRequested,
     StopRequested,
@@ -93,10 +92,13 @@ class MasterService:
         clock: Clock,
         maximum: MaximumAllocation,
         wake_scheduler: Callable[[], None],
+        acknowledged: Callable[[Sequence[ContainerId]], object],
         quotas: Quotas,
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
+        """``acknowledged`` gets the containers of whose end an ApplicationMaster has been notified."""
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
+        self._acknowledged = acknowledged
         self._judge = BeatJudge(engine, rules, maximum.require_allowed)
         self._maximum = maximum
         self._wake_scheduler, self._quotas = wake_scheduler, quotas
@@ -171,10 +173,11 @@ class MasterService:
         attempt, runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
             return replay
-        if self._has_work(attempt, runtime, request):
+        if self._writes(attempt, runtime, request):
             return None
         self._record(runtime, self._heard(attempt, runtime, request), request.progress)
-        return self._answer(runtime, self._counted(runtime))
+        has_news = runtime.outbox.has_news
+        return self._answer(runtime, self._with_news(runtime) if has_news else self._counted(runtime))
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
         """A beat that writes.  Raises as ``allocate``."""
@@ -272,20 +275,23 @@ class MasterService:
         runtime.outbox.withdraw_all()
         return NO_CHANGE
 
-    def _has_work(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
-        """Something has to be written, or collected: looked at before the beat is judged, which happens once."""
+    def _writes(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
+        """Return True if something has to be written before the answer: looked at before the beat is judged, which
+        happens once."""
         url = request.tracking_url
         is_heard = attempt.state is not FINISHING
         return (
-            runtime.outbox.has_news
+            bool(runtime.outbox.updates_delivered)
             or (is_heard and bool(request.releases or request.updates or runtime.outbox.granted))
             or (is_heard and bool(url) and url != attempt.tracking_url)
         )
 
     def _record(self, runtime: AttemptRuntime, beat: JudgedBeat, progress: float) -> None:
-        """Record asks, blacklist and progress, in memory only, and wake the scheduler if a decision depends on the
-        change."""
+        """Record asks, blacklist, progress and what the heartbeat acknowledges, in memory only, and wake the scheduler
+        if a decision depends on the change."""
         self._engine.state.change_counters.heartbeat_received()
+        if acknowledged := runtime.outbox.take_delivered():
+            self._acknowledged(acknowledged)
         if beat is not NO_CHANGE:
             is_changed = runtime.wishes.take(beat.asks, self._rules.count_max)  # or raises: nothing was changed so far
             if beat.blacklist is not None:
@@ -298,14 +304,11 @@ class MasterService:
         owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(attempt, runtime, request)
         self._record(runtime, beat, request.progress)
         tracking_url = None if attempt.state is FINISHING else request.tracking_url
-        acknowledged, seen_updates = tuple(outbox.delivered), dict(outbox.updates_delivered)
+        seen_updates = dict(outbox.updates_delivered)
         offered = outbox.granted[:GRANTS_PER_BEAT_MAX]
         updates = self._judged_updates(runtime, beat)
 
         def work(tx: Transaction) -> list[ContainerId]:
-            for container_id in acknowledged:
-                if tx.has(container_id):
-                    tx.tell(container_id, ContainerCompletionAcknowledged())
             for container_id, version in seen_updates.items():
                 if tx.has(container_id):
                     tx.tell(container_id, ContainerUpdateAcknowledged(version))
@@ -331,21 +334,7 @@ class MasterService:
         taken = await self._engine.do(work)
         self._take_increases(runtime, updates)
         granted = self._hand_over(runtime, offered, taken)
-        updated = self._updated(runtime)
-        state = self._engine.state
-        user = state.applications[owner.application_id].submission.user
-        result = replace(
-            self._counted(runtime),
-            granted=granted,
-            nm_tokens=self._nm_tokens(runtime, user, [*granted, *(g for _, g in updated)]),
-            completed=[state.containers[i] for i in outbox.take_completed() if i in state.containers],
-            changed_nodes=[state.nodes[i] for i in outbox.take_changed_nodes() if i in state.nodes],
-            updated=updated,
-            update_errors=[*updates.errors, *outbox.take_update_errors()],
-            rejected=outbox.take_rejected(),
-            preempted=self._preempted(outbox, granted),
-        )
-        return self._answer(runtime, result)
+        return self._answer(runtime, self._with_news(runtime, granted, updates.errors))
 
     def _preempted(self, outbox: AttemptOutbox, granted: Sequence[Granted]) -> list[Container]:
         found = map(self._engine.state.containers.get, outbox.take_preempted([one.container.id for one in granted]))
@@ -447,6 +436,24 @@ class MasterService:
     def _answer(self, runtime: AttemptRuntime, result: AllocateResult) -> AllocateResult:
         runtime.dialogue.answered(result.response_id, result)
         return result
+
+    def _with_news(
+        self, runtime: AttemptRuntime, granted: Sequence[Granted] = (), errors: Sequence[UpdateError] = ()
+    ) -> AllocateResult:
+        """Return the next answer, with all that is to be told."""
+        updated, state, outbox = self._updated(runtime), self._engine.state, runtime.outbox
+        user = state.applications[runtime.attempt_id.application_id].submission.user
+        return replace(
+            self._counted(runtime),
+            granted=granted,
+            nm_tokens=self._nm_tokens(runtime, user, [*granted, *(g for _, g in updated)]),
+            completed=[state.containers[i] for i in outbox.take_completed() if i in state.containers],
+            changed_nodes=[state.nodes[i] for i in outbox.take_changed_nodes() if i in state.nodes],
+            updated=updated,
+            update_errors=[*errors, *outbox.take_update_errors()],
+            rejected=outbox.take_rejected(),
+            preempted=self._preempted(outbox, granted),
+        )
 
     def _cluster_counts(self) -> _Counts:
         state = self._engine.state

@@ -15,13 +15,14 @@ attempt or by the pod that goes; and ``look_at_all`` finds whatever was missed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 
 import structlog
 
 from yodel.domain.attempt import Attempt
+from yodel.domain.events import ContainerCompletionAcknowledged
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
@@ -49,12 +50,19 @@ class Forgetting:
     ) -> None:
         self._engine, self._store, self._clock, self._kept, self._has_pod = engine, store, clock, kept, has_pod
         self._candidates: dict[ContainerId, None] = {}
+        self._acknowledged: dict[ContainerId, None] = {}
+        """Containers whose acknowledgement is not written yet."""
         self._prune_at_s = clock.monotonic_s()
 
     def may_go(self, container_id: ContainerId) -> None:
         """Its pod is gone, or nobody has to hear of its end any more: look whether it can be forgotten."""
         if container_id in self._engine.state.containers:
             self._candidates[container_id] = None
+
+    def acknowledged(self, container_ids: Iterable[ContainerId]) -> None:
+        """An ApplicationMaster has been notified of their end.  It is written with the next round: should it be lost,
+        the ApplicationMaster is notified again, as after RMAppAttemptImpl's recovery."""
+        self._acknowledged |= dict.fromkeys(container_ids)
 
     def look_at_all(self) -> None:
         """Whatever is over is a candidate."""
@@ -75,6 +83,13 @@ class Forgetting:
         Raises:
             Unavailable: the store did not answer; what is left is tried again.
         """
+        while self._acknowledged:
+            heard = list(islice(self._acknowledged, BATCH_MAX))
+            await self._engine.do(partial(_acknowledge, heard), may_wait=True)
+            for container_id in heard:
+                del self._acknowledged[container_id]
+                self.may_go(container_id)
+            await asyncio.sleep(0)
         while self._candidates:
             batch = list(islice(self._candidates, BATCH_MAX))
             ids = [container_id for container_id in batch if self._is_forgettable(container_id)]
@@ -122,6 +137,13 @@ class Forgetting:
         if container is None or container.is_am:
             return False
         return state.is_heard_of(container) and not self._has_pod(container_id)
+
+
+def _acknowledge(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
+    """Write that their ends are known; containers that went with their application meanwhile are skipped."""
+    for container_id in container_ids:
+        if tx.has(container_id):
+            tx.tell(container_id, ContainerCompletionAcknowledged())
 
 
 def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:

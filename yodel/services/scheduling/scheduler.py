@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from typing import Protocol
 
@@ -363,13 +362,13 @@ class Scheduler:
                 tx.tell(increase.container_id, IncreaseDecided(increase.target))
 
     def _new_id(self, tx: Transaction, plan: Plan) -> ContainerId:
-        """Return the container's id; the next one of its attempt, unless it is an ApplicationMaster's."""
-        attempt = tx.attempt(plan.attempt_id)
+        """Return the container's id; the next one of its attempt, unless it is an ApplicationMaster's.  No row keeps
+        the number: a restart has another epoch."""
+        attempt, state = tx.attempt(plan.attempt_id), self._engine.state
         if plan.key is None:
             assert attempt.am_container_id is not None
             return attempt.am_container_id
-        tx.put(replace(attempt, container_sequence=attempt.container_sequence + 1))
-        return ContainerId.of(attempt.id, attempt.container_sequence + 1, self._engine.state.identity.epoch)
+        return ContainerId.of(attempt.id, next(state.masters.runtimes[attempt.id].sequences), state.identity.epoch)
 
     def _write_plan(self, tx: Transaction, plan: Plan, container_id: ContainerId) -> None:
         """Write the row, with its node if a NodeManager runs it; else it is to be reconciled."""

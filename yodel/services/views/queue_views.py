@@ -7,14 +7,16 @@ A figure is as of the reading of its piece; what has ended meanwhile is left out
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from operator import attrgetter
+from typing import Any
 
 from yodel.domain.application import Application
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import QueueShares, Share, dominant
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.shuffle.words import endpoints_of
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.services.writer.endpoint_book import Presence
@@ -119,6 +121,11 @@ class Load:
         """Return number and size of what Hadoop calls pending: containers without a node."""
         return self.waiting + self.starting_containers, self.wanted + self.starting
 
+    @property
+    def is_waiting(self) -> bool:
+        """Return True if a container has no node."""
+        return self.waiting + self.starting_containers > 0
+
     def add_application(self, state: ClusterState, row: Application) -> None:
         usage = state.usage.by_application.get(row.id)
         if usage is not None:
@@ -141,12 +148,15 @@ class Load:
             self.holds += holds
             self.reserved += reserved
 
-    def add(self, other: Load) -> None:
-        if not other.applications:
-            return
-        for name in Load.__slots__:
-            if (more := getattr(other, name)) is not NONE:
-                setattr(self, name, getattr(self, name) + more)
+    @classmethod
+    def total(cls, loads: Iterable[Load]) -> Load:
+        """Return the sum of all of them."""
+        columns = zip(*map(_FIELDS, loads), strict=True)
+        sums: list[Any] = [total_of(one) if isinstance(one[0], Resource) else sum(one) for one in columns]
+        return cls(*sums)
+
+
+_FIELDS = attrgetter(*Load.__slots__)
 
 
 @dataclass(slots=True)
@@ -161,10 +171,8 @@ class QueueLoad:
 
 
 async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
-    total = Load()
-    for users in (await _by_user(state, ROOT)).values():
-        for load in users.values():
-            total.add(load)
+    by_user = await _by_user(state, ROOT)
+    total = Load.total(load for users in by_user.values() for load in users.values())
     return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
 
 
@@ -173,13 +181,15 @@ async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dic
     by_user, found = await _by_user(state, above), dict[str, QueueLoad]()
     async for path in taking_turns(_children_first(tree, above), QUEUES_PIECE):
         users = by_user.get(path, {})
-        waiting = {user for user, load in users.items() if load.waited_for[0]}
-        one = found[path] = QueueLoad(users=users, names=set(users), waiting=waiting)
         below = [found[child] for child in tree.below.get(path, ())]
-        for load in (*users.values(), *(child.total for child in below)):
-            one.total.add(load)
-        one.names.update(*(child.names for child in below))
-        one.waiting.update(*(child.waiting for child in below))
+        found[path] = QueueLoad(
+            total=Load.total((*users.values(), *(child.total for child in below))),
+            users=users,
+            names=set(users).union(*(child.names for child in below)),
+            waiting={user for user, load in users.items() if load.is_waiting}.union(
+                *(child.waiting for child in below)
+            ),
+        )
     return found
 
 

@@ -5,15 +5,19 @@ Each of the three is changed by its own methods alone; a test checks that nobody
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 from yodel.domain.ask_book import AskBook, Tally
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.outbox import AttemptOutbox
 from yodel.services.writer.wishes import Wishes
+
+FIRST_TASK = 2
+"""The container's number that follows the ApplicationMaster's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,9 @@ class AttemptRuntime:
     dialogue: Dialogue
     wishes: Wishes = field(default_factory=Wishes)
     outbox: AttemptOutbox = field(default_factory=AttemptOutbox)
+    sequences: Iterator[int] = field(default_factory=partial(count, FIRST_TASK))
+    """Numbers of its next containers, unique within the epoch that their ids have too (containerIdCounter of
+    SchedulerApplicationAttempt).  A commit that fails leaves a gap."""
 
     @classmethod
     def of(

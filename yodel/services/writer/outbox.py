@@ -28,11 +28,10 @@ class AttemptOutbox:
 
     granted: list[ContainerId] = field(default_factory=list)
     """Offered until an answer hands them over, or they are withdrawn."""
-    delivered: list[ContainerId] = field(default_factory=list)
-    """Completions in the last answer."""
     updates_delivered: dict[ContainerId, int] = field(default_factory=dict)
     """Versions in the last answer."""
     _completed: list[ContainerId] = field(default_factory=list)
+    _delivered: list[ContainerId] = field(default_factory=list)
     _changed_nodes: dict[NodeId, None] = field(default_factory=dict)
     _updated: dict[ContainerId, None] = field(default_factory=dict)
     _update_errors: list[UpdateError] = field(default_factory=list)
@@ -46,14 +45,12 @@ class AttemptOutbox:
 
     @property
     def has_news(self) -> bool:
-        """Something beside grants is to be told, or was told and is acknowledged by the next call."""
+        """Something beside grants is to be told."""
         return bool(
             self._completed
-            or self.delivered
             or self._changed_nodes
             or self._updated
             or self._update_errors
-            or self.updates_delivered
             or self._rejected
             or self._preempted
         )
@@ -103,8 +100,13 @@ class AttemptOutbox:
         self.granted = [container_id for container_id in self.granted if container_id not in gone]
 
     def take_completed(self) -> list[ContainerId]:
-        self.delivered, self._completed = self._completed, []
-        return self.delivered
+        self._delivered, self._completed = self._completed, []
+        return self._delivered
+
+    def take_delivered(self) -> list[ContainerId]:
+        """Take the completions of the last answer, which the next call acknowledges."""
+        taken, self._delivered = self._delivered, []
+        return taken
 
     def take_changed_nodes(self) -> list[NodeId]:
         taken, self._changed_nodes = list(self._changed_nodes), {}

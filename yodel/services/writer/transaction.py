@@ -249,7 +249,6 @@ class Transaction:
             state=AttemptState.LAUNCHED if is_unmanaged else AttemptState.SCHEDULED,
             am_container_id=None if is_unmanaged else ContainerId.of(attempt_id, 1, epoch),
             started_ms=self.now_ms,
-            container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
             shuffle=self._shuffle(application.id) if is_unmanaged else None,
             client_key=self._client_key(),

@@ -34,7 +34,7 @@ class Usage:
 
     @property
     def allocated(self) -> Resource:
-        return self.resource - self.starting
+        return self.resource - self.starting if self.starting_containers else self.resource
 
     @property
     def allocated_containers(self) -> int:

@@ -128,7 +128,8 @@ def _queue(tree: QueueTree, queue: Queue) -> dict[str, Any]:
     """CapacitySchedulerQueueInfo, and what a leaf adds to it."""
     load, figures = tree.load(queue).total, _figures(tree, queue)
     am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
-    usage = _usage(load, resource(am_limit), user_am_limit=resource(am_limit))
+    limit_info = resource(am_limit)
+    usage = _usage(load, limit_info, user_am_limit=limit_info)
     shown: dict[str, Any] = {"type": "capacitySchedulerLeafQueueInfo"} if queue.is_leaf else {}
     shown |= {
         "queuePath": queue.path,
@@ -210,7 +211,7 @@ def _user(tree: QueueTree, queue: Queue, am_limit: ResourceInfo, name: str, load
         "userResourceLimit": resource(_user_limit(tree, queue, name)),
         "resources": usage_by_partition(usage),
         "userWeight": java_float(queue.weight_of(name)),
-        "isActive": load.waited_for[0] > 0,
+        "isActive": load.is_waiting,
     }
 
 
