@@ -1,17 +1,11 @@
-"""REST and nothing else: plain curl submits a shell command and a real Spark application, and polls them to the end."""
+"""REST and nothing else: plain curl submits a shell command and polls it to the end."""
 
 from __future__ import annotations
 
-import json
 import pathlib
 
-from tests.conformance import spark_by_rest
 from tests.conformance.cluster import Cluster
-from tests.conformance.expected import points_inside
 from tests.conformance.rest_words import new_id, polled_to_the_end, post, shell
-from tests.conformance.spark_submit import Spark
-
-SIDE = 500
 
 
 def test_shell_command_runs_and_the_am_that_never_registers_fails_as_in_yarn(
@@ -35,13 +29,3 @@ def test_exit_status_of_a_shell_command_is_in_the_diagnostics(cluster: Cluster) 
     assert (state, final_status) == ("FAILED", "FAILED")
     attempt = application_id.replace("application_", "appattempt_") + "_000001"
     assert f"AM Container for {attempt} exited with  exitCode: 7" in diagnostics
-
-
-def test_spark_runs_from_a_rest_body(spark: Spark, shared_dir: pathlib.Path) -> None:
-    cluster, report = spark.cluster, shared_dir / "pi.json"
-    application_id = new_id(cluster)
-    post(cluster, spark_by_rest.body(spark, application_id, shared_dir, "pi.py", [str(SIDE), "2", str(report)]))
-    assert polled_to_the_end(cluster, application_id)[:2] == ("FINISHED", "SUCCEEDED")
-    assert json.loads(report.read_text())["inside"] == points_inside(SIDE)
-    listed = cluster.curl_json("/apps")["apps"]["app"]
-    assert application_id in {app["id"] for app in listed}

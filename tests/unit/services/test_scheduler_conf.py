@@ -346,6 +346,23 @@ async def test_large_tree_is_put_together_and_described_once_and_beside_the_loop
     assert threading.get_ident() not in threads
 
 
+async def test_configuration_is_read_beside_the_loop_as_of_one_version(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await change(world, HALVES)
+    conf, threads, put_together = service(world), list[int](), configuration._properties
+    expected = dict(conf.properties())
+
+    def during_a_change(rows: Sequence[Queue], am_share: float) -> Mapping[str, str]:
+        threads.append(threading.get_ident())
+        world.rm.state.queues.clear()
+        return put_together(rows, am_share)
+
+    monkeypatch.setattr(configuration, "_properties", during_a_change)
+    assert await conf.read() == (2, expected)
+    assert threading.get_ident() not in threads
+
+
 async def test_rows_of_another_release_are_described_by_the_first_change_and_used_again_by_the_next(
     world: World,
 ) -> None:

@@ -131,12 +131,12 @@ async def move_queue(
 @router.get("/queue-configuration")
 async def get_configuration(request: Request, response: Response) -> models.QueueConfiguration:
     """The whole queue configuration, as in capacity-scheduler.xml."""
-    is_read, service = _read_by(request), services_of(request).scheduler_conf
-    version, properties = service.version, dict(service.properties())
+    is_read = _read_by(request)
+    version, properties = await services_of(request).scheduler_conf.read()
     if is_read is not None:
         properties = await asyncio.to_thread(_read, properties, is_read)
     response.headers["ETag"] = etag(version)
-    return models.QueueConfiguration(version=version, properties=properties)
+    return models.QueueConfiguration(version=version, properties=dict(properties))
 
 
 @router.put(

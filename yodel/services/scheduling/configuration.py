@@ -275,6 +275,12 @@ class SchedulerConfService:
         """Return what is in force, by full names."""
         return _properties(list(self._queues.values()), self._am_share)
 
+    async def read(self) -> tuple[int, Mapping[str, str]]:
+        """Return the version and what is in force, by full names, put together in a thread: a large tree takes longer
+        than others should wait."""
+        version, rows = self.version, list(self._queues.values())
+        return version, await asyncio.to_thread(_properties, rows, self._am_share)
+
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
         """Return the resulting configuration.  Check the caller's rights before (``require_administrator``).
 
@@ -385,7 +391,7 @@ class SchedulerConfService:
             ChangeNotFound: that is not known any more, or never was.
             Unavailable: the store does not answer.
         """
-        now, found = self.version, self.properties()
+        now, found = await self.read()
         if not 0 < version <= now:
             raise ChangeNotFound(version)
         reached = now

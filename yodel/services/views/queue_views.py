@@ -7,7 +7,7 @@ A figure is as of the reading of its piece; what has ended meanwhile is left out
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from operator import attrgetter
@@ -23,6 +23,7 @@ from yodel.services.writer.endpoint_book import Presence
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
+from yodel.services.writer.usage import Usage
 from yodel.serving.pieces import taking_turns
 
 APPLICATIONS_PIECE = 250
@@ -126,37 +127,41 @@ class Load:
         """Return True if a container has no node."""
         return self.waiting + self.starting_containers > 0
 
-    def add_application(self, state: ClusterState, row: Application) -> None:
-        usage = state.usage.by_application.get(row.id)
-        if usage is not None:
-            self.used += usage.allocated
-            self.am_used += usage.am_resource
-            self.containers += usage.allocated_containers
-            if usage.starting_containers:
-                self.starting += usage.starting
-                self.starting_containers += usage.starting_containers
-        self.applications += 1
-        self.active += bool(usage is not None and usage.containers) or row.state is not ApplicationState.ACCEPTED
+    @classmethod
+    def of(cls, state: ClusterState, row: Application) -> Load:
+        """Return the load of one live application."""
+        usage = state.usage.by_application.get(row.id, _NO_USAGE)
         is_running = state.is_running(row)
-        self.running += is_running
-        self.pending += not is_running and state.is_pending(row)
-        count, size = state.pending_of(row.current_attempt_id)
-        self.waiting += count
-        self.wanted += size
+        waiting, wanted = state.pending_of(row.current_attempt_id)
         holds, reserved = state.holds.of_application(row.id)
-        if holds:
-            self.holds += holds
-            self.reserved += reserved
+        return cls(
+            applications=1,
+            active=int(usage.containers > 0 or row.state is not ApplicationState.ACCEPTED),
+            pending=int(not is_running and state.is_pending(row)),
+            running=int(is_running),
+            containers=usage.allocated_containers,
+            used=usage.allocated,
+            am_used=usage.am_resource,
+            starting_containers=usage.starting_containers,
+            starting=usage.starting,
+            waiting=waiting,
+            wanted=wanted,
+            holds=holds,
+            reserved=reserved,
+        )
 
     @classmethod
-    def total(cls, loads: Iterable[Load]) -> Load:
+    def total(cls, loads: Sequence[Load]) -> Load:
         """Return the sum of all of them."""
+        if len(loads) == 1:
+            return loads[0]
         columns = zip(*map(_FIELDS, loads), strict=True)
         sums: list[Any] = [total_of(one) if isinstance(one[0], Resource) else sum(one) for one in columns]
         return cls(*sums)
 
 
 _FIELDS = attrgetter(*Load.__slots__)
+_NO_USAGE = Usage()
 
 
 @dataclass(slots=True)
@@ -171,8 +176,7 @@ class QueueLoad:
 
 
 async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
-    by_user = await _by_user(state, ROOT)
-    total = Load.total(load for users in by_user.values() for load in users.values())
+    total = Load.total([Load.of(state, row) async for row in live_below(state, ROOT)])
     return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
 
 
@@ -180,7 +184,7 @@ async def queue_loads(state: ClusterState, tree: QueueShares, above: str) -> dic
     """Return what this queue and each below it use and request, by path.  Others have a turn between."""
     by_user, found = await _by_user(state, above), dict[str, QueueLoad]()
     async for path in taking_turns(_children_first(tree, above), QUEUES_PIECE):
-        users = by_user.get(path, {})
+        users = {user: Load.total(loads) for user, loads in by_user.get(path, {}).items()}
         below = [found[child] for child in tree.below.get(path, ())]
         found[path] = QueueLoad(
             total=Load.total((*users.values(), *(child.total for child in below))),
@@ -224,10 +228,10 @@ async def queue_users(
 ) -> tuple[list[QueueUserView], int]:
     """Return the users with unfinished applications there, by name, and how many others there are: a user is shown to
     who may view one of these applications."""
-    loads, seen = defaultdict[str, Load](Load), set[str]()
+    loads, seen = defaultdict[str, list[Load]](list), set[str]()
     async for row in live_below(state, queue.path):
         user = row.submission.user
-        loads[user].add_application(state, row)
+        loads[user].append(Load.of(state, row))
         if user not in seen and may_view(row):
             seen.add(user)
     ledger = quotas.ledger()
@@ -238,7 +242,7 @@ async def queue_users(
     views = [
         QueueUserView(
             user=user,
-            load=loads[user],
+            load=Load.total(loads[user]),
             limit=(ledger.user_limit(share, user) if is_own else share.maximum) if has_limits else None,
             am_limit=ledger.user_am_limit(share, user, am_limit) if has_limits else None,
         )
@@ -251,12 +255,12 @@ def nodes_by_state(state: ClusterState) -> Mapping[NodeState, int]:
     return Counter(node.state for node in state.nodes.values())
 
 
-async def _by_user(state: ClusterState, above: str) -> dict[str, dict[str, Load]]:
-    """Sum up the users of each leaf that is this queue or below it."""
-    found: dict[str, dict[str, Load]] = {}
+async def _by_user(state: ClusterState, above: str) -> dict[str, dict[str, list[Load]]]:
+    """Return the loads of applications by user, of each leaf that is this queue or below it."""
+    found: dict[str, dict[str, list[Load]]] = {}
     async for row in live_below(state, above):
         users = found.setdefault(row.submission.queue, {})
-        users.setdefault(row.submission.user, Load()).add_application(state, row)
+        users.setdefault(row.submission.user, []).append(Load.of(state, row))
     return found
 
 

@@ -45,7 +45,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 async def get(request: Request) -> Response:
     services = services_of(request)
     _require_admin(services, reader(request))
-    return await answer_many(request, wire.properties(services.scheduler_conf.properties()))
+    _, found = await services.scheduler_conf.read()
+    return await answer_many(request, wire.properties(found))
 
 
 async def version(request: Request) -> Response:
