@@ -42,6 +42,8 @@ CONTAINERS_A_NODE = 20
 QUEUES_A_PARENT = 32
 APPLICATIONS_A_USER = 1000
 COUNT_OF_A_WISH = 5
+BEFORE = 1_000_000
+"""The number of an application's first container: the scheduler counts its own from 2."""
 WISHES_MAX = 10**6
 CHANGES = 10
 ROWS_A_COMMIT = 5000
@@ -123,7 +125,7 @@ def _containers(
         yield a_container(
             number,
             1,
-            nth + 2,
+            BEFORE + nth,
             state=ContainerState.RUNNING,
             node_id=nodes[place // CONTAINERS_A_NODE].id,
             queue=queues[number],

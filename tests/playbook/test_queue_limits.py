@@ -362,6 +362,23 @@ async def test_headroom_follows_what_others_hold(world: World) -> None:
     assert (await am.beat()).headroom == SMALL * 23
 
 
+async def test_container_that_its_application_master_takes_over_changes_no_headroom() -> None:
+    """Its user is active until the container is planned, as until it is allocated in a CapacityScheduler."""
+    async with World(
+        Options(queues=(ROOT, A, replace(B, user_limit_factor=1.0, minimum_user_limit_percent=10.0)))
+    ) as world:
+        alice, bob = [await world.running_am(queue="b", user=user) for user in ("alice", "bob")]
+        await bob.beat(ask(2))
+        await world.settle()
+        await world.bind_and_settle()
+        before = (await alice.beat()).headroom
+        assert len((await bob.beat()).granted) == 2
+        after = (await alice.beat()).headroom
+        world.rm.scheduler.wake()
+        await world.settle()
+        assert before == after == (await alice.beat()).headroom
+
+
 async def test_largest_container_of_a_queue_is_what_its_applications_may_ask_for() -> None:
     small = replace(A, maximum_allocation_mib=2048, maximum_allocation_vcores=2)
     async with World(Options(queues=(ROOT, small, B))) as world:

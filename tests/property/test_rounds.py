@@ -12,7 +12,7 @@ from tests.support.records import an_attempt_id
 from tests.unit.domain.test_places import a_place, the_places
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan
-from yodel.domain.allocation.holds import NodeReservation, Short
+from yodel.domain.allocation.holds import NodeReservation, Short, with_holds
 from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ask_book import Wish
@@ -88,7 +88,8 @@ class Cluster:
         return Capacity(total=self.total, used=used, places=self.places, holds=self.holds)
 
     def ledger(self) -> UsageLedger:
-        return UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+        found = UsageLedger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+        return with_holds(found, self.holds)
 
     def look_at_all(self, limits: AllocationLimits = LIMITS) -> Decision:
         return decide(list(self.demands.values()), self.capacity(), limits, ledger=self.ledger())
@@ -96,8 +97,8 @@ class Cluster:
     def round(self, heads_max: float, limits: AllocationLimits = LIMITS) -> Decision:
         ledger, changed = self.ledger(), self.changed
         self.changed = set()
-        free = self.capacity().total - self.capacity().used
-        turns = self.rounds.begin(id(self.tree), changed, ledger, lambda _: free, pool_of)
+        free = self.capacity().total - self.ledger().used("root")
+        turns = self.rounds.begin(limits, id(self.tree), changed, ledger, lambda _: free, pool_of)
         capacity = self.capacity()
         found = self.rounds.decide(turns, {NATIVE: capacity}, limits, ledger, heads_max)
         self.looked = {*found.looked}
@@ -257,6 +258,11 @@ def test_settled_application_is_told_again_when_a_reserved_node_serves_one_of_it
     cluster.want(replace(cluster.demands[an_attempt_id(2)], held_mib=1), an_attempt_id(2))
     assert [plan.is_held for plan in cluster.round(float("inf")).plans] == [True]
     assert [unserved.number for unserved in cluster.waiting[an_attempt_id(1)].unserved] == [1, 2, 2]
+    cluster.rounds.wake_all()  # the commit was refused, and the node is reserved no longer
+    cluster.holds, cluster.places = (), None
+    cluster.hold(("root.a", "v", size, False), 1)
+    cluster.round(float("inf"))
+    assert [unserved.number for unserved in cluster.waiting[an_attempt_id(1)].unserved] == [2, 2, 2]
 
 
 def test_who_found_no_room_wakes_when_another_queue_leaves_some() -> None:
@@ -336,6 +342,9 @@ def test_requests_that_are_alike_and_wait_as_before_are_gone_through_once() -> N
     cluster.want(replace(cluster.demands[an_attempt_id(1)], held_mib=1), an_attempt_id(1))
     assert cluster.round(heads_max=4).heard == set()
     assert cluster.waiting == told
+    cluster.resize(SIZE * 3)  # a node joins that is too small
+    assert cluster.round(heads_max=4).heard == set()
+    assert (cluster.looked, cluster.waiting) == ({"root.a"}, told)
     cluster.want(replace(cluster.demands[an_attempt_id(1)], wishes=wishes[1:]), an_attempt_id(1))
     assert cluster.round(float("inf")).heard == {an_attempt_id(1)}
     assert len(cluster.waiting[an_attempt_id(1)].unserved) == 19

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from yodel.domain.ask_book import AskKey
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
+from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import NONE, Resource, smaller
 
@@ -66,6 +67,13 @@ class NodeReservation:
     def counted(self) -> Resource:
         """Return the amount counted for queue, user and pool; a created container counts by itself."""
         return self.free if self.container_id is None else NONE
+
+
+def with_holds(ledger: UsageLedger, holds: Iterable[NodeReservation]) -> UsageLedger:
+    """Return the ledger, with free capacity of reserved nodes counted as used by those the nodes are reserved for."""
+    for hold in holds:
+        ledger.take(hold.queue, hold.short.user, hold.counted)
+    return ledger
 
 
 def free_of(size: Resource, free: Resource) -> Resource:

@@ -63,10 +63,17 @@ class Leaf:
         else:
             self.settled &= looked.as_told
 
-    def forget(self, pool: PoolName) -> None:
-        """Forget all findings; the queue may be in another pool."""
+    def unsettle(self, attempt_id: ApplicationAttemptId) -> None:
+        """Tell again of an application: what was told of it counts a plan that may not be written."""
+        self.settled.discard(attempt_id)
+        self.is_told = False
+
+    def forget(self, pool: PoolName, *, is_size_same: bool) -> None:
+        """Forget all findings, but for the requests that wait if their sizes are the same; the queue may be in another
+        pool."""
         self.pool, self.is_told, self.sleep = pool, False, None
-        self.settled.clear()
+        if not is_size_same:
+            self.settled.clear()
 
 
 def are_alike(demand: Demand) -> bool:

@@ -76,6 +76,7 @@ class Rounds:
         self._order = QueueOrder()
         self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
         """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
+        self._rules: object = None
         self._basis: object = None
         self._had_turn: set[str] = set()
         """Leaves that rest until the others have had their turn, as the last rounds were cut short."""
@@ -139,6 +140,7 @@ class Rounds:
 
     def begin(
         self,
+        rules: object,
         basis: object,
         changed: Collection[str],
         ledger: UsageLedger,
@@ -147,12 +149,13 @@ class Rounds:
     ) -> dict[PoolName, LeafTurn]:
         """Return by pool the leaves that this round looks at.
 
-        ``basis`` is all that a decision reads but what is put here and what is held; ``changed`` are queues that
-        something else is held of since the last round.  ``ledger`` is told who wants something.
+        ``rules`` are the pools and the limits that sizes are rounded by; ``basis`` is all else that a decision reads
+        but what is put here and what is held.  ``changed`` are queues that something else is held of since the last
+        round.  ``ledger`` is told who wants something.
         """
-        if basis != self._basis:
-            self._basis = basis
-            self.start_anew(pool_of)
+        if (rules, basis) != (self._rules, self._basis):
+            is_size_same, self._rules, self._basis = rules == self._rules, rules, basis
+            self._start_anew(pool_of, is_size_same=is_size_same)
         self._is_overtaken |= bool(changed and self._had_turn)
         for path in changed:
             self._order.changed(path)
@@ -275,6 +278,9 @@ class Rounds:
                 sleep = Sleep()
             if sleep is not None:
                 self._lay(path, leaf, sleep)
+        for own in (plan.attempt_id for plan in found.plans if plan.is_held):
+            if own in self.demands and (path := self.demands[own].queue) in self._leaves:
+                self._leaves[path].unsettle(own)
         is_owed, again_in_s = found.is_cut or self._is_overtaken, min(self._again_in_s, found.again_in_s)
         self._again_in_s = again_in_s if found.is_cut else inf
         if not found.is_cut:
@@ -306,15 +312,16 @@ class Rounds:
         for path in self._leaves:
             self._wake(path)
 
-    def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
-        """Forget all findings."""
+    def _start_anew(self, pool_of: Callable[[str], PoolName], *, is_size_same: bool) -> None:
+        """Look at all leaves again.  What of their requests waits as before need not be told again, if sizes are the
+        same."""
         self._order = QueueOrder()
         self._had_turn.clear()
         self._watchers.clear()
         self._pools.clear()
         self._short.clear()
         for path, leaf in self._leaves.items():
-            leaf.forget(pool_of(path))
+            leaf.forget(pool_of(path), is_size_same=is_size_same)
             pool = self._pools.setdefault(leaf.pool, _Pool())
             pool.leaves += 1
             pool.awake[path] = leaf

@@ -222,8 +222,9 @@ class Scheduler:
 
     @property
     def _rules_now(self) -> object:
-        """Return the rules that determine the pool and the limits of a demand."""
-        return self._engine.state.pools.pools, self.limits, self._quotas.is_enforced
+        """Return the rules that determine the pool, with its name, and the limits of a demand."""
+        pools = self._engine.state.pools
+        return pools.pools, tuple(map(pools.words, pools.drawn_on)), self.limits, self._quotas.is_enforced
 
     def _read(self, at_most: int | None = None) -> None:
         """Read the demands of some of the changed applications, or of all of them."""
@@ -237,14 +238,13 @@ class Scheduler:
             self._rounds.wake_all()
             self._is_whole = True
         basis = (
-            self._rules,
             ledger.tree,
             ledger.am_share,
             self._quotas.windows_version,
             self._placement_inputs.version,
         )
         changed = state.queue_use.take_changed()
-        turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
+        turns = self._rounds.begin(self._rules, basis, changed, ledger, self._free_of, state.pools.pools.of)
         names = list(turns) or [state.pools.pools.default]
         capacities = {name: self._capacity(name, turns[name].particular if name in turns else ()) for name in names}
         return self._rounds.decide(turns, capacities, self.limits, ledger)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from yodel.domain.allocation.demands import Decision
+from yodel.domain.allocation.holds import with_holds
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import UsageLedger
 from yodel.domain.queues.pools import PoolName, Wholes, above_of
@@ -145,10 +146,7 @@ class Quotas:
 
     def ledger(self) -> UsageLedger:
         """Return present usage for one decision, including free capacity of reserved nodes."""
-        ledger = self.ledger_without_holds()
-        for hold in self._state.holds.all:
-            ledger.take(hold.queue, hold.short.user, hold.counted)
-        return ledger
+        return with_holds(self.ledger_without_holds(), self._state.holds.all)
 
     def ledger_without_holds(self) -> UsageLedger:
         """Return the present usage of containers."""
