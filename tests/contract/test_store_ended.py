@@ -75,7 +75,8 @@ async def test_container_that_ended_leaves_the_others_and_is_read_back_whole(ope
         allocation_request_id=9,
     )
 
-    await opened.store.commit(Commit(ended_containers=[row]))
+    acknowledged = replace(live, is_acknowledged=True)  # what is both written and removed is gone
+    await opened.store.commit(Commit(rows=[acknowledged], ended_containers=[row]))
 
     snapshot = await opened.reopened()
     assert [found.id for found in snapshot.containers] == [a_container_id(container=3)]

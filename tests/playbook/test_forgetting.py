@@ -76,6 +76,24 @@ async def test_it_goes_when_its_end_is_heard_and_its_pod_is_gone(world: World) -
     assert task not in in_memory(world), "an acknowledgement may come when it has gone"
 
 
+async def test_it_goes_in_the_commit_that_acknowledges_its_end_and_its_agent_forgets_it(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    await world.beat(complete(task))
+    await world.pass_time(RETENTION_S)
+    await world.settle()
+    assert not world.has_pod(task)
+    await am.beat()
+
+    world.steps.clear()
+    await am.acknowledge()
+
+    assert world.steps == ["before commit", "after commit"]
+    assert task not in in_memory(world)
+    assert world.disk.ended[task].is_acknowledged
+    assert (await world.beat()).containers_to_forget == (task,), "it need not report the end again"
+
+
 async def test_it_stays_as_long_as_its_pod(world: World) -> None:
     am = await world.running_am()
     (task,) = await ended_and_heard(world, am)
@@ -92,9 +110,11 @@ async def test_it_stays_as_long_as_its_pod_whoever_looks(world: World) -> None:
     (task,) = await ended_and_heard(world, am)
     assert world.container(task).is_acknowledged
 
+    world.steps.clear()
     world.rm.forgetting.look_at_all()
     await forget(world)
 
+    assert world.steps == [], "its acknowledgement is written once"
     assert world.has_pod(task)
     assert task in in_memory(world)
 

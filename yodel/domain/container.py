@@ -184,7 +184,7 @@ def _explained(container: Container, event: ContainerEnded) -> Step[Container]:
         diagnostics=event.diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
         awaits_agent=False,
     )
-    return Step(told, (*_told(told, event.at_ms), Forgettable(container.id)))
+    return Step(told, (*_told(told, event.at_ms), Forgettable(container.id, container.node_id)))
 
 
 def _stopped(container: Container, event: StopRequested) -> Step[Container]:
@@ -217,7 +217,7 @@ def _told(completed: Container, at_ms: int) -> tuple[Effect, ...]:
 
 
 def _acknowledged(container: Container, _: ContainerCompletionAcknowledged) -> Step[Container]:
-    return Step(replace(container, is_acknowledged=True), (Forgettable(container.id),))
+    return Step(replace(container, is_acknowledged=True), (Forgettable(container.id, container.node_id),))
 
 
 def _increase(container: Container, event: IncreaseDecided) -> Step[Container]:

@@ -74,6 +74,7 @@ class Forgettable:
     """The end of this container is known to whoever had to hear of it: it may leave memory once its pod is gone."""
 
     container_id: ContainerId
+    node_id: NodeId | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ def java_float(value: float) -> float:
         return float(value)
     packed = _pack(value)
     (single,) = _unpack(packed)
-    for digits in range(6, 9):
-        short = float(f"{single:.{digits}g}")
+    for form in ("%.6g", "%.7g", "%.8g"):
+        short = float(form % single)
         if _pack(short) == packed:
             return short
     return float(f"{single:.9g}")

@@ -56,8 +56,8 @@ class EffectPerformer:
                 self._changed(container_id)
             case Planned(container_id):
                 self._planned(container_id)
-            case Forgettable(container_id):
-                self._nodes.forget_container(container_id)
+            case Forgettable(container_id, node_id):
+                self._nodes.forget_container(container_id, node_id)
                 self._reconcile(container_id)
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))

@@ -29,6 +29,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from yodel.errors import InvalidValue, Unavailable
 from yodel.ports.store import OutcomeUnknown
+from yodel.store.prepared import run_on_driver
 
 SQLITE = "sqlite+aiosqlite"
 POSTGRES = "postgresql+asyncpg"
@@ -239,7 +240,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         # IMMEDIATE takes the write lock at once: a transaction that has begun cannot fail for want of it.
-        connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+        run_on_driver(connection, "BEGIN" if is_reader else "BEGIN IMMEDIATE", [()])
 
     return engine
 

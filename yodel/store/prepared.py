@@ -1,7 +1,7 @@
 """Statements of a commit, compiled once to the driver's SQL.
 
 SQLAlchemy binds parameters and makes a context anew for each execution of a statement, which took twice as long as
-SQLite itself with its sync; a string goes to the driver as it is.  Values are processed by the columns' types, as
+SQLite itself with its sync; here they go to the driver's cursor.  Values are processed by the columns' types, as
 SQLAlchemy does.  Rows are inserted several at a time: for each execution ``sqlite3`` gives up the interpreter's lock
 twice, and has to wait for it.
 """
@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import JSON, ClauseElement, Connection, CursorResult, Dialect, Table, bindparam
+from sqlalchemy import JSON, ClauseElement, Connection, Dialect, Table, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from yodel.store.values import Values
@@ -36,13 +37,13 @@ class Prepared:
             (name, _processor(binds[name].type, dialect)) for name in names
         ]
 
-    def execute(self, connection: Connection, rows: Sequence[Values]) -> CursorResult[Any]:
-        """Run it once a row, as one prepared statement.
+    def execute(self, connection: Connection, rows: Sequence[Values]) -> int:
+        """Run it once a row, as one prepared statement; return how many rows the last was of.
 
         Raises:
             KeyError: a row lacks a parameter.
         """
-        return connection.exec_driver_sql(self._sql, [self._bound(row) for row in rows])
+        return run_on_driver(connection, self._sql, [self._bound(row) for row in rows])
 
     def _bound(self, row: Values) -> tuple[Any, ...]:
         given = {**self._constants, **row} if self._constants else row
@@ -76,7 +77,7 @@ class PreparedUpsert:
         for count, some in ((ROWS_A_STATEMENT, bound[rest:]), (rest, bound[:rest])):
             if some:
                 slices = (some[start : start + count] for start in range(0, len(some), count))
-                connection.exec_driver_sql(self._sql(count), [tuple(chain.from_iterable(one)) for one in slices])
+                run_on_driver(connection, self._sql(count), [tuple(chain.from_iterable(one)) for one in slices])
 
     def _sql(self, count: int) -> str:
         found = self._sql_by_count.get(count)
@@ -91,6 +92,33 @@ class PreparedUpsert:
         )
         replaced = {c.name: statement.excluded[c.name] for c in self._table.c if c.name not in self._keys}
         return statement.on_conflict_do_update(index_elements=self._keys, set_=replaced)
+
+
+def run_on_driver(connection: Connection, sql: str, parameters: Sequence[tuple[Any, ...]]) -> int:
+    """Run a statement once for each tuple on the driver's cursor, and return the cursor's count of rows.
+
+    For each execution SQLAlchemy makes a context and a result, which take twice as long as a small statement.  What
+    fails is told, and what was interrupted is let go of, as by ``Connection.exec_driver_sql``.
+
+    Raises:
+        sqlalchemy.exc.DBAPIError: the driver's error.
+    """
+    cursor = connection.connection.cursor()
+    try:
+        if len(parameters) == 1:
+            cursor.execute(sql, parameters[0])
+        else:
+            cursor.executemany(sql, parameters)
+        return cursor.rowcount
+    except BaseException as error:
+        dialect, of_driver = connection.dialect, connection.dialect.loaded_dbapi.Error
+        if not isinstance(error, of_driver) or dialect.is_disconnect(error, connection.connection, cursor):
+            connection.invalidate(error)  # nobody knows how far it got
+        if not isinstance(error, of_driver):
+            raise
+        raise DBAPIError.instance(None, None, error, of_driver, hide_parameters=True, dialect=dialect) from error
+    finally:
+        cursor.close()
 
 
 def _processor(kind: TypeEngine[Any], dialect: Dialect) -> Processor | None:

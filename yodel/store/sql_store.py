@@ -162,7 +162,8 @@ class SqlStore:
 
     def _commit(self, connection: Connection, epoch: int, commit: Commit) -> None:
         self._prove_epoch(connection, epoch, commit)
-        self._write(connection, commit.rows)
+        gone = {row.id for row in commit.ended_containers}
+        self._write(connection, [row for row in commit.rows if not (isinstance(row, Container) and row.id in gone)])
         self._write_master_keys(connection, commit.master_keys)
         self._write_ended(connection, commit.ended_containers)
         self._remove(connection, tables.containers, commit.removed_containers)
@@ -261,8 +262,7 @@ class SqlStore:
             "delegation_number": commit.delegation_sequence or 0,
             "commit_number": commit.number or 0,
         }
-        result = self._epoch_proof.execute(connection, [numbers])
-        if result.rowcount != 1:
+        if self._epoch_proof.execute(connection, [numbers]) != 1:
             raise _fenced_out(epoch)
 
     def _write(self, connection: Connection, records: Sequence[Row]) -> None:

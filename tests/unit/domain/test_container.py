@@ -145,7 +145,7 @@ def test_end_that_its_pod_told_is_reported_once_its_node_agent_has_told_and_once
     assert after(over, by_pod, StopRequested(-100, "Container released by application", 6)) == over
 
     told = CONTAINER_MACHINE.apply(over, ContainerEnded(7, "a" * DIAGNOSTICS_LENGTH_MAX + "last words", 9))
-    assert told.effects == (ReportCompleted(TASK.id), Forgettable(TASK.id))
+    assert told.effects == (ReportCompleted(TASK.id), Forgettable(TASK.id, NODE))
     assert (told.entity.awaits_agent, told.entity.finished_ms) == (False, 5)
     assert told.entity.diagnostics.endswith("last words")
     assert len(told.entity.diagnostics) == DIAGNOSTICS_LENGTH_MAX
@@ -156,4 +156,4 @@ def test_attempt_hears_of_its_masters_end_from_the_pod_and_from_the_node_agent()
     over = CONTAINER_MACHINE.apply(after(AM, PodBound(NODE)), ContainerEnded(7, "pod", 5, awaits_agent=True))
     assert over.effects[-1] == Tell(an_attempt_id(), AmContainerCompleted(7, "pod", 5, awaits_agent=True))
     told = effects(over.entity, over.entity.end_as_its_pod_told(9))
-    assert told == (Tell(an_attempt_id(), AmContainerCompleted(7, "pod", 9)), Forgettable(AM.id))
+    assert told == (Tell(an_attempt_id(), AmContainerCompleted(7, "pod", 9)), Forgettable(AM.id, NODE))

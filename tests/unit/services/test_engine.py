@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.support.playbook import World
 from tests.support.records import a_container, a_container_id, a_node, an_application, an_attempt, an_attempt_id
+from yodel.domain.container import Container
 from yodel.domain.effects import CleanUpContainer, Tell
 from yodel.domain.events import ContainerAcquired, ContainerEnded, KillRequested, NodeExpired, PodBound
 from yodel.domain.ids import ContainerId, NodeId
@@ -20,7 +22,7 @@ from yodel.errors import (
     NodeNotFound,
     Unavailable,
 )
-from yodel.ports.store import Commit, FencedOut, OutcomeUnknown
+from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row
 from yodel.services.writer import engine as engine_module
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import TOLD_AT_ONCE, Transaction
@@ -42,7 +44,9 @@ async def fill(world: World) -> None:
     await world.run(world.rm.engine.do(work))
 
 
-async def test_end_of_an_application_of_many_containers_is_decided_and_taken_over_in_slices(world: World) -> None:
+async def test_end_of_an_application_of_many_containers_is_decided_and_taken_over_in_slices(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of 20,000 kept the loop for 1.7 s: a second of it to take it over."""
     await fill(world)
     many = [a_container(container=n, state=ContainerState.RUNNING, node_id=NODE_ID) for n in range(4, 1004)]
@@ -53,6 +57,13 @@ async def test_end_of_an_application_of_many_containers_is_decided_and_taken_ove
             tx.put(row)
 
     await world.run(engine.do(fill_more))
+    publish, ended = state.publish, list[ContainerId]()
+
+    def noted(rows: Iterable[Row]) -> None:
+        ended.extend(row.id for row in rows if isinstance(row, Container) and not row.is_live)
+        publish(rows)
+
+    monkeypatch.setattr(state, "publish", noted)
     kill = asyncio.ensure_future(engine.tell(Tell(an_application().id, KillRequested("enough", 0))))
     live, turns_before_commit = [len(list(state.live_containers()))], 0
 
@@ -69,6 +80,7 @@ async def test_end_of_an_application_of_many_containers_is_decided_and_taken_ove
     assert turns_before_commit >= len(many) / TOLD_AT_ONCE
     most = max(before - after for before, after in pairwise(live))
     assert most == engine_module.TAKEN_OVER_AT_ONCE
+    assert sorted(ended) == sorted(state.containers)  # each once
     assert all(row.state is ContainerState.COMPLETED for row in state.containers.values())
     assert state.containers == world.disk.containers
     assert not state.queue_use.by_queue

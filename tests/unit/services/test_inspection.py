@@ -84,7 +84,7 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
     await world.beat(complete(one, 0))
     await world.settle()
     await am.beat()  # hears of the end
-    await am.beat()  # acknowledges it, which writes the row once more
+    await am.acknowledge()  # which writes the row once more
     await world.settle()
     await during(inspection, 5)
 
@@ -101,6 +101,17 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
     (failed,) = [event for event in events.told if event.reason == "LocalizationFailed"]
     assert "no such file" in failed.message
     assert failed.pod_uid == f"uid-{dns_name(other)}"
+
+
+async def test_event_is_not_written_in_the_moment_in_which_its_container_is_allocated(world: World) -> None:
+    inspection = inspecting(world, events := Events())
+    am = await world.running_am()
+    (one,) = await am.obtain(1)
+    pause_s = 1 / SETTINGS.events_per_second
+    await during(inspection, 0.9 * pause_s)
+    assert events.told == []
+    await during(inspection, 4.5 * pause_s)
+    assert (dns_name(one), "Allocated") in {(event.pod_name, event.reason) for event in events.told}
 
 
 async def test_event_of_an_end_that_a_pod_told_has_the_node_agents_words(world: World) -> None:

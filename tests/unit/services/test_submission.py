@@ -67,9 +67,11 @@ async def test_what_is_over_a_limit_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(("asked", "got"), [(0, 3), (1, 1), (3, 3), (99, 3), (-1, 3)])
-async def test_attempts_are_at_most_the_clusters(asked: int, got: int) -> None:
+@pytest.mark.parametrize("queue", ["default", "nowhere"])
+async def test_attempts_are_at_most_the_clusters(asked: int, got: int, queue: str) -> None:
+    """Also of one that is kept as failed."""
     async with World(Options(submission=SubmissionLimits(max_attempts=3, max_priority=5))) as world:
-        application_id = await world.submit(max_attempts=asked, priority=asked)
+        application_id = await world.submit(queue=queue, max_attempts=asked, priority=asked)
         submission = world.application(application_id).submission
         assert (submission.max_attempts, submission.global_max_attempts) == (got, 3)
         assert submission.priority == min(asked, 5)

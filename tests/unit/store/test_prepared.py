@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from yodel.store.columns import AnyText
 from yodel.store.prepared import ROWS_A_STATEMENT, Prepared, PreparedUpsert
@@ -52,7 +56,7 @@ def test_a_parameter_may_stand_twice_and_beside_a_constant(connection: Connectio
     Prepared(TABLE.insert(), connection.dialect).execute(connection, ROWS)
     least = bindparam("least", type_=Integer())
     raised = update(TABLE).values(id=case((TABLE.c.id < least, least + 5), else_=TABLE.c.id)).where(TABLE.c.id > 1)
-    assert Prepared(raised, connection.dialect).execute(connection, [{"least": 3}]).rowcount == 1
+    assert Prepared(raised, connection.dialect).execute(connection, [{"least": 3}]) == 1
     assert [row["id"] for row in read(connection)] == [1, 8]
 
 
@@ -60,6 +64,36 @@ def test_a_row_without_a_parameter_is_an_error(connection: Connection) -> None:
     with pytest.raises(KeyError, match="list"):
         Prepared(TABLE.insert(), connection.dialect).execute(connection, [{"id": 1, "text": ""}])
     assert read(connection) == []
+
+
+def test_error_of_the_driver_is_sqlalchemys_and_the_connection_stays(connection: Connection) -> None:
+    insert = Prepared(TABLE.insert(), connection.dialect)
+    insert.execute(connection, ROWS)
+    with pytest.raises(IntegrityError, match="UNIQUE"):
+        insert.execute(connection, ROWS[:1])
+    assert read(connection) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("error", "is_let_go"),
+    [
+        (asyncio.CancelledError(), True),
+        (sqlite3.ProgrammingError("Cannot operate on a closed database."), True),
+        (sqlite3.OperationalError("database is locked"), False),
+    ],
+)
+def test_connection_that_was_lost_or_interrupted_is_let_go(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, error: BaseException, is_let_go: bool
+) -> None:
+    def execute(*_: object) -> None:
+        raise error
+
+    cursor = SimpleNamespace(execute=execute, close=lambda: None)
+    monkeypatch.setattr(type(connection.connection), "cursor", lambda _: cursor)
+    with pytest.raises((DBAPIError, asyncio.CancelledError)) as raised:
+        Prepared(TABLE.insert(), connection.dialect).execute(connection, ROWS[:1])
+    assert error in (raised.value, raised.value.__cause__)
+    assert connection.invalidated is is_let_go
 
 
 @pytest.mark.parametrize("count", [1, ROWS_A_STATEMENT - 1, ROWS_A_STATEMENT, 2 * ROWS_A_STATEMENT + 3])

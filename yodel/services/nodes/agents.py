@@ -196,11 +196,11 @@ class Agents:
         if runtime is not None:
             runtime.outbox.clean_up[effect.container_id] = None
 
-    def forget_container(self, container_id: ContainerId) -> None:
-        """Let the agent forget a container of whose end everybody has been notified."""
+    def forget_container(self, container_id: ContainerId, node_id: NodeId | None) -> None:
+        """Let the agent forget a container of whose end everybody has been notified, as of one that has no row."""
         container = self._state.containers.get(container_id)
-        runtime = self.runtimes.get(container.node_id) if container is not None and container.node_id else None
-        if runtime is not None and container is not None and self._state.is_heard_of(container):
+        runtime = self.runtimes.get(node_id) if node_id is not None else None
+        if runtime is not None and (container is None or self._state.is_heard_of(container)):
             runtime.outbox.may_forget(container_id)
 
     def update_container(self, effect: UpdateOnNode) -> None:

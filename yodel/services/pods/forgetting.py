@@ -15,7 +15,7 @@ attempt or by the pod that goes; and ``look_at_all`` finds whatever was missed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -50,8 +50,8 @@ class Forgetting:
     ) -> None:
         self._engine, self._store, self._clock, self._kept, self._has_pod = engine, store, clock, kept, has_pod
         self._candidates: dict[ContainerId, None] = {}
-        self._acknowledged: dict[ContainerId, None] = {}
-        """Containers whose acknowledgement is not written yet."""
+        self._acknowledged: set[ContainerId] = set()
+        """Candidates whose acknowledgement is not written yet."""
         self._prune_at_s = clock.monotonic_s()
 
     def may_go(self, container_id: ContainerId) -> None:
@@ -59,10 +59,11 @@ class Forgetting:
         if container_id in self._engine.state.containers:
             self._candidates[container_id] = None
 
-    def acknowledged(self, container_ids: Iterable[ContainerId]) -> None:
+    def acknowledged(self, container_ids: Sequence[ContainerId]) -> None:
         """An ApplicationMaster has been notified of their end.  It is written with the next round: should it be lost,
         the ApplicationMaster is notified again, as after RMAppAttemptImpl's recovery."""
-        self._acknowledged |= dict.fromkeys(container_ids)
+        self._acknowledged.update(container_ids)
+        self._candidates |= dict.fromkeys(container_ids)
 
     def look_at_all(self) -> None:
         """Whatever is over is a candidate."""
@@ -83,20 +84,15 @@ class Forgetting:
         Raises:
             Unavailable: the store did not answer; what is left is tried again.
         """
-        while self._acknowledged:
-            heard = list(islice(self._acknowledged, BATCH_MAX))
-            await self._engine.do(partial(_acknowledge, heard), may_wait=True)
-            for container_id in heard:
-                del self._acknowledged[container_id]
-                self.may_go(container_id)
-            await asyncio.sleep(0)
         while self._candidates:
             batch = list(islice(self._candidates, BATCH_MAX))
+            heard = [container_id for container_id in batch if container_id in self._acknowledged]
             ids = [container_id for container_id in batch if self._is_forgettable(container_id)]
-            if ids:
-                await self._engine.do(partial(_forget, ids), may_wait=True)
+            if heard or ids:
+                await self._engine.do(partial(_forget, heard, ids), may_wait=True)
             for container_id in batch:
                 self._candidates.pop(container_id, None)
+                self._acknowledged.discard(container_id)
             await asyncio.sleep(0)
         if self._clock.monotonic_s() >= self._prune_at_s:
             await self._prune()
@@ -136,19 +132,17 @@ class Forgetting:
         container = state.containers.get(container_id)
         if container is None or container.is_am:
             return False
-        return state.is_heard_of(container) and not self._has_pod(container_id)
+        is_heard = container_id in self._acknowledged or state.is_heard_of(container)
+        return is_heard and not self._has_pod(container_id)
 
 
-def _acknowledge(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
-    """Write that their ends are known; containers that went with their application meanwhile are skipped."""
-    for container_id in container_ids:
+def _forget(heard: Sequence[ContainerId], forgotten: Sequence[ContainerId], tx: Transaction) -> None:
+    """Write that some ends are known, and forget containers; those that went with their application meanwhile are
+    skipped."""
+    for container_id in heard:
         if tx.has(container_id):
             tx.tell(container_id, ContainerCompletionAcknowledged())
-
-
-def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
-    """Forget containers; those that went with their application meanwhile are skipped."""
-    for container_id in container_ids:
+    for container_id in forgotten:
         if tx.has(container_id):
             tx.forget(container_id)
 

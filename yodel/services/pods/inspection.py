@@ -170,15 +170,16 @@ class Inspection:
                 tasks.create_task(self._write_applications(self._board), name="application board")
 
     async def _write_events(self, events: PodEvents) -> None:
+        """Pause before each event, so that none is written in the moment in which its container is allocated."""
         while True:
             await self._has_events.wait()
             if not self._waiting:
                 self._has_events.clear()
                 continue
+            await asyncio.sleep(1 / self._settings.events_per_second)
             if not await self._try(events.tell(self._waiting.popleft()), "event"):
                 self.dropped += 1 + len(self._waiting)
                 self._waiting.clear()
-            await asyncio.sleep(1 / self._settings.events_per_second)
 
     async def _write_applications(self, board: ApplicationBoard) -> None:
         await self._compare(board)

@@ -341,8 +341,9 @@ class Transaction:
         """Yield once for each ended container of an attempt, which may now leave memory as far as the attempt is
         concerned."""
         for container_id in self._state.container_ids_of(attempt_id):
-            if not self.container(container_id).is_live:
-                self.effects.append(Forgettable(container_id))
+            container = self.container(container_id)
+            if not container.is_live:
+                self.effects.append(Forgettable(container_id, container.node_id))
             yield None
 
     def _attempt_ids(self, application_id: ApplicationId) -> list[ApplicationAttemptId]:
