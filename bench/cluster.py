@@ -63,14 +63,11 @@ class Cluster:
         used = psutil.Process(self.ready["pids"][role]).cpu_times()
         return float(used.user + used.system)
 
-
-def hold_to(pids: Iterable[int], cores: Iterable[int]) -> None:
-    """Let all threads of these processes run on these cores only, as ``taskset --all-tasks`` does."""
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for thread in psutil.Process(pid).threads():
-                with contextlib.suppress(ProcessLookupError):
-                    os.sched_setaffinity(thread.id, cores)
+    def hold_to(self, cores: Iterable[int]) -> None:
+        """Let the ResourceManager's threads run on these cores only, as ``taskset --all-tasks`` does."""
+        for thread in psutil.Process(self.ready["pids"]["rm"]).threads():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.id, cores)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import uvloop
 
 from bench import heartbeats
-from bench.cluster import Cluster, hold_to, local_cluster, until
+from bench.cluster import Cluster, local_cluster, until
 from bench.heartbeats import QUIET_S, Caller, Figures
 from bench.machine import print_machine
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
@@ -112,7 +112,7 @@ async def run(cluster: Cluster, seconds: float) -> None:
     """Print the rate that was reached beside the one that was due, and what it takes."""
     beating: list[Caller] = [*await heartbeats.masters(cluster, MASTER_CONNECTIONS), *await nodes(cluster)]
     cores = sorted(os.sched_getaffinity(0))
-    hold_to([cluster.ready["pids"]["rm"]], cores[:1])
+    cluster.hold_to(cores[:1])
     os.sched_setaffinity(0, cores[-1:])
     await measure(cluster, beating, WARM_UP_S)
     found = await measure(cluster, beating, seconds)

@@ -9,8 +9,7 @@ Each part starts a fresh pair and ends after its limit at the latest.  The real 
 compilers and is warm before the first figure.  One measurement of each makes a pair, which of them begins changes from
 pair to pair, and a ratio is that of a pair: it stands when the machine's speed changes between pairs.  Figures are
 medians, of ratios with the least and the greatest.  Processor time is that of the ResourceManager's process.  *One
-core* means that both ResourceManagers are held to the first core, and to the last the client and all that was started:
-a grant with a pod is also a process of the small Kubernetes, which else would take the ResourceManager's core.
+core* means that both ResourceManagers are held to the first core and the client to the last.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import uvloop
 
 from bench import heartbeats, submissions
-from bench.cluster import KEPT_MORE, Cluster, hadoop_cluster, hold_to, local_cluster
+from bench.cluster import KEPT_MORE, Cluster, hadoop_cluster, local_cluster
 from bench.heartbeats import Beating, Figures
 from bench.latency import grants_s
 from bench.machine import print_machine
@@ -74,17 +72,15 @@ class Sides:
 
     @contextlib.contextmanager
     def on_one_core(self) -> Iterator[None]:
-        """Hold both ResourceManagers to the first core, and all else that was started to the last, with the client: the
-        small Kubernetes, node agents, NodeManagers, and what the pods' containers run."""
         cores = sorted(os.sched_getaffinity(0))
-        me, servers = psutil.Process(), {side.ready["pids"]["rm"] for side in self.both}
-        started = {one.pid for one in me.children(recursive=True)} - servers
-        for pids, some in ((servers, cores[:1]), ({me.pid, *started}, cores[-1:])):
-            hold_to(pids, some)
+        me = Cluster("client", {"pids": {"rm": os.getpid()}})
+        for side, some in ((self.theirs, cores[:1]), (self.ours, cores[:1]), (me, cores[-1:])):
+            side.hold_to(some)
         try:
             yield
         finally:
-            hold_to({me.pid, *(one.pid for one in me.children(recursive=True))}, cores)
+            for side in (*self.both, me):
+                side.hold_to(cores)
 
 
 def print_row(name: str, theirs: Sequence[Figures], ours: Sequence[Figures]) -> None:
